@@ -54,6 +54,8 @@ def command_line() -> str:
     lines += ["", "| sub-command | meaning |", "|---|---|", *_subcommands()]
     lines += ["", "| exit code | meaning |", "|---|---|", "| 0 | done |", "| 1 | an error |"]
     lines += ["| 2 | a wrong flag, value or sub-command |", "| 3 | the price ceiling was reached |"]
+    lines += ["| 4 | the pipeline: findings of a review above the floor are left |"]
+    lines += ["| 5 | the pipeline: tests, or what tries the program, fail or are worth too little |"]
     lines += ["| 130 | interrupted (Ctrl+C, SIGTERM) |"]
     return "\n".join(lines)
 

@@ -33,7 +33,11 @@ def models() -> Iterator[PipelineModels]:
 def marvin(tmp_path: Path, models: PipelineModels, warm_cache: Path) -> Marvin:
     """Marvin with a model for each role, in an empty project."""
     found = Marvin(tmp_path, models, warm_cache)
-    found.env |= {"OPENAI_COMPAT_API_KEY": "sk-the-key-itself-0123456789", "MARVIN_SANDBOX": "off"}
+    found.env |= {
+        "OPENAI_COMPAT_API_KEY": "sk-the-key-itself-0123456789",
+        "MARVIN_SANDBOX": "off",
+        "MARVIN_MUTATIONS": "0",
+    }
     found.env |= {"PATH": f"{Path(sys.executable).parent}:{found.env['PATH']}"}
     found.config("prices: {qwen/qwen3-32b: {input: 1.0, output: 1.0}, qwen/qwen3-14b: {input: 1.0, output: 1.0}}\n")
     return found

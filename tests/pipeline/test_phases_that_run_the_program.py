@@ -79,7 +79,7 @@ def test_an_agent_that_does_nothing_ends_the_loop_after_the_strategy_was_changed
 
     models.scripts |= {"debug": idle, "diagnosis": steps(said("The sign in adder.py:2 is wrong."))}
     done = phase(marvin, "4a")
-    assert done.code == 1
+    assert done.code == 5
     assert {one["strategy"] for one in checks(marvin)} == {"fix", "diagnose", "rethink", ""}
     assert checks(marvin)[-1]["end"] == "repeated"
     assert len(prompts) < 10
@@ -93,7 +93,7 @@ def test_rounds_are_limited_by_their_variable(marvin: Marvin, models: PipelineMo
     lay(marvin, BROKEN)
     marvin.env["MARVIN_DEBUG_ROUNDS"] = "1"
     models.scripts["debug"] = IDLE
-    assert phase(marvin, "4a").code == 1
+    assert phase(marvin, "4a").code == 5
     assert models.asked.count("debug") == 1
     assert "its 1 rounds are used up" in report(marvin)["reason"]
 
@@ -117,12 +117,12 @@ def test_rounds_that_were_done_before_a_kill_count(marvin: Marvin, models: Pipel
     running.finish()
     wait_until(lambda: not agents_in(marvin.home), "the end of the agents")
     done = marvin.run(*flags, limit=600)
-    assert done.code == 1, done.err.decode() + done.text
+    assert done.code == 5, done.err.decode() + done.text
     assert models.asked.count("debug") == 3
     assert "This is round 2 of 2" in prompts[-1]
     assert "its 2 rounds are used up" in report(marvin)["reason"]
     # Whoever runs it again wants another try.
-    assert marvin.run(*flags, limit=600).code == 1
+    assert marvin.run(*flags, limit=600).code == 5
     assert models.asked.count("debug") == 5
 
 
@@ -180,7 +180,7 @@ def test_tests_that_hang_are_ended(marvin: Marvin, models: PipelineModels) -> No
     with (marvin.config_folder / "config.yaml").open("a") as config:
         config.write("packs: {pipeline: {command_timeout: 5, debug_rounds: 0}}\n")
     done = phase(marvin, "4a")
-    assert done.code == 1
+    assert done.code == 5
     assert "did not end within 5 s" in report(marvin)["blocking"][0]
     assert not processes_in(marvin.home)
 
@@ -333,6 +333,6 @@ def test_an_attack_whose_findings_stay_stops_the_run(marvin: Marvin, models: Pip
     lay(marvin, SOUND)
     models.scripts |= {"qa_reviewer": attacker("never"), "qa_fixer": IDLE}
     done = phase(marvin, "5")
-    assert done.code == 1
+    assert done.code == 4
     assert any("Texts are joined" in line for line in report(marvin)["blocking"])
     assert models.asked.count("qa_reviewer") <= 3

@@ -32,6 +32,7 @@ def prepare(home: Path) -> None:
     (git / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n", encoding="utf-8")
     own = home / "project" / ".marvin"
     (own / "logs").mkdir(parents=True)
+    (own / "report").mkdir()
     (own / "upstream").mkdir()
     (own / "pipeline_state").write_text("1a", encoding="utf-8")
     (own / "review-history-1.md").write_text("reviewed", encoding="utf-8")
@@ -128,13 +129,14 @@ async def git_is_kept(place: Place) -> None:
 async def marvins_own_files_are_kept(place: Place) -> None:
     """What the pipeline goes by is not changed by commands."""
     await place.sh(
-        "echo 5 > .marvin/pipeline_state; rm -rf .marvin/upstream; touch .marvin/logs/x; mv .marvin m; mkdir .marvin;"
+        "echo 5 > .marvin/pipeline_state; rm -rf .marvin/upstream; touch .marvin/logs/x .marvin/report/x;"
+        " mv .marvin m; mkdir .marvin;"
         " rm .marvin/review-history-1.md; echo 5 > m/pipeline_state; echo note > .marvin/note.md"
     )
     own = place.root / ".marvin"
     assert (own / "pipeline_state").read_text(encoding="utf-8") == "1a"
     assert (own / "upstream").is_dir()
-    assert list((own / "logs").iterdir()) == []
+    assert list((own / "logs").iterdir()) == list((own / "report").iterdir()) == []
     assert (own / "review-history-1.md").exists()
     assert (own / "note.md").exists()
 

@@ -87,7 +87,8 @@ def review(
 ) -> None:
     """Review and mend the code of DIR in rounds, on a branch of its own.
 
-    Without DIR it lists the reviews of this folder. The exit code is 0 where nothing of weight is left.
+    Without DIR it lists the reviews of this folder. The exit code is 0 where nothing of weight is left, 4 where
+    findings are, 5 where tests fail that passed before.
     """
     from .jobs.command import ReviewCommand, Typed
 

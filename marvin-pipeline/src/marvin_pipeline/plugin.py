@@ -22,7 +22,9 @@ def marvin_register_settings() -> PackSettings:
         "e2e_rounds": "MARVIN_E2E_ROUNDS",
         "fe_rounds": "MARVIN_FE_ROUNDS",
         "qa_rounds": "MARVIN_QA_ROUNDS",
+        "mutations": "MARVIN_MUTATIONS",
         "tickets_dir": "TICKETS_DIR",
+        "step_summary": "GITHUB_STEP_SUMMARY",
     }
     return PackSettings(model=".settings:PipelineSettings", variables=variables)
 

@@ -42,6 +42,12 @@ class PipelineSettings(Settings):
     """By tier, the model that goes on where an agent with the tier's own fails."""
     tickets_dir: str = ""
     """The folder of the tickets; without it the nearest `.tickets` from the project upwards."""
+    step_summary: str = ""
+    """The file that `--github` adds the job summary to."""
+    mutations: int = Field(default=20, ge=0, le=1_000)
+    """How many small changes of the new code are tried, to see whether the tests catch them; 0 for none."""
+    mutation_time: float = Field(default=600.0, gt=0)
+    """Seconds that this may take."""
     git_timeout: float = Field(default=120.0, gt=0)
     """Seconds for a step of git."""
     batch_tries: int = Field(default=3, ge=1, le=100)

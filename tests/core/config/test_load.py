@@ -88,6 +88,9 @@ FLAGS: list[tuple[list[str], str, Any]] = [
     (["--design-first"], "pipeline_from", ""),
     (["--design-first", "--until", "3"], "pipeline_until", "3"),
     (["--design-first", "--yes"], "yes", True),
+    (["--design-first", "--strict"], "strict", True),
+    (["--design-first", "--github"], "github", True),
+    ([], "strict", False),
     (["--ntfy", "my-topic_1"], "ntfy", "my-topic_1"),
     ([], "ntfy", ""),
     (["--provider", "groq"], "provider", "groq"),
@@ -629,7 +632,17 @@ def test_a_price_that_is_no_amount_is_refused(desk: Desk, name: str, value: str)
 
 
 @pytest.mark.parametrize(
-    "flags", [["--from", "2a"], ["--until", "3"], ["--upstream", "up"], ["--max-time", "5"], ["--yes"], ["--from", ""]]
+    "flags",
+    [
+        ["--from", "2a"],
+        ["--until", "3"],
+        ["--upstream", "up"],
+        ["--max-time", "5"],
+        ["--yes"],
+        ["--from", ""],
+        ["--strict"],
+        ["--github"],
+    ],
 )
 def test_what_is_for_the_pipeline_needs_it(tmp_path: Path, flags: list[str]) -> None:
     with pytest.raises(UsageError, match="Add --design-first"):

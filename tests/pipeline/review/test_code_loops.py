@@ -108,7 +108,7 @@ def test_a_fixer_that_only_writes_tickets_has_changed_nothing(tmp_path: Path, wa
     }
     with Prompts(scripts) as models:
         result = reviewed(tmp_path, warm_cache, models, "3", "2b")
-    assert result.code == 1
+    assert result.code == 4
     assert "fix_without_effect" in result.said
     assert "Any password is right." in result.text + result.said
     assert models.asked.count("code_reviewer") == 1

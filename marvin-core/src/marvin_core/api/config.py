@@ -115,6 +115,10 @@ class Config(Record):
     """The seconds that the pipeline may take."""
     yes: bool
     """Whether the pipeline begins anew without asking."""
+    strict: bool
+    """Whether the pipeline fails where the evidence for its result is weak."""
+    github: bool
+    """Whether the pipeline writes annotations and the job summary of GitHub Actions."""
     ntfy: str
     """The topic that notices of a non-interactive run are sent to; empty for none."""
     ntfy_url: str

@@ -123,6 +123,14 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
     "--upstream": {"metavar": "DIR", "help": "documents that the agents of the pipeline may read"},
     "--max-time": {"metavar": "TIME", "help": "how long the pipeline may take: seconds, or as 90m, 8h"},
     "--yes": {"action": "store_true", "help": "begin the pipeline anew without asking"},
+    "--strict": {
+        "action": "store_true",
+        "help": "have the pipeline fail where the evidence for its result is weak, and not only report it",
+    },
+    "--github": {
+        "action": "store_true",
+        "help": "have the pipeline write annotations and the job summary of GitHub Actions",
+    },
     "--ntfy": {"metavar": "TOPIC", "help": "send notices of a non-interactive run to this topic of ntfy"},
     "-B": {"dest": "no_bytecode", "action": "store_true", "help": "write no bytecode files"},
     "--version": {"action": "version", "version": f"marvin {__version__}"},

@@ -109,8 +109,9 @@ def _from_flags(flags: Namespace, cwd: Path) -> dict[str, Any]:
 def _of_pipeline(flags: Namespace, cwd: Path) -> dict[str, Any]:
     """What is asked of the pipeline, and where notices go; most runs say nothing of that."""
     given = (flags.ntfy, flags.from_, flags.until, flags.upstream, flags.max_time)
-    if not flags.design_first and not flags.yes and not any(one is not None for one in given):
-        nothing = {"design_first": False, "yes": False, "upstream": None, "max_time": None}
+    switches = ("design_first", "yes", "strict", "github")
+    if not any(getattr(flags, name) for name in switches) and not any(one is not None for one in given):
+        nothing = {**dict.fromkeys(switches, False), "upstream": None, "max_time": None}
         return {**nothing, **dict.fromkeys(("pipeline_from", "pipeline_until", "ntfy"), "")}
     from .pipeline import pipeline_fields
 

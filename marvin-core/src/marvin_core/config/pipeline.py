@@ -15,6 +15,8 @@ _FLAGS = {
     "upstream": ("--upstream", "is for the agents of the pipeline"),
     "max_time": ("--max-time", "is a limit of the pipeline"),
     "yes": ("--yes", "is an answer to the pipeline"),
+    "strict": ("--strict", "says how the pipeline judges its evidence"),
+    "github": ("--github", "is for the reports of the pipeline"),
 }
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST = 10.0 * 365 * 24 * 3600
@@ -38,6 +40,8 @@ def pipeline_fields(flags: Namespace, cwd: Path) -> dict[str, Any]:
         "upstream": None if flags.upstream is None else cwd / flags.upstream,
         "max_time": None if flags.max_time is None else _seconds(flags.max_time),
         "yes": flags.yes,
+        "strict": flags.strict,
+        "github": flags.github,
         "ntfy": flags.ntfy or "",
     }
 

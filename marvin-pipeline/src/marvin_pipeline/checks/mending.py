@@ -164,6 +164,7 @@ def _end(mending: Mending, rounds: int, step: Step, finding: Finding) -> PhaseEn
         outcome="failed",
         reason=f"The phase ended {done}, since {why}. {_first(finding)}",
         blocking=finding.lines[:_BLOCKING] or (_first(finding),),
+        cause="tests",
     )
 
 

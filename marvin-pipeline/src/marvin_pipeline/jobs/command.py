@@ -19,6 +19,7 @@ from marvin_core import (
     in_thread,
 )
 
+from ..run.failures import FAILURES
 from ..settings import PipelineSettings
 from .records import ReviewJob, ReviewJobs
 from .starting import DOCUMENTS, Starter, Wanted
@@ -192,4 +193,7 @@ def _error_of(job: ReviewJob) -> MarvinError | None:
     if job.state in ("passed", "ended"):
         return None
     kind = OutOfBudget if job.state == "budget" else ReviewEnd
-    return kind(f"The review {job.order.id} {job.state}: {job.reason}")
+    error = kind(f"The review {job.order.id} {job.state}: {job.reason}")
+    if job.state == "failed":
+        error.exit_code = FAILURES[job.cause].exit_code
+    return error

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from marvin_core import JsonFile, Record, Timeouts, ToolError, in_thread
 
+from ..run.ends import Cause
+
 JobState: TypeAlias = Literal["running", "passed", "ended", "failed", "budget", "stopped", "died"]
 """passed: nothing above the floor is left. ended: it came to an end before that. failed: findings above the floor are
 left, or it could not go on. budget: its money or its time was used up. stopped: somebody ended it. died: its process is
@@ -57,6 +59,8 @@ class ReviewJob(Record):
     """What is left above the floor, a line each; of one that runs, what is open so far."""
     carried: tuple[str, ...] = ()
     """What is left below it."""
+    cause: Cause = ""
+    """Why it failed, where that has an exit code of its own."""
     cost: float | None = 0.0
     """USD so far; None where that is not known."""
     seconds: float = 0.0
@@ -157,6 +161,7 @@ def _job(data: Mapping[str, Any]) -> ReviewJob | None:
     numbers = (job.begun, job.seconds, 0.0 if job.cost is None else job.cost)
     is_sound = (
         job.state in get_args(JobState)
+        and job.cause in get_args(Cause)
         and all(isinstance(text, str) for text in texts)
         and all(isinstance(fields[name], int) for name in _COUNTS)
         and all(isinstance(number, (int, float)) for number in numbers)

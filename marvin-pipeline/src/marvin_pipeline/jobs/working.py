@@ -251,6 +251,7 @@ class ReviewWork:
             reason=end.reason,
             blocking=end.blocking,
             carried=end.carried,
+            cause=end.cause,
             commits=commits,
         )
 

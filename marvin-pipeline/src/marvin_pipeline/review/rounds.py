@@ -110,6 +110,7 @@ class ReviewLoop:
         self._progress = Progress(run.files, subject.phase, subject.name if subject.path else _CODE)
         self._fixer = Fixer(run, subject, self._progress)
         self._since = ""
+        self._looked_at = ""
 
     async def run(self) -> LoopEnd:
         """Go on where the loop was interrupted, else begin it; returns how it ended."""
@@ -145,7 +146,8 @@ class ReviewLoop:
 
     async def _round(self, loop: Convergence) -> Decision:
         run, subject, number = self._run, self._subject, loop.round
-        await run.git.checkpoint(f"{subject.phase}: before round {number} of the review of {subject.name}")
+        before = f"{subject.phase}: before round {number} of the review of {subject.name}"
+        self._looked_at = await run.git.checkpoint(before)
         run.tell(f"{subject.phase}: round {number} of the review of {subject.name}, {len(loop.active)} reviewers.")
         if subject.path:
             diff = await in_thread(self._fixer.diff)
@@ -177,8 +179,11 @@ class ReviewLoop:
         return following
 
     def _note(self, loop: Convergence, decision: Decision, **fields: object) -> None:
+        from ..evidence.findings import FindingsLog
+
         self._progress.note(**fields)
         subject = self._subject
+        FindingsLog(self._run.files).note(loop, subject.phase, subject.name, self._looked_at)
         kept = {"step": decision.step, "ending": decision.ending, "findings": len(decision.findings)}
         blocking, carried = self._told(loop.open_findings())
         self._run.journal.note(
@@ -198,7 +203,14 @@ class ReviewLoop:
         ending = decision.ending or "round_limit"
         outcome: Outcome = "failed" if blocking else "passed" if ending == "passed" else "ended"
         reason = f"The review of {self._subject.name} ended after round {loop.round} ({ending}): {REASONS[ending]}"
-        return LoopEnd(outcome=outcome, reason=reason, rounds=loop.round, carried=carried, blocking=blocking)
+        return LoopEnd(
+            outcome=outcome,
+            reason=reason,
+            rounds=loop.round,
+            carried=carried,
+            blocking=blocking,
+            cause="findings" if blocking else "",
+        )
 
     def _told(self, findings: Sequence[Finding]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Findings above the floor and below it, a line each."""

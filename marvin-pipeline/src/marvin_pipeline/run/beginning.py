@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 
 from marvin_core import ConfigError, MarvinError, RunControl, Timeouts, UsageError, in_thread
 
@@ -52,6 +53,8 @@ async def request_of(control: RunControl, settings: PipelineSettings) -> Pipelin
     for flag, phase in (("--from", config.pipeline_from), ("--until", config.pipeline_until)):
         if phase and phase not in PHASES:
             raise UsageError(f"{flag} {phase!r} is no phase. The phases are {', '.join(PHASES)}.")
+    if config.github and config.output_format != "text":
+        raise UsageError("--github writes annotations beside the text of the run. Leave --output-format out.")
     prompt = await _prompt(control, files)
     request = PipelineRequest(
         prompt=prompt,
@@ -138,7 +141,14 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
     is_new = await in_thread(lambda: _recorded(files) != request.prompt)
     await in_thread(lambda: _record(request, files, state, is_new=is_new))
     epic = await tickets.open_epic(request.prompt, is_new=is_new)
-    journal.note("begin", prompt=request.prompt, phase=state.next_phase() or "", epic=epic, repository_made=made)
+    journal.note(
+        "begin",
+        prompt=request.prompt,
+        request=sha256(request.prompt.encode()).hexdigest(),
+        phase=state.next_phase() or "",
+        epic=epic,
+        repository_made=made,
+    )
     run = Run(
         control=control,
         request=request,
@@ -155,7 +165,7 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
         carried=await in_thread(lambda: carried(files, filter(state.is_done, PHASES))),
         upstream=upstream,
     )
-    await git.checkpoint("The pipeline begins")
+    journal.note("base", commit=await git.checkpoint("The pipeline begins"))
     if not await git.branch():
         run.tell(
             "HEAD is detached: the commits of this run are on no branch. Make one with `git switch -c NAME` before you "
@@ -167,9 +177,11 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
 def _tidy(files: ProjectFiles) -> None:
     """Remove what a run left that was killed, and the report of the last one, which tells nothing of this one."""
     from ..checks.e2e import remove_empty_folders
+    from ..evidence.mutations.copying import remove_copies
     from ..evidence.reports.running import remove_reports
 
     files.sweep()
+    remove_copies(files.root)
     remove_empty_folders(files.root)
     remove_reports(files.root)
     files.remove(REPORT)

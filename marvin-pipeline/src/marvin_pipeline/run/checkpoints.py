@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -54,6 +54,10 @@ _UNFINISHED = {
 
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_BLAMED = re.compile(rb"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d{1,9})(?: \d+)?")
+_HUNK = re.compile(rb"@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@")
+_COMMITS = 50_000
+"""Commits of a history that are looked at."""
 
 
 class GitFault(MarvinError):
@@ -171,6 +175,43 @@ class Checkpoints:
         """The newest commit; empty where there is none."""
         found = await self._try("rev-parse", "--verify", "--quiet", "HEAD")
         return found.output.decode().strip() if found.exit_code == 0 else ""
+
+    async def history(self) -> Sequence[str]:
+        """The commits that the newest one stands on, itself included, the newest first. Raises `GitFault`."""
+        if not await self._has_commits():
+            return ()
+        listed = await self._run("rev-list", f"--max-count={_COMMITS}", "HEAD", limit=_NAMES)
+        return listed.decode("ascii", "replace").split()
+
+    async def files(self) -> Sequence[str]:
+        """The files of the project that git knows, relative to it. Raises `GitFault`."""
+        listed = await self._run("ls-files", "-z", "--", ".", limit=_NAMES)
+        return [os.fsdecode(name) for name in listed.split(b"\0") if name]
+
+    async def new_lines(self, commit: str, file: str) -> Sequence[int]:
+        """The numbers of the lines that a file has got since a commit; none for what is no text. Raises `GitFault`."""
+        self._check(commit)
+        arguments = ("diff", "--no-ext-diff", "--no-textconv", "-U0", commit, "--", *_literal([file]))
+        heads = map(_HUNK.match, (await self._run(*arguments, limit=_NAMES)).split(b"\n"))
+        ranges = (range(int(head[1]), int(head[1]) + int(head[2] or 1)) for head in heads if head)
+        return [line for lines in ranges for line in lines]
+
+    async def copy_to(self, folder: Path) -> None:
+        """Write what git has of the project, as the last checkpoint left it, to another folder. Raises `GitFault`."""
+        await self._run("checkout-index", "--all", "--force", f"--prefix={folder}/")
+
+    async def came_with(self, file: str, lines: Sequence[int]) -> Mapping[int, str]:
+        """The commit that each of these lines of a file came with; those that are in no commit are left out.
+
+        Args:
+            lines: their numbers, from 1 on.
+        """
+        ranges = [f"-L{line},{line}" for line in lines]
+        found = await self._try("blame", "--porcelain", *ranges, "HEAD", "--", file, limit=_NAMES)
+        if found.exit_code != 0:  # it is new, or shorter by now
+            return {}
+        heads = (_BLAMED.fullmatch(line) for line in found.output.split(b"\n"))
+        return {int(head["line"]): head["commit"].decode() for head in heads if head}
 
     async def content(self) -> str:
         """What stands for the content of the project as git knows it: the same for the same files.

@@ -143,7 +143,9 @@ class Run(Record):
 
     def tell(self, text: str) -> None:
         """Tell in one line how far the run is."""
-        self.control.warn(text)
+        from ..evidence.ci.github import harmless
+
+        self.control.warn(harmless(text) if self.control.config.github else text)
 
     async def _asked(self, task: AgentTask, role: str, phase: str) -> AgentResult:
         other = self.settings.fallback.get(_role(role).tier)

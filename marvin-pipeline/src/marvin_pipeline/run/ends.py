@@ -12,6 +12,11 @@ Outcome: TypeAlias = Literal["passed", "ended", "failed", "skipped"]
 failed: the run stops. skipped: there was nothing to do."""
 
 
+Cause: TypeAlias = Literal["", "findings", "tests"]
+"""Why a run stops, where that has an exit code of its own. findings: those of a review, above the floor, are left.
+tests: tests, or what tries the program, fail, or are not worth what they should be."""
+
+
 class LoopEnd(Record):
     """How a loop of reviews and fixes ended."""
 
@@ -23,6 +28,8 @@ class LoopEnd(Record):
     """The findings below the floor that are left, a line each: for the report, and for the agents of later phases."""
     blocking: tuple[str, ...] = ()
     """The findings above the floor that are left, a line each."""
+    cause: Cause = ""
+    """Why it stops the run, where it failed."""
 
 
 class PhaseEnd(Record):
@@ -33,6 +40,8 @@ class PhaseEnd(Record):
     carried: tuple[str, ...] = ()
     """As of `LoopEnd`."""
     blocking: tuple[str, ...] = ()
+    """As of `LoopEnd`."""
+    cause: Cause = ""
     """As of `LoopEnd`."""
 
     @property
@@ -50,6 +59,7 @@ class PhaseEnd(Record):
             reason=" ".join(reasons),
             carried=(*self.carried, *later.carried),
             blocking=(*self.blocking, *later.blocking),
+            cause=self.cause if self.outcome == "failed" else later.cause,
         )
 
 

@@ -21,7 +21,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LEFT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
 """A file that was to take the place of another one."""
-_PLACES = ("", "logs", "logs/progress", "upstream")
+_PLACES = ("", "logs", "logs/progress", "report", "upstream")
 """The folders that files are put into."""
 LARGEST = 2_000_000
 """Bytes of a document that are read."""

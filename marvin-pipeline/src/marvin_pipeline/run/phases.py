@@ -13,6 +13,7 @@ from .ends import PhaseEnd, raise_first
 from .roles import ROLES
 
 if TYPE_CHECKING:
+    from ..evidence.held import HeldTests
     from .context import Run
 
 PhaseFunction: TypeAlias = "Callable[[Run], Awaitable[PhaseEnd]]"
@@ -74,32 +75,53 @@ async def _functional_tests(run: Run) -> PhaseEnd:
 
 
 async def _integration_tests(run: Run) -> PhaseEnd:
-    return await _tests(run, "2b", "integration_tests")
+    """The agent is told which criteria no test names so far; those that none names behind it are told to later ones."""
+    from ..evidence.tracing import untested
+
+    before = await untested(run)
+    run.carried.extend(before)
+    end = await _tests(run, "2b", "integration_tests")
+    run.carried[:] = [line for line in run.carried if line not in before]
+    return end.then(PhaseEnd(outcome="passed", reason="", carried=await untested(run))) if end.goes_on else end
 
 
 async def _tests(run: Run, phase: str, *roles: str) -> PhaseEnd:
-    """Tests are written and reviewed, and fail for the right reason before the review and behind it."""
+    """Tests are written and reviewed; before the review and behind it they use real things and fail as they should."""
+    from ..evidence.held import HeldTests
     from ..evidence.proof import note_tests_before, prove_red
-    from ..review.rounds import review_code
+    from ..review.subjects import TEST_PHASES
 
     begun = await _begun(run, phase)
+    held = HeldTests(run, phase, begun)
     await note_tests_before(run, phase)
     await _written(run, phase, *roles)
+    await held.hold(roles[-1])  # what is left of it is told behind the review, which may have it mended
     await prove_red(run, phase, roles[-1], begun)
-    end = PhaseEnd(outcome="passed", reason="").then(await review_code(run, phase, begun))
+    end = await _reviewed(run, phase, begun, held)
     if end.goes_on:
         await prove_red(run, phase, roles[-1], begun)
+        if phase == TEST_PHASES[-1]:
+            await held.keep("The tests of 2a and 2b are what the run is held to.", "passed")
     return end
 
 
 async def _implementation(run: Run) -> PhaseEnd:
+    from ..evidence.held import held_tests
     from ..evidence.proof import prove_green
+
+    begun, held = await _begun(run, "3"), await held_tests(run, "3")
+    await _written(run, "3", "implementation")
+    await held.hold("implementation")
+    end = await _reviewed(run, "3", begun, held)
+    return end.then(await prove_green(run, "3", "implementation", mends_later=True)) if end.goes_on else end
+
+
+async def _reviewed(run: Run, phase: str, begun: str, held: HeldTests) -> PhaseEnd:
+    """What a phase wrote is reviewed, and what the review has mended asks for no less."""
     from ..review.rounds import review_code
 
-    begun = await _begun(run, "3")
-    await _written(run, "3", "implementation")
-    end = PhaseEnd(outcome="passed", reason="").then(await review_code(run, "3", begun))
-    return end.then(await prove_green(run, "3", "implementation", mends_later=True)) if end.goes_on else end
+    end = PhaseEnd(outcome="passed", reason="").then(await review_code(run, phase, begun))
+    return end.then(await held.hold("code_fixer")) if end.goes_on else end
 
 
 async def _written(run: Run, phase: str, *roles: str) -> None:
@@ -115,14 +137,17 @@ async def _written(run: Run, phase: str, *roles: str) -> None:
 
 async def _debug(run: Run) -> PhaseEnd:
     from ..checks.debug import run_debug
+    from ..evidence.held import held_tests
+    from ..evidence.mutations.gate import check_mutations
     from ..evidence.proof import prove_green
-    from ..review.rounds import review_code
 
-    begun = await _begun(run, "4a")
-    end = await run_debug(run)
+    begun, held = await _begun(run, "4a"), await held_tests(run, "4a")
+    end = await run_debug(run, held)
     if end.goes_on:
-        end = end.then(await review_code(run, "4a", begun))
-    return end.then(await prove_green(run, "4a", "debug")) if end.goes_on else end
+        end = end.then(await _reviewed(run, "4a", begun, held))
+    if end.goes_on:
+        end = end.then(await prove_green(run, "4a", "debug"))
+    return end.then(await check_mutations(run, "4a")) if end.goes_on else end
 
 
 async def _begun(run: Run, phase: str) -> str:

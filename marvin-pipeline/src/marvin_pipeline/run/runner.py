@@ -10,12 +10,16 @@ from traceback import format_exception
 
 from marvin_core import BudgetExceeded, MarvinError, RunControl, TurnResult, in_thread
 
+from ..evidence.ci.github import harmless
+from ..evidence.ci.reports import Reports
+from ..evidence.ci.results import Ending
 from ..progress import carry
 from ..settings import PipelineSettings
 from ..state import MEANINGS
 from .beginning import alone_in, begin, request_of
 from .context import Run
 from .ends import PhaseEnd
+from .failures import FAILURES, PipelineFailed
 from .files import ProjectFiles
 from .forecast import forecast
 from .phases import TABLE, check_ready, phases_of
@@ -27,20 +31,21 @@ _EXIT_INTERRUPTED = 130
 _MISTAKE = "`.marvin/logs/pipeline.jsonl` has the place. Run it again to go on where it was."
 
 
-class PipelineFailed(MarvinError):
-    """The run stopped before its last phase; the text says why."""
-
-
 async def run_pipeline(control: RunControl, settings: PipelineSettings) -> TurnResult:
     """Run the pipeline as the configuration asks for it.
 
     Raises:
         MarvinError: it could not begin. What stops it later is in the result.
     """
-    request = await request_of(control, settings)
-    with alone_in(ProjectFiles(request.folder)):
-        run = await begin(control, request, settings)
-        return await Runner(run).run()
+    try:
+        request = await request_of(control, settings)
+        with alone_in(ProjectFiles(request.folder)):
+            run = await begin(control, request, settings)
+            return await Runner(run).run()
+    except MarvinError as error:
+        if control.config.github:
+            error.args = (harmless(str(error)),)
+        raise
 
 
 class Runner:
@@ -50,31 +55,33 @@ class Runner:
         self._run = run
         self._phases: list[PhaseRecord] = []
         self._begun = run.control.clock.monotonic()
+        self._reports = Reports(run)
 
     async def run(self) -> TurnResult:
         """Go through the phases; the result has the summary, and the error where the run did not come to its end."""
         error: MarvinError | None = None
         left: str | None = None
         try:
+            await self._reports.begun()
             await self._through()
             left = await in_thread(self._run.state.next_phase)
+            await self._reports.check()
         except asyncio.CancelledError:  # whoever ends the run is told how far it came, too
-            summary = self._end("interrupted", "It was interrupted.", _EXIT_INTERRUPTED)
-            return TurnResult(text=summary.text(), cancelled=True)
+            summary = await self._end("interrupted", "It was interrupted.", _EXIT_INTERRUPTED)
+            return TurnResult(text=self._reports.text(summary), cancelled=True)
         except MarvinError as stopped:
             error = stopped
         except Exception as mistake:  # the run has an end and a report all the same
             self._note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
             error = PipelineFailed(f"A mistake in the pipeline stopped the run: {mistake!r}. {_MISTAKE}")
         if error is None:
-            summary = self._end("paused" if left else "done", "", 0)
+            summary = await self._end("paused" if left else "done", "", 0)
             if summary.unsaved:  # who reads the report would take an older one for this one
                 error = PipelineFailed(summary.unsaved)
-        elif isinstance(error, BudgetExceeded):
-            summary = self._end("budget", str(error), error.exit_code)
         else:
-            summary = self._end("failed", str(error), error.exit_code)
-        return TurnResult(text=summary.text(), error=error)
+            ended = "budget" if isinstance(error, BudgetExceeded) else "failed"
+            summary = await self._end(ended, str(error), error.exit_code)
+        return TurnResult(text=self._reports.text(summary), error=self._reports.told(error))
 
     async def _through(self) -> None:
         run = self._run
@@ -84,10 +91,11 @@ class Runner:
                 continue
             end = await self._phase(phase)
             if not end.goes_on:
-                raise PipelineFailed(f"Phase {phase} ({MEANINGS[phase]}) stopped the run. {end.reason}")
+                raise FAILURES[end.cause](f"Phase {phase} ({MEANINGS[phase]}) stopped the run. {end.reason}")
             await in_thread(partial(carry, run.files, phase, end.carried))
             await in_thread(partial(run.state.save, phase))
             await run.git.checkpoint(f"{phase}: {MEANINGS[phase]} ({end.outcome})")
+            await self._reports.begun()
 
     async def _phase(self, phase: str) -> PhaseEnd:
         """Do a phase, and note how it ended, whatever happens in it."""
@@ -129,7 +137,7 @@ class Runner:
         with suppress(MarvinError):
             self._run.journal.note(event, **fields)
 
-    def _end(self, ended: str, reason: str, code: int) -> Summary:
+    async def _end(self, ended: str, reason: str, code: int) -> Summary:
         run, next_phase = self._run, ""
         with suppress(MarvinError):  # the state may be what stopped the run
             next_phase = run.state.next_phase() or ""
@@ -146,8 +154,10 @@ class Runner:
             epic=run.tickets.epic,
         )
         self._note("end", ended=ended, reason=reason, exit_code=code)
+        ending = Ending(ended=ended, reason=reason, exit_code=code, next_phase=next_phase)
         try:
             summary.save(run.files)
+            await self._reports.ended(ending)
         except MarvinError as error:
             return summary.replace(unsaved=str(error))
         return summary

@@ -100,7 +100,7 @@ class Summary(Record):
         ]
         lines += _listed("What stops it", self.blocking) + _listed("Known and left", self.carried)
         used = f"{len(self.agents)} agents, {words_of(self.seconds)}, {_money(self.cost)}"
-        lines += ["", f"{used}. {self.unsaved or f'The report: .marvin/{NAME}'}"]
+        lines += ["", f"{used}. {self.unsaved or f'The report: .marvin/{NAME}, .marvin/report/summary.md'}"]
         if self.next_phase:
             lines.append(f"The next run begins with {self.next_phase}.")
         return "\n".join(lines) + "\n"

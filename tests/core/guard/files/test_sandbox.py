@@ -41,7 +41,7 @@ def _furnish(root: Path) -> None:
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_text("secret")
-    for folder in ("src", ".tickets", ".git", ".marvin/logs", ".marvin/upstream"):
+    for folder in ("src", ".tickets", ".git", ".marvin/logs", ".marvin/report/junit.xml", ".marvin/upstream"):
         (root / folder).mkdir(parents=True)
     (root / "readme.md").write_text("readme")
     (root / "src/main.py").write_text("main")

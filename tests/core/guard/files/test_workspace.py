@@ -44,7 +44,7 @@ def test_logs_go_to_the_data_folder_outside_of_projects(project: Path) -> None:
 
 def test_logs_go_to_the_project_in_coding_mode_with_a_root_and_in_a_marvin_project(project: Path) -> None:
     assert workspace(project, coding=True).folder("logs") == project / ".marvin" / "logs"
-    assert (project / ".marvin" / ".gitignore").read_text().split() == ["logs/", "memories/", "undo/"]
+    assert (project / ".marvin" / ".gitignore").read_text().split() == ["logs/", "memories/", "report/", "undo/"]
     assert workspace(project).folder("memories") == project / ".marvin" / "memories", "it is one now"
     (project / "sub").mkdir()
     assert workspace(project, "--working-dir", "sub").folder("logs") == project / "sub" / ".marvin" / "logs"

@@ -18,7 +18,7 @@ from ...util.threads import in_thread
 from .git import Git, Repository
 
 _FOLDER = ".marvin"
-_OWN = frozenset({"logs", "undo", "worktrees", "pipeline_state", "request.md", ".gitignore"})
+_OWN = frozenset({"logs", "report", "undo", "worktrees", "pipeline_state", "request.md", ".gitignore"})
 """What each folder has for itself."""
 _INDEX = "memories/INDEX.md"
 _MOST_FILES = 500

@@ -19,6 +19,7 @@ PROTECTED = (
     ".marvin/pipeline_state",
     ".marvin/request.md",
     ".marvin/logs",
+    ".marvin/report",
     ".marvin/worktrees",
     ".marvin/review-history-*",
 )

@@ -15,7 +15,7 @@ from ...api.tools import Mode
 if TYPE_CHECKING:
     from .sandbox import SandboxPaths
 
-_IGNORED = "logs/\nmemories/\nundo/\n"
+_IGNORED = "logs/\nmemories/\nreport/\nundo/\n"
 _LARGEST_DOCUMENT = 1_000_000
 
 

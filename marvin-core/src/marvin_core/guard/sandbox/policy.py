@@ -22,7 +22,7 @@ MountKind: TypeAlias = Literal["writable", "read-only", "hidden", "bare", "empty
 programs that walk through all of a project pass over; `empty` a file without content. `cache` is
 a copy that commands may change. `private` is a folder of the session, whatever is at that place outside.
 """
-_GUARDED_OF_MARVIN = ("upstream", "pipeline_state", "request.md", "logs")
+_GUARDED_OF_MARVIN = ("upstream", "pipeline_state", "request.md", "logs", "report")
 _REVIEWS = "review-history-*"
 TICKETS = ".tickets"
 """Below the working directory; commands do not see it."""

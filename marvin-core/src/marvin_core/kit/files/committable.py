@@ -28,7 +28,7 @@ _NAMES = tuple(
     )
 )
 """Names of files, in lower case, and why they are left out."""
-_MARVINS = re.compile(r"(?:^|/)\.marvin/(?:(?:logs|memories|undo|worktrees)(?:/|$)|\.gitignore$)")
+_MARVINS = re.compile(r"(?:^|/)\.marvin/(?:(?:logs|memories|report|undo|worktrees)(?:/|$)|\.gitignore$)")
 _LARGEST = 20_000_000
 _PRIVATE_KEY = re.compile(rb"^-----BEGIN [A-Z ]*PRIVATE KEY", re.MULTILINE)
 KEY_SAMPLE = 4_096

@@ -1,0 +1,87 @@
+"""The reports of one run: written when it begins, behind each phase and when it ends, however that happens."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from marvin_core import MarvinError, in_thread
+
+from ...run.failures import RedTests
+from .results import Ending, Results, gather
+from .strict import weaknesses
+from .writing import write_report
+
+if TYPE_CHECKING:
+    from ...run.context import Run
+    from ...run.summary import Summary
+
+
+class Reports:
+    """The reports of one run.
+
+    Args:
+        run: the run that they tell of.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._config = run.control.config
+        self._annotations = ""
+
+    async def begun(self) -> None:
+        """Write how things stand, so that a run that is killed leaves that. A fault is told at the end."""
+        with suppress(MarvinError):
+            await write_report(self._run, Ending(ended="running", is_strict=self._config.strict))
+
+    async def check(self) -> None:
+        """With `--strict`, refuse a run that came to a good end where the evidence for that is weak.
+
+        Raises:
+            RedTests: it is; the text says where.
+            FileFault: a log cannot be read.
+            GitFault: git fails.
+        """
+        if not self._config.strict:
+            return
+        run = self._run
+        results = await gather(run.files, run.git, run.settings.review_floor, Ending(ended="running"))
+        if weak := await in_thread(lambda: weaknesses(results)):
+            raise RedTests(f"The evidence is too weak for --strict. {' '.join(weak)}")
+
+    async def ended(self, ending: Ending) -> None:
+        """Write the last report, and what `--github` asks for.
+
+        Raises:
+            FileFault: a log cannot be read, or the report cannot be written.
+            GitFault: git fails.
+        """
+        results = await write_report(self._run, ending.replace(is_strict=self._config.strict))
+        if self._config.github:
+            await in_thread(lambda: self._of_github(results))
+
+    def text(self, summary: Summary) -> str:
+        """What the run prints: its summary, and with `--github` the annotations behind it."""
+        text = summary.text()
+        if not self._config.github:
+            return text
+        from .github import harmless
+
+        return f"{harmless(text)}\n{self._annotations}"
+
+    def told(self, error: MarvinError | None) -> MarvinError | None:
+        """What stopped the run, as it may be printed."""
+        if error is not None and self._config.github:
+            from .github import harmless
+
+            error.args = (harmless(str(error)),)
+        return error
+
+    def _of_github(self, results: Results) -> None:
+        from .github import annotation_lines, write_summary
+        from .markdown import summary_markdown
+
+        self._annotations = annotation_lines(results)
+        path = self._run.settings.step_summary
+        if path and (why := write_summary(path, summary_markdown(results))):
+            self._run.tell(why)

@@ -1,0 +1,29 @@
+"""Words that all forms of the report share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..records import GateName
+from .matrix import Proof
+
+GATE_WORDS: Mapping[GateName, str] = {
+    "red": "new tests fail before the code is there, and for that reason",
+    "green": "the tests pass",
+    "unweakened": "no test was weakened, skipped or deleted",
+    "no_mocks": "no mocks stand in for real behaviour",
+    "mutations": "mutations of the new code are caught by the tests",
+}
+"""What each gate looks at."""
+
+_PROOFS: Mapping[Proof, str] = {
+    "shown": "Shown.",
+    "failing": "Failing.",
+    "pending": "Not shown yet.",
+    "untested": "Untested.",
+}
+
+
+def proof_words(proof: Proof) -> str:
+    """What the proof of a criterion is, in a word or two."""
+    return _PROOFS[proof]

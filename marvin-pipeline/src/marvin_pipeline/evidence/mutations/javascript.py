@@ -1,0 +1,131 @@
+"""Mutations of JavaScript and TypeScript, by the Stryker that the project brings; its report is JSON."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from marvin_core import in_thread, output_text
+
+from ...checks.running import commands_of
+from ..ci.files import text_below
+from .copying import check_copy, copied, in_copy
+from .tried import Mutation, NotMeasured, Tried
+
+if TYPE_CHECKING:
+    from ...checks.commands import ProjectCommand
+    from ...run.context import Run
+
+TOOL = "Stryker"
+SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
+_MISSING = "Stryker is not installed in the project. Add it: npm install --save-dev @stryker-mutator/core"
+_PROGRAM = "node_modules/@stryker-mutator/core/bin/stryker.js"
+_FOLDER, _CONFIG, _REPORT = ".stryker-of-marvin", "stryker.json", "report.json"
+_OUTPUT, _SHOWN = 100_000, 300
+_LEAST = 5_000
+"""Milliseconds that tests may take longer with a mutation."""
+_CAUGHT = {"Killed": True, "Timeout": True, "Survived": False, "NoCoverage": False}
+
+
+async def try_javascript(run: Run, new: Mapping[str, Sequence[int]], seconds: float) -> Tried:
+    """Try the mutations in a sample of some new lines.
+
+    Args:
+        new: the numbers of new lines by file, relative to the project.
+        seconds: how long it may take all together.
+
+    Raises:
+        NotMeasured: the tool is missing or fails, or the tests cannot tell.
+        GitFault: git fails.
+    """
+    commands = await commands_of(run.folder, run.control.session.processes)
+    tests = [one for one in commands.of("test") if one.argv[0] in ("npm", "pnpm", "yarn", "bun", "node")]
+    if not tests:
+        raise NotMeasured("No command was found that tests the JavaScript code.")
+    command = tests[0]
+    if not (run.folder / command.folder / _PROGRAM).is_file():
+        raise NotMeasured(_MISSING)
+    folder = "" if command.folder == "." else f"{command.folder}/"
+    own = {file.removeprefix(folder): lines for file, lines in new.items() if file.startswith(folder)}
+    drawn = _drawn(own, run.settings.mutations)
+    if not drawn:
+        raise NotMeasured("There is no new code where the tests are.", is_fault=False)
+    async with copied(run) as copy:
+        clock = run.control.clock
+        begun = clock.monotonic()
+        moved = in_copy(command, run.folder, copy)
+        await check_copy(run, copy, moved, f"{folder}{drawn[0][0]}", seconds)
+        place = copy / command.folder
+        await in_thread(lambda: _prepare(place, moved, drawn))
+        await _run(run, moved, place, seconds - (clock.monotonic() - begun))
+        report = await in_thread(lambda: text_below(place, f"{_FOLDER}/{_REPORT}"))
+    mutations = tuple(_mutations(report, folder))
+    if not mutations:
+        raise NotMeasured(f"{TOOL} tried nothing.", is_fault=False)
+    return Tried(tool=TOOL, mutations=mutations, found=len(mutations))
+
+
+def _drawn(new: Mapping[str, Sequence[int]], most: int) -> Sequence[tuple[str, int]]:
+    """A sample of the lines, the same for the same lines."""
+    lines = sorted((file, line) for file, numbers in new.items() for line in numbers)
+    return sorted(random.Random("marvin").sample(lines, min(most, len(lines))))
+
+
+def _prepare(place: Path, command: ProjectCommand, drawn: Sequence[tuple[str, int]]) -> None:
+    import shlex
+
+    (place / _FOLDER).mkdir()
+    config = {
+        "testRunner": "command",
+        "commandRunner": {"command": shlex.join(command.argv)},
+        "coverageAnalysis": "off",
+        "mutate": [f"{file}:{line}-{line}" for file, line in drawn],
+        "reporters": ["json"],
+        "jsonReporter": {"fileName": f"{_FOLDER}/{_REPORT}"},
+        "plugins": [],
+        "concurrency": 1,
+        "timeoutMS": _LEAST,
+        "inPlace": True,
+        "tempDirName": f"{_FOLDER}/temporary",
+        "allowConsoleColors": False,
+    }
+    (place / _FOLDER / _CONFIG).write_text(json.dumps(config), encoding="utf-8")
+
+
+async def _run(run: Run, command: ProjectCommand, place: Path, seconds: float) -> None:
+    argv = ["node", _PROGRAM, "run", f"{_FOLDER}/{_CONFIG}"]
+    done = await run.control.session.processes.run(
+        argv,
+        cwd=place,
+        timeout=max(1.0, seconds),
+        output_limit=_OUTPUT,
+        merge_stderr=True,
+        env=dict(command.environment),
+    )
+    if done.timed_out:
+        raise NotMeasured(f"{TOOL} did not end in {seconds:.0f} s.")
+    if done.exit_code != 0:
+        raise NotMeasured(f"{TOOL} failed: {output_text(done.output).strip()[-_SHOWN:]}")
+
+
+def _mutations(report: str, folder: str) -> Iterator[Mutation]:
+    """The mutations of a report, as the schema of mutation testing reports has them; others do not count."""
+    try:
+        files = json.loads(report)["files"].items()
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return
+    for file, held in files:
+        for one in held.get("mutants", ()) if isinstance(held, dict) else ():
+            if isinstance(one, dict) and one.get("status") in _CAUGHT:
+                what = f"{one.get('mutatorName', '')}: {one.get('replacement', '')}"[:_SHOWN]
+                yield Mutation(file=f"{folder}{file}", line=_line(one), what=what, caught=_CAUGHT[one["status"]])
+
+
+def _line(mutant: Mapping[str, Any]) -> int:
+    try:
+        return int(mutant["location"]["start"]["line"])
+    except (KeyError, TypeError, ValueError):
+        return 1

@@ -1,0 +1,73 @@
+"""Mutations by the real tools, in projects whose tests catch much or little."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e.support_e2e import Marvin
+from tests.support.pipeline import ADDER, PipelineModels, writer
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+PROMPT = "Build adder, a program that adds two numbers."
+FLAGS = ("--non-interactive", "--design-first", "--working-dir=.")
+WEAK = (
+    "import unittest\n\nfrom adder import add\n\n\n"
+    "class Add(unittest.TestCase):\n    def test_adds(self):\n        add(2, 3)\n"
+)
+PROGRAM = (
+    "import sys\n\n\ndef add(a, b):\n    return a + b\n\n\ndef larger(a, b):\n    return a if a > b else b\n\n\n"
+    'if __name__ == "__main__":\n    print(add(int(sys.argv[1]), int(sys.argv[2])))\n'
+)
+
+
+def gate(marvin: Marvin) -> dict[str, Any]:
+    """The gate as the report has it."""
+    gates = json.loads((marvin.project / ".marvin/report/report.json").read_text())["gates"]
+    (found,) = [one for one in gates if one["name"] == "mutations"]
+    return dict(found)
+
+
+def run_to_4a(marvin: Marvin, *flags: str, mutations: int = 12) -> Any:
+    env = {"MARVIN_MUTATIONS": f"{mutations}", "MARVIN_SANDBOX": "auto"}
+    return marvin.run(*FLAGS, "--prompt", PROMPT, "--until=4a", *flags, limit=800, env=env)
+
+
+def test_tests_that_catch_what_is_changed_pass(marvin: Marvin, models: PipelineModels) -> None:
+    done = run_to_4a(marvin)
+    assert done.code == 0, done.err.decode() + done.text
+    found = gate(marvin)
+    assert found["standing"] == "passed", found
+    assert "by Cosmic Ray" in found["reason"]
+    assert not list((marvin.project / ".marvin").glob("mutations-*"))
+    assert marvin.git("status", "--porcelain", "--", "adder.py") == ""
+
+
+def test_tests_that_catch_little_are_reported_and_with_strict_they_fail(marvin: Marvin, models: PipelineModels) -> None:
+    models.scripts["tests"] = writer({"tests/test_adder.py": WEAK, "tests/__init__.py": ""}, "Test adder")
+    models.scripts["integration_tests"] = writer({"tests/more.txt": "nothing"}, "Nothing")
+    models.scripts["implementation"] = writer({"adder.py": PROGRAM}, "Implement adder")
+    done = run_to_4a(marvin)
+    assert done.code == 0, done.err.decode() + done.text
+    found = gate(marvin)
+    assert found["standing"] == "failed", found
+    assert any(place.startswith("adder.py:") for place in found["places"])
+    assert "mutations of the new code are caught" in done.text
+    strict = marvin.run(*FLAGS, "--until=4a", "--strict")
+    assert strict.code == 5, strict.said
+    assert "mutations of the new code are caught" in strict.said
+
+
+def test_a_language_without_a_tool_is_not_measured(marvin: Marvin, models: PipelineModels) -> None:
+    models.scripts["implementation"] = writer({"adder.go": "package adder\n", "adder.py": ""}, "Implement adder")
+    models.scripts["tests"] = writer(
+        {"tests/test_a.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"}, "T"
+    )
+    models.scripts["integration_tests"] = ADDER["structure"]
+    done = run_to_4a(marvin)
+    assert done.code == 0, done.err.decode() + done.text
+    assert gate(marvin)["standing"] == "not_measured"
+    assert "There is no tool here" in gate(marvin)["reason"]
