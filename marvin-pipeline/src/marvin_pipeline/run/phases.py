@@ -82,26 +82,42 @@ async def _implementation(run: Run) -> PhaseEnd:
 
 
 async def _written(run: Run, phase: str, *roles: str) -> PhaseEnd:
-    """One writer after the other, a checkpoint behind each of them, then a review of what they wrote."""
+    """One writer after the other, a checkpoint behind each of them, then a review of what they wrote.
+
+    Before the review and after it the tests are looked at: whether they ask for less, and whether they stand on mocks.
+    """
+    from ..evidence.held import HeldTests
     from ..review.rounds import review_code
+    from ..review.subjects import TEST_PHASES
 
     begun, progress = await _begun(run, phase), Progress(run.files, phase, "writers")
+    held = HeldTests(run, phase, begun if phase in TEST_PHASES else "")
+    await held.begin()
     done = {note.get("role") for note in progress.read()}
     for role in roles:
         if role not in done:
             await run.ask_for(role, {}, phase=phase)
             progress.note(role=role)
         await run.git.checkpoint(f"{phase}: after the agent that was to {ROLES[role].words}")
-    return PhaseEnd(outcome="passed", reason="").then(await review_code(run, phase, begun))
+    await held.hold(roles[-1])  # what is left of it is told behind the review, which may have it mended
+    end = PhaseEnd(outcome="passed", reason="").then(await review_code(run, phase, begun))
+    if end.goes_on:
+        end = end.then(await held.hold("code_fixer"))
+    if end.goes_on and phase == TEST_PHASES[-1]:
+        await held.keep("The tests of 2a and 2b are what the run is held to.", "passed")
+    return end
 
 
 async def _debug(run: Run) -> PhaseEnd:
     from ..checks.debug import run_debug
+    from ..evidence.held import held_tests
     from ..review.rounds import review_code
 
-    begun = await _begun(run, "4a")
-    end = await run_debug(run)
-    return end.then(await review_code(run, "4a", begun)) if end.goes_on else end
+    begun, held = await _begun(run, "4a"), await held_tests(run, "4a")
+    end = await run_debug(run, held)
+    if end.goes_on:
+        end = end.then(await review_code(run, "4a", begun))
+    return end.then(await held.hold("code_fixer")) if end.goes_on else end
 
 
 async def _begun(run: Run, phase: str) -> str:

@@ -73,7 +73,7 @@ class Runner:
         elif isinstance(error, BudgetExceeded):
             summary = self._end("budget", str(error), error.exit_code)
         else:
-            summary = self._end("failed", str(error), 1)
+            summary = self._end("failed", str(error), error.exit_code)
         return TurnResult(text=summary.text(), error=error)
 
     async def _through(self) -> None:
