@@ -52,21 +52,33 @@ def gates(marvin: Marvin, name: str = "unweakened") -> list[dict[str, Any]]:
     return [gate for gate in map(json.loads, filter(None, lines)) if gate["name"] == name]
 
 
-def outcomes(marvin: Marvin, name: str = "unweakened") -> list[str]:
-    return [gate["outcome"] for gate in gates(marvin, name)]
+def outcomes(marvin: Marvin, name: str = "unweakened") -> list[tuple[str, str]]:
+    """Phase and outcome of these gates; what was found twice in a row counts once."""
+    found = [(gate["phase"], gate["outcome"]) for gate in gates(marvin, name)]
+    return [each for each, before in zip(found, [None, *found], strict=False) if each != before]
 
 
 def in_turn(*agents: Script) -> Script:
     """What each agent of a role does, one agent after the other; the last one for all further."""
-    begun = iter(range(1_000))
-    numbers: dict[int, int] = {}
+    begun: list[Asked] = []
 
     def script(asked: Asked) -> Answer:
         if asked.step == 0:
-            numbers[len(numbers)] = min(next(begun), len(agents) - 1)
-        return agents[numbers[len(numbers) - 1]](asked)
+            begun.append(asked)
+        return agents[min(len(begun), len(agents)) - 1](asked)
 
     return script
+
+
+def deletes(name: str) -> Script:
+    """An agent that deletes a file, and writes the program."""
+
+    def ticket(asked: Asked) -> Answer:
+        line = f"create 'Tidy up' --parent {asked.ticket} -d 'It is not needed.' --acceptance 'It is gone.'"
+        return called(("tk", {"args": line}))
+
+    made = called(("run_command", {"command": f"rm {name}"}), ("write_file", {"path": "adder.py", "content": RIGHT}))
+    return steps(ticket, ticket, made, said("It is done."))
 
 
 def judging(verdict: str) -> Script:
@@ -82,26 +94,30 @@ def judging(verdict: str) -> Script:
         ({"tests/test_adder.py": "", "adder.py": RIGHT}, "test_adds: the test is gone"),
         ({"pytest.ini": "[pytest]\naddopts = -k zero\n", "adder.py": WRONG}, "addopts"),
         ({"tests/sums.json": '{"2+3": 6}', "adder.py": WRONG}, "a file beside the tests"),
+        (None, "test_adds: the test is gone"),
     ],
 )
 def test_an_agent_that_has_tests_ask_for_less_is_sent_back_and_brings_them_back(
-    marvin: Marvin, models: PipelineModels, cheat: Mapping[str, str], what: str
+    marvin: Marvin, models: PipelineModels, cheat: Mapping[str, str] | None, what: str
 ) -> None:
     whole = {"tests/test_adder.py": TESTS, "tests/sums.json": '{"2+3": 5}'}
     lay(marvin, whole)
-    back = {name: whole.get(name, "[pytest]\n") for name in cheat if name != "adder.py"}
+    changed = [name for name in cheat or ("tests/test_adder.py",) if name != "adder.py"]
+    back = {name: whole.get(name, "[pytest]\n") for name in changed}
+    cheats = writer(cheat, "Add", reads=[name for name in cheat if name in whole]) if cheat else deletes(*changed)
+    read = [*(changed if cheat else ()), "adder.py"]
     models.scripts |= {
-        "implementation": writer(cheat, "Add", reads=[name for name in cheat if name in whole]),
+        "implementation": cheats,
         "tests_judge": judging("rejected"),
-        "sent_back": writer({**back, "adder.py": RIGHT}, "Bring the tests back", reads=[*(set(back) & set(whole)), "adder.py"]),
+        "sent_back": writer({**back, "adder.py": RIGHT}, "Bring the tests back", reads=read),
     }
     done = phase(marvin, "3")
     assert done.code == 0, done.err.decode() + done.text
-    assert what in models.newest["tests_judge"]
+    assert what.partition(": @")[0] in models.newest["tests_judge"]
     assert what in models.newest["sent_back"]
     assert "The design says that it adds." in models.newest["sent_back"], "the agent is told what the reviewer said"
     assert models.asked.count("sent_back") == 1
-    assert outcomes(marvin) == ["not_measured", "passed"]
+    assert outcomes(marvin) == [("3", "not_measured"), ("3", "passed")]
     assert gates(marvin)[-1]["commit"] in marvin.git("log", "--format=%H")
 
 
@@ -145,7 +161,7 @@ def test_an_agent_that_insists_ends_the_run_with_5(marvin: Marvin, models: Pipel
     done = phase(marvin, "3")
     assert done.code == 5, done.err.decode() + done.text
     assert models.asked.count("sent_back") == 3
-    assert outcomes(marvin)[-1] == "failed"
+    assert outcomes(marvin)[-1] == ("3", "failed")
     assert "tests/test_adder.py:5: test_adds: an assertion was changed" in done.text + done.said
     assert (marvin.project / ".marvin/pipeline_state").read_text() == "2b"
     # Whoever runs it again has another try.
@@ -188,8 +204,8 @@ def test_the_tests_of_2b_are_what_later_phases_are_held_to(marvin: Marvin, model
     assert done.code == 0, done.err.decode() + done.text
     assert "use the real part" in models.newest["sent_back"], "it is told what to write instead"
     assert models.asked.count("sent_back") == 1
-    assert [(gate["phase"], gate["outcome"]) for gate in gates(marvin, "no_mocks")][:2] == [("2a", "passed"), ("2b", "passed")]
-    assert [(gate["phase"], gate["outcome"]) for gate in gates(marvin)] == [
+    assert outcomes(marvin, "no_mocks")[:2] == [("2a", "passed"), ("2b", "passed")]
+    assert outcomes(marvin) == [
         ("2b", "passed"),
         ("3", "passed"),
         ("4a", "failed"),
@@ -213,7 +229,7 @@ def test_mocks_that_stay_are_a_finding(marvin: Marvin, models: PipelineModels) -
     report = json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())
     (finding,) = report["blocking"]
     assert finding.startswith("high: tests/test_adder.py:1: tests/test_adder.py:1: it stands in for real behaviour")
-    assert outcomes(marvin, "no_mocks") == ["failed", "failed"]
+    assert outcomes(marvin, "no_mocks") == [("2a", "failed")]
     assert gates(marvin, "no_mocks")[-1]["places"]
 
 
@@ -250,4 +266,4 @@ def test_javascript_is_held_to_its_tests_as_well(marvin: Marvin, models: Pipelin
     done = phase(marvin, "3")
     assert done.code == 0, done.err.decode() + done.text
     assert "weaker, `truthy` in place of `exact`" in models.newest["sent_back"]
-    assert outcomes(marvin) == ["not_measured", "passed"]
+    assert outcomes(marvin) == [("3", "not_measured"), ("3", "passed")]

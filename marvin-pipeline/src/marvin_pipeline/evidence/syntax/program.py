@@ -55,7 +55,7 @@ def _read(texts: Mapping[str, str]) -> tuple[dict[str, TestFile], dict[str, str]
     found: dict[str, TestFile] = {}
     faults: dict[str, str] = {}
     for path, text in texts.items():
-        if is_settings(path) and path.endswith((".toml", ".json", ".ini", ".cfg")) or not language_of(path):
+        if is_settings(path) or not language_of(path):
             continue
         try:
             found[path] = read_tests(path, text)

@@ -25,7 +25,8 @@ _LEAVING_OUT = re.compile(
 )
 _SCRIPT_SETTINGS = re.compile(
     r"exclude|ignore|testMatch|testRegex|testNamePattern|include|passWithNoTests|grep|alias|moduleNameMapper|setupFiles|"
-    r"spec|bail|retr|roots|projects"
+    r"spec|bail|retr|roots|projects",
+    re.IGNORECASE,
 )
 _PACKAGE_SECTIONS = ("jest", "vitest", "mocha", "ava", "tap", "jasmine", "c8", "nyc")
 _MAKE_TARGETS = ("test", "check", "e2e", "tests")
