@@ -57,7 +57,7 @@ RUST_MODULES: Mapping[str, str] = {
 
 DOUBLES = ("Mock", "Fake", "Stub", "Spy", "Dummy")
 """What the names of hand-made doubles begin with. A function `dummy_text` makes data."""
-REAL = ("Server", "Handler", "Service")
+REAL = ("server", "handler", "service")
 """What the names of small local servers end with, which answer over a real connection."""
 
 
@@ -75,4 +75,4 @@ def is_double(name: str) -> bool:
     """Whether a class or a function is named as a double: `FakeClient`, `stub_reader`, but not `FakeServer`."""
     word = name.lstrip("_")
     begins = word.startswith((*DOUBLES, *(f"{each.lower()}_" for each in DOUBLES if each != "Dummy")))
-    return begins and not word.title().replace("_", "").endswith(REAL)
+    return begins and not word.casefold().endswith(REAL)
