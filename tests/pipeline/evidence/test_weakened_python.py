@@ -196,9 +196,10 @@ def test_a_file_that_cannot_be_read_any_more_asks_for_less() -> None:
     assert (old["weakened"], [each["file"] for each in old["unread"]]) == ([], [PATH])
 
 
-@pytest.mark.parametrize("hostile", ["(" * 100_000, "-" * 200_000 + "1", "[" * 5_000 + "]" * 5_000, "\0", "a" * 2_000_000])
+@pytest.mark.parametrize("hostile", ["(" * 100_000, "-" * 200_000 + "1", "[" * 5_000 + "]" * 5_000, "\0", "a" * 2_000_000, "1\nassert x == 1" * 50_000])
 def test_hostile_source_is_unread_and_harms_nothing(hostile: str) -> None:
-    found = compare({PATH: PLAIN}, {PATH: f"x = {hostile}"}, [PATH])
+    inside = hostile.replace("\n", "\n ")
+    found = compare({PATH: PLAIN}, {PATH: f"def test_adds():\n x = {inside}"}, [PATH])
     assert len(found["weakened"]) == 1
 
 

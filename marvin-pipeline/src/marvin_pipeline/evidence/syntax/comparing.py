@@ -12,6 +12,8 @@ from .model import STRENGTH, Assertion, Mark, TestFile, Unit, Weakening
 _ANYTHING = frozenset({"Exception", "BaseException", "Error", ""})
 """Classes of exceptions that stand for nearly every mistake."""
 _HOOKS = ("pytest_",)
+_CANDIDATES = 50
+"""New tests of one name, or of the same words, that are looked at as what an old one became."""
 
 
 def weakenings(before: Mapping[str, TestFile], now: Mapping[str, TestFile]) -> list[Weakening]:
@@ -67,13 +69,19 @@ class _Places:
         same = self._now.get((path, unit.name))
         if same is not None and same.is_test >= unit.is_test:
             return path, same
-        for place, other in (*self._new.get(_bare(unit.name), ()), *self._bodies.get(unit.body, ())):
-            is_free = (place, other.name) not in self._taken
-            if is_free and other.is_test >= unit.is_test and is_still_found(path, place):
+        for place, other in (*self._free(self._new, _bare(unit.name)), *self._free(self._bodies, unit.body)):
+            if other.is_test >= unit.is_test and is_still_found(path, place):
                 self._taken.add((place, other.name))
                 self._moved[place] = path
                 return place, other
         return path, None
+
+    def _free(self, among: dict[str, list[tuple[str, Unit]]], key: str) -> list[tuple[str, Unit]]:
+        """The new tests that stand for no old one yet."""
+        free = [each for each in among.get(key, ()) if (each[0], each[1].name) not in self._taken]
+        if free:
+            among[key] = free
+        return free[:_CANDIDATES]
 
     def origin(self, path: str) -> TestFile | None:
         """The file as it was, or that its tests came from; None for a new one."""
@@ -123,26 +131,29 @@ def compared(before: Unit, now: Unit) -> Iterator[tuple[str, int, str, str]]:
 
 
 def _of_assertions(before: Sequence[Assertion], now: Unit) -> Iterator[tuple[str, int, str, str]]:
-    left = list(now.assertions)
+    known: dict[tuple[object, ...], list[Assertion]] = {}
+    for each in now.assertions:
+        known.setdefault(_key(each), []).append(each)
     open_ones: list[Assertion] = []
     for old in before:
-        same = [new for new in left if _key(new) == _key(old)]
-        new = min(same, key=lambda each: len(_more(old.guards, each.guards)), default=None)
-        if new is None:
+        same = known.get(_key(old))
+        if not same:
             open_ones.append(old)
             continue
-        left.remove(new)
+        at = min(range(len(same)), key=lambda number: len(_more(old.guards, same[number].guards)))
+        new = same.pop(at)
         if more := _more(old.guards, new.guards):
             yield f"the assertion was put behind a condition: {more[0]}", new.line, old.text, new.text
+    left = [each for each in now.assertions if any(each is one for one in known[_key(each)])]
     for old in open_ones:
-        new = _nearest(old, left)
-        if new is None:
+        nearest = _nearest(old, left)
+        if nearest is None:
             yield "an assertion was taken away", now.line, old.text, ""
             continue
-        left.remove(new)
-        more = _more(old.guards, new.guards)
-        if why := weaker(old, new) or (f"it was put behind a condition: {more[0]}" if more else ""):
-            yield f"an assertion was changed: {why}", new.line, old.text, new.text
+        left.remove(nearest)
+        more = _more(old.guards, nearest.guards)
+        if why := weaker(old, nearest) or (f"it was put behind a condition: {more[0]}" if more else ""):
+            yield f"an assertion was changed: {why}", nearest.line, old.text, nearest.text
 
 
 def _nearest(old: Assertion, left: Sequence[Assertion]) -> Assertion | None:

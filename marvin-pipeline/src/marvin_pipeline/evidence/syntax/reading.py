@@ -8,6 +8,8 @@ from .python_tests import read_python
 
 _LARGEST = 1_000_000
 """Characters of a file that are read."""
+_MOST, _UNITS = 2_000, 5_000
+"""Assertions of a test, and tests of a file, that are compared: some take a look at each of the others."""
 
 
 def read_tests(path: str, source: str) -> TestFile:
@@ -16,6 +18,13 @@ def read_tests(path: str, source: str) -> TestFile:
     Raises:
         Unreadable: nothing here can read it; the text says why.
     """
+    found = _read(path, source)
+    if len(found.units) > _UNITS or any(len(unit.assertions) > _MOST for unit in found.units):
+        raise Unreadable(f"it has more than {_UNITS:,} tests, or {_MOST:,} assertions in one of them")
+    return found
+
+
+def _read(path: str, source: str) -> TestFile:
     if len(source) > _LARGEST:
         raise Unreadable(f"it has more than {_LARGEST:,} characters")
     language = language_of(path)
