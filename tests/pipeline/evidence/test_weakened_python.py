@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,6 +91,13 @@ def test_an_assertion_that_asks_for_less_is_found(now: str, what: str) -> None:
         (PLAIN, HEAD, HEAD + "__test__ = False\n", "tests are left out"),
         (PLAIN, "total = add(2, 3)", "total = 5", "what it does was changed"),
         (PLAIN + "\n\ndef test_adds_more():\n    assert add(1, 1) == 2\n", "test_adds_more", "test_adds", "the test is gone"),
+        (PLAIN, "    assert add(0, 0) == 0\n", "    assert add(0, 0) == 0\n\n\ndel test_adds\n", "the test is gone"),
+        (PLAIN, "    assert add(0, 0) == 0\n", "    assert add(0, 0) == 0\n\n\ntest_adds = None\n", "the test is gone"),
+        (PLAIN, HEAD, HEAD.replace("from adder", "from tests.own"), "the value add, which tests use, was changed"),
+        (PLAIN, "from adder import add, parse", "def add(a, b):\n    return a + b", "the value add, which tests use"),
+        (PLAIN, "from adder import add, parse", "from tests.own import *", "the value add, which tests use"),
+        (CLASS, HEAD, HEAD + "TestAdd.__test__ = False\n", "tests are left out"),
+        (CLASS, "    def test_adds", "    def assertEqual(self, *values): pass\n    def test_adds", "gets another meaning"),
         (CASES, ", (2, 2, 4)", "", "a case was taken away"),
         (CASES, "(2, 2, 4)", "(2, 2, 5)", "a case was taken away or changed"),
         (CASES, "(2, 2, 4)", "pytest.param(2, 2, 4, marks=pytest.mark.skip)", "a case was taken away"),
@@ -196,7 +204,7 @@ def test_a_file_that_cannot_be_read_any_more_asks_for_less() -> None:
     assert (old["weakened"], [each["file"] for each in old["unread"]]) == ([], [PATH])
 
 
-@pytest.mark.parametrize("hostile", ["(" * 100_000, "-" * 200_000 + "1", "[" * 5_000 + "]" * 5_000, "\0", "a" * 2_000_000, "1\nassert x == 1" * 50_000])
+@pytest.mark.parametrize("hostile", ["(" * 100_000, "-" * 200_000 + "1", "[" * 5_000 + "]" * 5_000, "\0", "a" * 2_000_000, "1\nassert x == 1" * 3_000])
 def test_hostile_source_is_unread_and_harms_nothing(hostile: str) -> None:
     inside = hostile.replace("\n", "\n ")
     found = compare({PATH: PLAIN}, {PATH: f"def test_adds():\n x = {inside}"}, [PATH])
@@ -204,8 +212,6 @@ def test_hostile_source_is_unread_and_harms_nothing(hostile: str) -> None:
 
 
 def test_the_same_file_is_never_weaker_than_itself() -> None:
-    from pathlib import Path
-
     for path in sorted(Path(__file__).parent.parent.rglob("test_*.py")):
         text = path.read_text()
         assert compare({path.name: text}, {path.name: text}, [])["weakened"] == [], path

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from marvin_core import Record, ToolError, in_thread, one_line, output_text
 
+from ..checks.mending import time_for_command
 from .syntax.files import counts, is_among_tests, is_data, is_settings, language_of
+from .syntax.mocks import ALTERNATIVES
 
 if TYPE_CHECKING:
     from ..run.commits import Change
@@ -120,8 +122,6 @@ def _order(changes: Sequence[Change], contents: Mapping[str, bytes], tests: Sequ
 
 
 async def _run(run: Run, order: bytes) -> Looked:
-    from ..checks.mending import time_for_command
-
     why = ""
     try:
         done = await run.control.session.processes.run(
@@ -142,8 +142,6 @@ async def _run(run: Run, order: bytes) -> Looked:
 
 
 def _looked(said: Any) -> Looked:
-    from .syntax.mocks import ALTERNATIVES
-
     weakened = [
         Place(
             file=str(each["file"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,6 +13,10 @@ from .model import STRENGTH, Assertion, Mark, TestFile, Unit, Weakening
 _ANYTHING = frozenset({"Exception", "BaseException", "Error", ""})
 """Classes of exceptions that stand for nearly every mistake."""
 _HOOKS = ("pytest_",)
+_RUNNER = re.compile(r"(?:test|it|describe|expect|pytest|unittest|assert\w*)")
+"""The names that tests are made of: who gives one of them another meaning can have them ask for anything."""
+_WORD = re.compile(r"\w+")
+_RELATIVE = re.compile(r"(?<=[\"' ])\.{1,2}/(?:\.\./)*")
 _CANDIDATES = 50
 """New tests of one name, or of the same words, that are looked at as what an old one became."""
 
@@ -29,7 +34,10 @@ def weakenings(before: Mapping[str, TestFile], now: Mapping[str, TestFile]) -> l
         for unit in file.units:
             found += _of_unit(places, path, unit)
     for path, file in now.items():
-        found += _of_file(path, places.origin(path), file)
+        origin = places.origin(path)
+        found += _of_file(path, origin, file)
+        if origin is not None:
+            found += _of_values(path, origin, file, is_moved=path not in before)
     return found
 
 
@@ -93,17 +101,12 @@ def _bare(name: str) -> str:
 
 
 def _of_file(path: str, before: TestFile | None, now: TestFile) -> Iterator[Weakening]:
-    """What is said beside the tests: skips of the whole file, values with names, hooks."""
+    """What is said beside the tests: skips of the whole file, hooks, names of the runner."""
     old = before or TestFile(values={})
     for mark in _added(old.skips, now.skips):
         if before is not None or mark.text.startswith(("collect_ignore", "only")) or path.endswith("conftest.py"):
             what = "tests are left out: a skip of the file, or an `only`"
             yield Weakening(file=path, line=mark.line, test="", what=what, after=_shown(mark))
-    for name, value in old.values.items():
-        after = now.values.get(name)
-        if after is not None and after.text != value.text and not _keeps_all(value.text, after.text):
-            what = f"the value {name}, which tests use, was changed"
-            yield Weakening(file=path, line=after.line, test="", what=what, before=value.text, after=after.text)
     known = {unit.name for unit in old.units}
     for unit in now.units:
         if unit.name in known or unit.is_test:
@@ -111,9 +114,27 @@ def _of_file(path: str, before: TestFile | None, now: TestFile) -> Iterator[Weak
         if path.endswith("conftest.py") and unit.name.startswith(_HOOKS):
             what = "a hook of the runner was added, which can change what tests do"
             yield Weakening(file=path, line=unit.line, test="", what=what, after=f"def {unit.name}")
+        if before is not None and _RUNNER.fullmatch(_bare(unit.name)):
+            what = "a name that tests are made of gets another meaning"
+            yield Weakening(file=path, line=unit.line, test="", what=what, after=unit.name)
         for mark in unit.skips:
             what = "a new helper leaves tests out"
             yield Weakening(file=path, line=mark.line, test=unit.name, what=what, after=_shown(mark))
+
+
+def _of_values(path: str, before: TestFile, now: TestFile, *, is_moved: bool) -> Iterator[Weakening]:
+    """The values with names that are others than before; in a file that was moved, imports begin elsewhere."""
+    used = {word for unit in now.units for word in _WORD.findall(unit.body)}
+    for name, value in before.values.items():
+        after = now.values.get(name)
+        if after is None and _bare(name) in used:  # from elsewhere: a function beside the tests, or another import
+            after = Mark(text="", line=1)
+        if after is None or after.text == value.text or _keeps_all(value.text, after.text):
+            continue
+        if is_moved and _RELATIVE.sub("", value.text) == _RELATIVE.sub("", after.text):
+            continue
+        what = f"the value {name}, which tests use, was changed"
+        yield Weakening(file=path, line=after.line, test="", what=what, before=value.text, after=after.text)
 
 
 def compared(before: Unit, now: Unit) -> Iterator[tuple[str, int, str, str]]:

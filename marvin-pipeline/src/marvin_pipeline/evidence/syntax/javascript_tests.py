@@ -82,6 +82,8 @@ class _Reader:
                 self._named(each, around)
         elif kind == "function_declaration":
             self._add(_unit(raw(statement.child_by_field_name("name")), statement, around, is_test=False))
+        elif kind == "import_statement":
+            self._imports(statement)
         elif kind == "export_statement":
             self.block(statement, around)
         elif kind == "if_statement":
@@ -93,16 +95,25 @@ class _Reader:
         elif kind in ("for_statement", "for_in_statement", "statement_block", "try_statement"):
             self.block(statement.child_by_field_name("body") or statement, around)
 
+    def _imports(self, statement: Node) -> None:
+        """What is imported is a value as well: a test must not get another thing of the same name."""
+        source = string_of(statement.child_by_field_name("source"))
+        for each in walk(statement):
+            if each.type == "identifier":
+                self.values[raw(each)] = Mark(text=f"import {source}", line=line_of(each))
+
     def _named(self, declared: Node, around: _Around) -> None:
-        """`const NAME = ...`: a helper, or a value."""
-        name, value = raw(declared.child_by_field_name("name")), declared.child_by_field_name("value")
-        if value is None:
+        """`const NAME = ...`: a helper, or a value; `const { NAME } = ...`: several values."""
+        name, value = declared.child_by_field_name("name"), declared.child_by_field_name("value")
+        if value is None or name is None:
             return
         if value.type in _FUNCTIONS:
-            self._add(_unit(name, value, around, is_test=False))
-        else:
-            full = " > ".join((*around.names, name))
-            self.values[full] = Mark(text=text_of(value), line=line_of(declared))
+            self._add(_unit(raw(name), value, around, is_test=False))
+            return
+        for each in walk(name):
+            if each.type in ("identifier", "shorthand_property_identifier_pattern"):
+                full = " > ".join((*around.names, raw(each)))
+                self.values[full] = Mark(text=text_of(value), line=line_of(declared))
 
     def _call(self, call: Node, around: _Around) -> None:
         head = _head(call)

@@ -95,9 +95,25 @@ class _Reader:
         name, value = _assigned(statement)
         if name and value:
             full = "::".join((*(each.name for each in around), name))
+            self.units.pop(full, None)  # the test of that name is none any more
             self.values[full] = Mark(text=text_of(value), line=statement.lineno)
-        elif mark := _skipping(statement):
+        elif isinstance(statement, ast.Delete):
+            for target in statement.targets:
+                full = "::".join((*(each.name for each in around), text_of(target)))
+                self.units = {name: unit for name, unit in self.units.items() if f"{name}::".find(f"{full}::") != 0}
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            self._imports(statement)
+        elif mark := _skipping(statement) or _switched_off(statement):
             self.skips.append(mark)
+
+    def _imports(self, statement: ast.Import | ast.ImportFrom) -> None:
+        """What is imported is a value as well: a test must not get another thing of the same name."""
+        base = ""
+        if isinstance(statement, ast.ImportFrom):
+            base = f"{'.' * statement.level}{statement.module or ''}."
+        for each in statement.names:
+            mark = Mark(text=f"import {base}{each.name}", line=statement.lineno)
+            self.values[each.asname or each.name] = mark
 
 
 def _assigned(statement: ast.stmt) -> tuple[str, ast.expr | None]:
@@ -158,6 +174,13 @@ def _skipping(statement: ast.stmt) -> Mark | None:
         value = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
         is_skip = isinstance(value, ast.Call) and last_name(value.func) in _SKIP_CALLS
     return Mark(text=text_of(statement), line=statement.lineno) if is_skip else None
+
+
+def _switched_off(statement: ast.stmt) -> Mark | None:
+    """`TestAdd.__test__ = False`, from outside."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    is_off = any(isinstance(each, ast.Attribute) and each.attr in ("__test__", "pytestmark") for each in targets)
+    return Mark(text=text_of(statement), line=statement.lineno) if is_off else None
 
 
 def _mark(decorator: ast.expr) -> Mark | None:
