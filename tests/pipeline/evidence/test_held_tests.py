@@ -178,9 +178,7 @@ def test_the_tests_of_2b_are_what_later_phases_are_held_to(marvin: Marvin, model
     """Mocks of the writers come back first; then what 4a's agent weakens is a failure of its loop."""
     lay(marvin, {"README.md": "# adder\n"})
     weakens = writer({"tests/test_adder.py": WEAK}, "Make them pass", reads=["tests/test_adder.py"])
-    mends = writer(
-        {"tests/test_adder.py": TESTS, "adder.py": RIGHT}, "Add", reads=["tests/test_adder.py", "adder.py"]
-    )
+    mends = writer({"tests/test_adder.py": TESTS, "adder.py": RIGHT}, "Add", reads=["tests/test_adder.py", "adder.py"])
     prompts: list[str] = []
 
     def kept(script: Script) -> Script:
@@ -195,7 +193,9 @@ def test_the_tests_of_2b_are_what_later_phases_are_held_to(marvin: Marvin, model
         "structure": writer({"pyproject.toml": '[project]\nname = "adder"\nversion = "1"\n'}, "Set up adder"),
         "tests": writer({"tests/test_adder.py": MOCKED}, "Test adder"),
         "sent_back": writer({"tests/test_adder.py": TESTS}, "Without a mock", reads=["tests/test_adder.py"]),
-        "integration_tests": writer({"tests/test_program.py": "import adder\n\n\ndef test_is_there():\n    assert adder\n"}, "Test"),
+        "integration_tests": writer(
+            {"tests/test_program.py": "import adder\n\n\ndef test_is_there():\n    assert adder\n"}, "Test"
+        ),
         "implementation": writer({"adder.py": WRONG}, "Multiply"),
         "debug": in_turn(kept(weakens), kept(mends)),
         "tests_judge": judging("rejected"),

@@ -26,7 +26,10 @@ def lines(path: str, source: str) -> list[tuple[int, str]]:
         ("import importlib\nm = importlib.import_module('unittest.mock')\n", [(2, "library")]),
         ("def test_a(mocker):\n    mocker.patch('a.b')\n", [(1, "library")]),
         ("def test_a(monkeypatch):\n    monkeypatch.setattr('a.b', 1)\n", [(2, "patch")]),
-        ("def test_a(monkeypatch):\n    with monkeypatch.context() as m:\n        m.setitem(a, 'b', 1)\n", [(3, "patch")]),
+        (
+            "def test_a(monkeypatch):\n    with monkeypatch.context() as m:\n        m.setitem(a, 'b', 1)\n",
+            [(3, "patch")],
+        ),
         ("import pytest\n\ndef test_a():\n    pytest.MonkeyPatch().setattr('a.b', 1)\n", [(4, "patch")]),
         ("import adder\nadder.add = lambda a, b: 5\n", [(2, "patch")]),
         ("from adder import add\n\ndef test_a():\n    add = lambda a, b: 5\n", [(4, "patch")]),

@@ -9,7 +9,10 @@ import pytest
 from marvin_pipeline.evidence.syntax.program import compare
 
 PATH = "test/add.test.js"
-HEAD = "const test = require('node:test');\nconst assert = require('node:assert');\nconst { add } = require('../adder.js');\n\n"
+HEAD = (
+    "const test = require('node:test');\nconst assert = require('node:assert');\n"
+    "const { add } = require('../adder.js');\n\n"
+)
 NODE = HEAD + "test('adds', () => {\n  const total = add(2, 3);\n  assert.strictEqual(total, 5);\n});\n"
 JEST = (
     "import { add } from '../src/add';\n\ndescribe('add', () => {\n  it('adds', async () => {\n"

@@ -59,7 +59,10 @@ def whats(before: str, now: str) -> str:
         ("    if False:\n        assert total == 5", "put behind a condition: if False"),
         ("    if total == 5:\n        assert total == 5", "put behind a condition: if total == 5"),
         ("    while False:\n        assert total == 5", "put behind a condition: while False"),
-        ("    try:\n        assert total == 5\n    except AssertionError:\n        pass", "try ... except AssertionError"),
+        (
+            "    try:\n        assert total == 5\n    except AssertionError:\n        pass",
+            "try ... except AssertionError",
+        ),
         ("    try:\n        assert total == 5\n    except:\n        pass", "try ... except everything"),
         ("    with contextlib.suppress(AssertionError):\n        assert total == 5", "with contextlib.suppress"),
         ("    def later():\n        assert total == 5", "in the function later"),
@@ -90,14 +93,24 @@ def test_an_assertion_that_asks_for_less_is_found(now: str, what: str) -> None:
         (PLAIN, HEAD, HEAD + "pytest.importorskip('adder2')\n", "tests are left out"),
         (PLAIN, HEAD, HEAD + "__test__ = False\n", "tests are left out"),
         (PLAIN, "total = add(2, 3)", "total = 5", "what it does was changed"),
-        (PLAIN + "\n\ndef test_adds_more():\n    assert add(1, 1) == 2\n", "test_adds_more", "test_adds", "the test is gone"),
+        (
+            PLAIN + "\n\ndef test_adds_more():\n    assert add(1, 1) == 2\n",
+            "test_adds_more",
+            "test_adds",
+            "the test is gone",
+        ),
         (PLAIN, "    assert add(0, 0) == 0\n", "    assert add(0, 0) == 0\n\n\ndel test_adds\n", "the test is gone"),
         (PLAIN, "    assert add(0, 0) == 0\n", "    assert add(0, 0) == 0\n\n\ntest_adds = None\n", "the test is gone"),
         (PLAIN, HEAD, HEAD.replace("from adder", "from tests.own"), "the value add, which tests use, was changed"),
         (PLAIN, "from adder import add, parse", "def add(a, b):\n    return a + b", "the value add, which tests use"),
         (PLAIN, "from adder import add, parse", "from tests.own import *", "the value add, which tests use"),
         (CLASS, HEAD, HEAD + "TestAdd.__test__ = False\n", "tests are left out"),
-        (CLASS, "    def test_adds", "    def assertEqual(self, *values): pass\n    def test_adds", "gets another meaning"),
+        (
+            CLASS,
+            "    def test_adds",
+            "    def assertEqual(self, *values): pass\n    def test_adds",
+            "gets another meaning",
+        ),
         (CASES, ", (2, 2, 4)", "", "a case was taken away"),
         (CASES, "(2, 2, 4)", "(2, 2, 5)", "a case was taken away or changed"),
         (CASES, "(2, 2, 4)", "pytest.param(2, 2, 4, marks=pytest.mark.skip)", "a case was taken away"),
@@ -128,11 +141,15 @@ def test_a_test_that_is_kept_from_counting_is_found(before: str, old: str, new: 
         PLAIN.replace("assert total == 5", "assert 5 == total"),
         PLAIN.replace("def test_adds():", "def test_adds() -> None:\n    '''It adds.'''"),
         PLAIN.replace("    assert add(0", "    assert total < 6\n    assert add(0"),
-        PLAIN.replace("    assert total == 5\n    assert add(0, 0) == 0", "    assert add(0, 0) == 0\n    assert total == 5"),
+        PLAIN.replace(
+            "    assert total == 5\n    assert add(0, 0) == 0", "    assert add(0, 0) == 0\n    assert total == 5"
+        ),
         PLAIN.replace("    assert total == 5\n    assert add(0, 0) == 0", "    assert total == 5 and add(0, 0) == 0"),
         PLAIN + "\n\ndef test_more():\n    assert add(1, 1) == 2\n",
         PLAIN.replace("def test_adds", "@pytest.mark.timeout(5)\ndef test_adds"),
-        PLAIN.replace("def test_adds", "class TestAdd:\n  def test_adds").replace("():", "(self):").replace("\n    ", "\n      "),
+        PLAIN.replace("def test_adds", "class TestAdd:\n  def test_adds")
+        .replace("():", "(self):")
+        .replace("\n    ", "\n      "),
         PLAIN.replace("test_adds", "test_adds_two_numbers"),
         "import os\n" + PLAIN,
     ],
@@ -179,7 +196,11 @@ def test_one_new_test_stands_for_one_old_test_only() -> None:
 
 def test_what_tests_use_counts_as_well() -> None:
     """A value, a helper and a fixture are as good a place to ask for less as the test itself."""
-    before = HEAD + "WANTED = 5\nMANY = [1, 2]\n\n\ndef check(a):\n    assert a == WANTED\n\n\ndef test_it():\n    check(add(2, 3))\n"
+    before = (
+        HEAD
+        + "WANTED = 5\nMANY = [1, 2]\n\n\ndef check(a):\n    assert a == WANTED\n\n\n"
+        + "def test_it():\n    check(add(2, 3))\n"
+    )
     assert "the value WANTED" in whats(before, before.replace("WANTED = 5", "WANTED = 6"))
     assert "the value MANY" in whats(before, before.replace("[1, 2]", "[1]"))
     assert whats(before, before.replace("[1, 2]", "[1, 2, 3]")) == ""
@@ -204,7 +225,10 @@ def test_a_file_that_cannot_be_read_any_more_asks_for_less() -> None:
     assert (old["weakened"], [each["file"] for each in old["unread"]]) == ([], [PATH])
 
 
-@pytest.mark.parametrize("hostile", ["(" * 100_000, "-" * 200_000 + "1", "[" * 5_000 + "]" * 5_000, "\0", "a" * 2_000_000, "1\nassert x == 1" * 3_000])
+@pytest.mark.parametrize(
+    "hostile",
+    ["(" * 100_000, "-" * 200_000 + "1", "[" * 5_000 + "]" * 5_000, "\0", "a" * 2_000_000, "1\nassert x == 1" * 3_000],
+)
 def test_hostile_source_is_unread_and_harms_nothing(hostile: str) -> None:
     inside = hostile.replace("\n", "\n ")
     found = compare({PATH: PLAIN}, {PATH: f"def test_adds():\n x = {inside}"}, [PATH])

@@ -1,7 +1,7 @@
 """The tests are what a run is held to: none may ask for less than it did, and none may stand on mocks.
 
-After 2b the tests are those that the run is held to. From then on each phase that works with them compares them with the
-newest commit at which that was found to be so. What asks for less goes to a reviewer, and where that does not let it
+After 2b the tests are those that the run is held to. From then on each phase that works with them compares them with
+the newest commit at which that was found to be so. What asks for less goes to a reviewer, and where that does not let it
 stand, back to the agent at work.
 """
 
@@ -209,9 +209,7 @@ class HeldTests:
         if not findings:
             return PhaseEnd(outcome="passed", reason="")
         reason = f"{len(findings)} places in the tests still stand in for real behaviour."
-        return PhaseEnd(
-            outcome="failed" if blocking else "ended", reason=reason, blocking=blocking, carried=carried
-        )
+        return PhaseEnd(outcome="failed" if blocking else "ended", reason=reason, blocking=blocking, carried=carried)
 
     async def _ended(self, found: Found) -> None:
         self._left = (*found.replaced, *found.left)
@@ -222,7 +220,9 @@ class HeldTests:
         unread = f" Not looked at: {'; '.join(found.unread[:_NAMED])}." if found.unread else ""
         mocks = (*found.replaced, *found.left)
         outcome: GateOutcome = "failed" if mocks else "not_measured" if found.unread else "passed"
-        reason = f"{len(mocks)} places stand in for real behaviour." if mocks else "Nothing new stands in for behaviour."
+        reason = (
+            f"{len(mocks)} places stand in for real behaviour." if mocks else "Nothing new stands in for behaviour."
+        )
         self._note("no_mocks", outcome, reason + unread, found.commit, mocks)
         if not self._compares:
             return
@@ -275,7 +275,9 @@ class HeldTests:
         values = {"places": _list(found), "round": f"{number} of {TRIES}"}
         result = await self._run.ask(role, values, phase=self._phase, prompt="sent_back")
         if not result.answered:
-            self._run.tell(f"{self._phase}: the agent did not finish ({result.ended}): {one_line(result.reason, _LINE)}")
+            self._run.tell(
+                f"{self._phase}: the agent did not finish ({result.ended}): {one_line(result.reason, _LINE)}"
+            )
 
     async def _sent(self, found: Found) -> None:
         keys = [place.key for place in found.replaced]
@@ -303,7 +305,9 @@ class HeldTests:
         return found
 
     def _tell(self, found: Found, what: str) -> None:
-        counted = f"{len(found.weakened)} places in the tests ask for less, {len(found.replaced)} stand in for behaviour"
+        counted = (
+            f"{len(found.weakened)} places in the tests ask for less, {len(found.replaced)} stand in for behaviour"
+        )
         self._run.tell(f"{self._phase}: {counted}; {what}.")
 
 

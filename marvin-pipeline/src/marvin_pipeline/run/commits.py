@@ -37,7 +37,16 @@ class Commits:
     async def changes(self, before: str, after: str) -> list[Change]:
         """The files that differ between two commits, by their paths below the project."""
         printed = await self._git(
-            "diff", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", "--relative", "-z", before, after, limit=_NAMES
+            "diff",
+            "--raw",
+            "--no-renames",
+            "--no-abbrev",
+            "--no-ext-diff",
+            "--relative",
+            "-z",
+            before,
+            after,
+            limit=_NAMES,
         )
         parts = printed.split(b"\0")
         return [_change(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False) if head]

@@ -30,7 +30,9 @@ _KINDS: Mapping[AssertionKind, str] = {
     "falsy": "toBeFalsy notOk isNotOk",
 }
 _KIND_OF: Mapping[str, AssertionKind] = {word: kind for kind, words in _KINDS.items() for word in words.split()}
-_FLAGS = frozenset("to be been is that which and has have with at of resolves rejects soft poll strict nested own".split())
+_FLAGS = frozenset(
+    "to be been is that which and has have with at of resolves rejects soft poll strict nested own".split()
+)
 _NEGATIONS = frozenset({"not"})
 _NAMED = re.compile(r"(?:assert|check|expect|verify|ensure|should)(?![a-z])")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -65,9 +67,7 @@ def assertion_of(node: Node) -> Assertion | None:
         return _of_assert(node, words[-1], arguments)
     if "should" in words or _NAMED.match(words[-1]):
         subject = f"{'.'.join(words)}({', '.join(map(text_of, arguments[:1]))})"
-        return Assertion(
-            kind="helper", subject=subject, expected=text_of(node), text=text_of(node), line=line_of(node)
-        )
+        return Assertion(kind="helper", subject=subject, expected=text_of(node), text=text_of(node), line=line_of(node))
     return None
 
 

@@ -67,9 +67,8 @@ class _Reader:
             if left is None:
                 continue
             words = chain_of(left)
-            if len(words) > 1 and (words[0] in self._imported or words[0] in _GLOBALS or "prototype" in words):
-                yield node, "patch"
-            elif left.type == "subscript_expression" and text_of(left).startswith("require . cache"):
+            is_foreign = len(words) > 1 and (words[0] in {*self._imported, *_GLOBALS} or "prototype" in words)
+            if is_foreign or (left.type == "subscript_expression" and raw(left).startswith("require.cache")):
                 yield node, "patch"
 
     def _import(self, node: Node, source: str) -> None:

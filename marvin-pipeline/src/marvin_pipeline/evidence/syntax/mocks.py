@@ -30,7 +30,9 @@ PYTHON_FIXTURES: Mapping[str, str] = {
 }
 JAVASCRIPT_MODULES: Mapping[str, str] = {
     **dict.fromkeys(("sinon", "testdouble", "jest-mock", "ts-mockito", "proxyquire", "rewire", "mockery"), "library"),
-    **dict.fromkeys(("@golevelup/ts-jest", "jest-mock-extended", "vitest-mock-extended", "esmock", "quibble"), "library"),
+    **dict.fromkeys(
+        ("@golevelup/ts-jest", "jest-mock-extended", "vitest-mock-extended", "esmock", "quibble"), "library"
+    ),
     **dict.fromkeys(("nock", "msw", "msw/node", "fetch-mock", "axios-mock-adapter", "jest-fetch-mock"), "service"),
     **dict.fromkeys(("vitest-fetch-mock", "aws-sdk-client-mock", "redis-mock", "ioredis-mock"), "service"),
     **dict.fromkeys(("mockdate", "timekeeper", "@sinonjs/fake-timers"), "time"),

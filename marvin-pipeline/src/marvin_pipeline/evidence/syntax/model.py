@@ -1,4 +1,4 @@
-"""What a file of tests holds, whatever its language: tests and helpers, what they assert, and what replaces behaviour."""
+"""What a file of tests holds, whatever its language: tests, helpers, what they assert, and what replaces behaviour."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _pytest(path: str, text: str) -> Mapping[str, str]:
             parser = configparser.ConfigParser(interpolation=None, strict=False)
             parser.read_string(text)
             section = _PYTEST_SECTIONS.get(PurePosixPath(path).name, "pytest")
-            values = parser[section] if section in parser else {}
+            values = dict(parser.items(section)) if parser.has_section(section) else {}
         return {str(key): _line(value) for key, value in values.items()}
     except (ValueError, RecursionError, AttributeError, configparser.Error) as error:
         return {"python_classes": f"not to be read: {type(error).__name__}"}
