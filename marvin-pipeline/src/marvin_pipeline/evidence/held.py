@@ -1,8 +1,8 @@
 """The tests are what a run is held to: none may ask for less than it did, and none may stand on mocks.
 
 After 2b the tests are those that the run is held to. From then on each phase that works with them compares them with
-the newest commit at which that was found to be so. What asks for less goes to a reviewer, and where that does not let it
-stand, back to the agent at work.
+the newest commit at which another phase found them to be right. What asks for less goes to a reviewer, and where that
+does not let it stand, back to the agent at work.
 """
 
 from __future__ import annotations
@@ -260,15 +260,20 @@ class HeldTests:
         return all(self._log.passed(name, self._phase, commit) for name in names)
 
     async def _base(self, name: GateName) -> str:
-        """The newest commit at which a gate was passed; empty where there is none on record."""
+        """The newest commit at which another phase passed a gate; empty where there is none on record.
+
+        Without another phase it is the one that this phase began with.
+        """
         gates = await in_thread(self._log.read)
-        held = [gate.commit for gate in gates if gate.name == name and gate.outcome != "failed"]
-        if held and not await self._run.git.knows(held[-1]):
+        held = [gate for gate in gates if gate.name == name and gate.outcome != "failed"]
+        others = [gate.commit for gate in held if gate.phase != self._phase]
+        base = (others[-1:] or [gate.commit for gate in held[:1]] or [""])[0]
+        if base and not await self._run.git.knows(base):
             raise TestsWeakened(
-                f"The commit {held[-1][:12]}, with the tests that the run is held to, is gone, so nobody can say "
+                f"The commit {base[:12]}, with the tests that the run is held to, is gone, so nobody can say "
                 "whether they ask for less by now. Bring it back, or begin with --from 2b."
             )
-        return held[-1] if held else ""
+        return base
 
     async def _send_back(self, role: str, found: Found, number: int) -> None:
         await self._sent(found)

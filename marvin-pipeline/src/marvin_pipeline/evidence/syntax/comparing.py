@@ -222,10 +222,12 @@ def _of_statements(before: Sequence[Mark], now: Unit) -> Iterator[tuple[str, int
         line, text = (after.line, after.text) if after else (now.line, "")
         if after is None or not _keeps_all(mark.text, after.text):
             yield "what it does was changed", line, mark.text, text
-    old = {mark.text: mark for mark in before}
+    old: dict[str, list[Mark]] = {}
+    for mark in before:
+        old.setdefault(mark.text, []).append(mark)
     for mark in now.statements:
-        same = old.get(mark.text)
-        if same is not None and (more := _more(same.guards, mark.guards)):
+        ways = [_more(same.guards, mark.guards) for same in old.get(mark.text, ())[:_CANDIDATES]]
+        if more := min(ways, key=len, default=[]):
             yield f"what it does was put behind a condition: {more[0]}", mark.line, mark.text, mark.text
 
 

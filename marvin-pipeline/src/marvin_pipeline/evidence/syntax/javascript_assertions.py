@@ -30,9 +30,7 @@ _KINDS: Mapping[AssertionKind, str] = {
     "falsy": "toBeFalsy notOk isNotOk",
 }
 _KIND_OF: Mapping[str, AssertionKind] = {word: kind for kind, words in _KINDS.items() for word in words.split()}
-_FLAGS = frozenset(
-    "to be been is that which and has have with at of resolves rejects soft poll strict nested own".split()
-)
+_FLAGS = frozenset("to be been is that which and has have with at of resolves rejects soft poll nested own".split())
 _NEGATIONS = frozenset({"not"})
 _NAMED = re.compile(r"(?:assert|check|expect|verify|ensure|should)(?![a-z])")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")

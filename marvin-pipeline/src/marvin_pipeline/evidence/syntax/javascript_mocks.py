@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _RUNNERS = frozenset({"jest", "vi", "vitest"})
 _METHODS = frozenset(
-    "fn mock doMock unstable_mockModule mockModule spyOn replaceProperty createMockFromModule setMock genMockFromModule "
-    "stubGlobal hoisted automock enableAutomock".split()
+    "fn mock doMock unstable_mockModule mockModule spyOn replaceProperty createMockFromModule setMock stubGlobal hoisted "
+    "genMockFromModule automock enableAutomock".split()
 )
 _TIMERS = frozenset({"useFakeTimers", "setSystemTime"})
 _NODE = frozenset("fn method getter setter module property".split())
@@ -56,9 +56,8 @@ class _Reader:
                 self.found.append((node, kind))
         elif node.type == "assignment_expression":
             self._assigned.append(node)
-        elif node.type in ("class_declaration", "function_declaration"):
-            if is_double(raw(node.child_by_field_name("name"))):
-                self.found.append((node, "double"))
+        elif _is_double(node):
+            self.found.append((node, "double"))
 
     def late(self) -> Iterator[tuple[Node, str]]:
         """What assignments replace, once all imports are known."""
@@ -95,6 +94,11 @@ class _Reader:
         elif (name := node.child_by_field_name("name")) is not None:
             self._imported |= {raw(each) for each in walk(name) if each.type.endswith("identifier")}
             self._imported |= {raw(each) for each in walk(name) if each.type.startswith("shorthand_property")}
+
+
+def _is_double(node: Node) -> bool:
+    is_named = node.type in ("class_declaration", "function_declaration")
+    return is_named and is_double(raw(node.child_by_field_name("name")))
 
 
 def _called(call: Node) -> str:
