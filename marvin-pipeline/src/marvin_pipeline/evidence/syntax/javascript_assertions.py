@@ -20,8 +20,8 @@ _KINDS: Mapping[AssertionKind, str] = {
     "contains": "toContain toContainEqual toMatchObject contain include includes toHaveProperty property "
     "partialDeepStrictEqual arrayContaining keys",
     "matches": "toMatch match",
-    "bound": "toBeGreaterThan toBeGreaterThanOrEqual toBeLessThan toBeLessThanOrEqual above below least most greaterThan "
-    "lessThan isAbove isBelow isAtLeast isAtMost",
+    "bound": "toBeGreaterThan toBeGreaterThanOrEqual toBeLessThan toBeLessThanOrEqual above below least most "
+    "greaterThan lessThan isAbove isBelow isAtLeast isAtMost",
     "type": "toBeInstanceOf a an instanceof instanceOf typeOf toBeTypeOf",
     "raises": "toThrow toThrowError toThrowErrorMatchingSnapshot throws throw rejects",
     "differs": "notEqual notStrictEqual notDeepEqual notDeepStrictEqual doesNotMatch doesNotThrow doesNotReject "

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _RUNNERS = frozenset({"jest", "vi", "vitest"})
 _METHODS = frozenset(
-    "fn mock doMock unstable_mockModule mockModule spyOn replaceProperty createMockFromModule setMock stubGlobal hoisted "
-    "genMockFromModule automock enableAutomock".split()
+    "fn mock doMock unstable_mockModule mockModule spyOn replaceProperty createMockFromModule setMock stubGlobal "
+    "hoisted genMockFromModule automock enableAutomock".split()
 )
 _TIMERS = frozenset({"useFakeTimers", "setSystemTime"})
 _NODE = frozenset("fn method getter setter module property".split())

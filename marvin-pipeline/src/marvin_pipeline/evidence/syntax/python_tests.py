@@ -73,8 +73,8 @@ class _Reader:
                 self.block(statement.body, (*around, statement), (*skips, *decorators))
             elif isinstance(statement, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
                 for guard, inner in _inner(statement):
-                    mark = (Mark(text=guard, line=statement.lineno),) if guard else ()
-                    self.block(inner, around, (*skips, *mark))
+                    more = [Mark(text=guard, line=statement.lineno)] if guard else []
+                    self.block(inner, around, (*skips, *more))
             else:
                 self._simple(statement, around)
 
