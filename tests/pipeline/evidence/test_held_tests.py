@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from marvin_core.testing.answers import Answer
-from tests.e2e.support_e2e import Marvin, Result
-from tests.support.pipeline import Asked, PipelineModels, Script, called, said, steps, writer
+from tests.e2e.support_e2e import Marvin, Result, wait_until
+from tests.support.agents import agents_in
+from tests.support.pipeline import Asked, PipelineModels, Script, called, found, said, steps, verdict, writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -54,8 +57,8 @@ def gates(marvin: Marvin, name: str = "unweakened") -> list[dict[str, Any]]:
 
 def outcomes(marvin: Marvin, name: str = "unweakened") -> list[tuple[str, str]]:
     """Phase and outcome of these gates; what was found twice in a row counts once."""
-    found = [(gate["phase"], gate["outcome"]) for gate in gates(marvin, name)]
-    return [each for each, before in zip(found, [None, *found], strict=False) if each != before]
+    ends = [(gate["phase"], gate["outcome"]) for gate in gates(marvin, name)]
+    return [each for each, before in zip(ends, [None, *ends], strict=False) if each != before]
 
 
 def in_turn(*agents: Script) -> Script:
@@ -267,3 +270,48 @@ def test_javascript_is_held_to_its_tests_as_well(marvin: Marvin, models: Pipelin
     assert done.code == 0, done.err.decode() + done.text
     assert "weaker, `truthy` in place of `exact`" in models.newest["sent_back"]
     assert outcomes(marvin) == [("3", "not_measured"), ("3", "passed")]
+
+
+def test_a_run_that_is_killed_does_not_ask_the_reviewer_again(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, {"tests/test_adder.py": TESTS})
+    held = threading.Event()
+    models.holds["sent_back"] = held
+    models.scripts |= {
+        "implementation": writer(
+            {"tests/test_adder.py": WEAK, "adder.py": WRONG}, "Multiply", reads=["tests/test_adder.py"]
+        ),
+        "tests_judge": judging("rejected"),
+        "sent_back": writer(
+            {"tests/test_adder.py": TESTS, "adder.py": RIGHT},
+            "Bring it back",
+            reads=["tests/test_adder.py", "adder.py"],
+        ),
+    }
+    flags = ("--non-interactive", "--design-first", "--working-dir=.", "--until=3")
+    running = marvin.start(*flags, "--from=3", "--prompt", "Build adder.")
+    running.until(lambda: models.was_asked("sent_back"), "the agent that is sent back")
+    running.send(signal.SIGKILL)
+    del models.holds["sent_back"]
+    held.set()
+    running.finish()
+    wait_until(lambda: not agents_in(marvin.home), "the end of the agents")
+    done = marvin.run(*flags, limit=600)
+    assert done.code == 0, done.err.decode() + done.text
+    asked = {role: models.asked.count(role) for role in ("implementation", "tests_judge", "sent_back")}
+    assert asked == {"implementation": 1, "tests_judge": 1, "sent_back": 2}
+    assert outcomes(marvin) == [("3", "not_measured"), ("3", "passed")]
+
+
+def test_who_mends_what_an_attack_found_may_not_weaken_tests_either(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, {"tests/test_adder.py": TESTS, "adder.py": RIGHT})
+    broken = found("high", "It adds text as well.", "adder.py")
+    models.scripts |= {
+        "qa_reviewer": in_turn(lambda asked: verdict(asked, broken), verdict),
+        "qa_fixer": writer({"tests/test_adder.py": SKIPPED}, "Mend it", reads=["tests/test_adder.py"]),
+        "tests_judge": judging("rejected"),
+        "debug": writer({"tests/test_adder.py": TESTS}, "Bring it back", reads=["tests/test_adder.py"]),
+    }
+    done = phase(marvin, "5")
+    assert done.code == 0, done.err.decode() + done.text
+    assert "it is skipped, or may fail: @pytest.mark.skip" in models.newest["debug"]
+    assert outcomes(marvin) == [("5", "not_measured"), ("5", "failed"), ("5", "passed")]
