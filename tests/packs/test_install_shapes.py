@@ -16,7 +16,9 @@ CORE = set(
     " typing-extensions typing-inspection wcwidth".split()
 )
 CODING = {"marvin-tools-coding", "pypdf"}
-PIPELINE = {"marvin-pipeline"}
+PIPELINE = set(
+    "marvin-pipeline tree-sitter tree-sitter-go tree-sitter-javascript tree-sitter-rust tree-sitter-typescript".split()
+)
 LIFE = set(
     "marvin-tools-life click dateparser flexcache flexparser humanize icalendar pint platformdirs psutil"
     " python-dateutil pytz recurring-ical-events regex six tzdata tzlocal x-wr-timezone".split()

@@ -32,6 +32,8 @@ _ROLES: Mapping[str, str] = {
     "# Mend the frontend": "frontend",
     "# Find the cause": "diagnosis",
     "# Your role: DOCUMENT EDITOR": "fixer",
+    "# Your work comes back": "sent_back",
+    "# Your role: judge of changed tests": "tests_judge",
 }
 
 

@@ -11,7 +11,7 @@ from .run.files import ProjectFiles
 _FOLDER = "logs/progress"
 _CARRIED = "carried"
 _TESTS = "tests"
-_NAMES = ("spec", "ux", "design", "code", "writers", "mending", "proof", _TESTS, _CARRIED)
+_NAMES = ("spec", "ux", "design", "code", "writers", "mending", "proof", "held", _TESTS, _CARRIED)
 _LARGEST = 20_000_000
 """Bytes that are read."""
 
@@ -23,7 +23,7 @@ class Progress:
         files: the pipeline's own files of the project.
         phase: the phase it belongs to.
         name: what is worked on: spec, ux, design or code; writers, for those who write the code; mending, for the
-            rounds that make a check pass; tests, for how many there are.
+            rounds that make a check pass; held, for what reviews let stand; tests, for how many there are.
     """
 
     def __init__(self, files: ProjectFiles, phase: str, name: str) -> None:

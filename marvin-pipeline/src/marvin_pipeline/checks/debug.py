@@ -14,6 +14,7 @@ from .mending import Finding, Mending, mend, time_for_command
 from .running import CommandRun, commands_of, run_until_failure
 
 if TYPE_CHECKING:
+    from ..evidence.held import HeldTests
     from ..run.context import Run
     from ..run.ends import PhaseEnd
     from .commands import ProjectCommand
@@ -102,15 +103,15 @@ def _fewer(last: CommandRun, kind: str, count: int, most: int) -> Finding:
     return Finding(failure=f"fewer tests {kind} {count}", text=text, lines=(line,), passed=count, failed=0)
 
 
-async def run_debug(run: Run) -> PhaseEnd:
-    """Run the tests and mend until they pass, for `debug_rounds` rounds at most.
+async def run_debug(run: Run, held: HeldTests) -> PhaseEnd:
+    """Run the tests and mend until they pass as they were written, for `debug_rounds` rounds at most.
 
     Raises:
         BudgetExceeded: the money or the time is used up.
     """
     commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
     mending = Mending(phase="4a", role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
-    return await mend(run, mending, Suite(run, "4a").check)
+    return await mend(run, mending, held.watched(Suite(run, "4a").check))
 
 
 def _failed(last: CommandRun, passed: int, failed: int) -> Finding:

@@ -45,7 +45,9 @@ async def run_e2e(run: Run) -> PhaseEnd:
     Raises:
         BudgetExceeded: the money or the time is used up.
     """
-    suite = Suite(run, "4b")
+    from ..evidence.held import held_tests
+
+    suite, held = Suite(run, "4b"), await held_tests(run, "4b")
     commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
     mending = Mending(phase="4b", role="e2e", rounds=run.settings.e2e_rounds, commands=commands.told)
 
@@ -57,7 +59,7 @@ async def run_e2e(run: Run) -> PhaseEnd:
         tested = await suite.run(found.of("install", "build", "test", "e2e"))
         return tested.replace(summary=f"{smoke.summary} {tested.summary}")
 
-    return await mend(run, mending, check)
+    return (await mend(run, mending, held.watched(check))).then(held.left_over())
 
 
 async def _smoke(run: Run) -> Finding:

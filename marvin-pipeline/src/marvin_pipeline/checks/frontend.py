@@ -38,11 +38,13 @@ async def run_frontend(run: Run) -> PhaseEnd:
     Raises:
         BudgetExceeded: the money or the time is used up.
     """
+    from ..evidence.held import held_tests
+
     processes = run.control.session.processes
     commands = await commands_of(run.folder, processes, run.settings.test_command)
     if await in_thread(lambda: serving(run.folder, commands)) is None:
         return PhaseEnd(outcome="skipped", reason="The project serves no frontend.")
-    suite = Suite(run, "4c")
+    suite, held = Suite(run, "4c"), await held_tests(run, "4c")
     mending = Mending(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
 
     async def check() -> Finding:
@@ -59,7 +61,7 @@ async def run_frontend(run: Run) -> PhaseEnd:
         tested = await suite.run(found.of("test")) if found.of("test") else Finding()
         return tested.replace(summary=f"{seen.summary} {tested.summary}")
 
-    return await mend(run, mending, check)
+    return (await mend(run, mending, held.watched(check))).then(held.left_over())
 
 
 def serving(root: Path, commands: ProjectCommands) -> ProjectCommand | None:

@@ -23,10 +23,12 @@ async def run_qa(run: Run) -> PhaseEnd:
         BudgetExceeded: the money or the time is used up.
         ReviewFailed: the attacker said nothing at all.
     """
+    from ..evidence.held import held_tests
     from ..review.convergence import Rules
     from ..review.rounds import ReviewLoop
     from ..review.subjects import CODE_KEYWORD, Reviewer, Subject
 
+    held = await held_tests(run, _PHASE)
     commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
     end = PhaseEnd(outcome="skipped", reason="No rounds of attacks are asked for.")
     if run.settings.qa_rounds:
@@ -43,4 +45,5 @@ async def run_qa(run: Run) -> PhaseEnd:
     if not end.goes_on:
         return end
     mending = Mending(phase=_PHASE, role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
-    return end.then(await mend(run, mending, Suite(run, _PHASE).check))
+    end = end.then(await mend(run, mending, held.watched(Suite(run, _PHASE).check)))
+    return end.then(held.left_over())

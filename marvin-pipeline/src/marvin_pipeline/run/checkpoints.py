@@ -24,10 +24,15 @@ from marvin_core import (
     why_left_out,
 )
 
+from .commits import Commits
 from .git_locks import lock_in, set_free
 
 _GIT = git_command("core.safecrlf=false")
-_ENVIRONMENT = {**GIT_ALONE, **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")}}
+_ENVIRONMENT = {
+    **GIT_ALONE,
+    **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")},
+    "GIT_NO_REPLACE_OBJECTS": "1",  # no commit is to look like another one
+}
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
 _NAMES = 20_000_000
@@ -90,6 +95,11 @@ class Checkpoints:
         self._processes = processes
         self._timeout = timeout
         self._timeouts = timeouts or Timeouts()
+
+    @property
+    def commits(self) -> Commits:
+        """The way to what commits hold."""
+        return Commits(self._whole)
 
     async def prepare(self) -> bool:
         """Make the project's folder a repository where it is in none; says whether it did.
@@ -308,6 +318,15 @@ class Checkpoints:
         result = await self._try(*arguments, **options)
         if result.exit_code != 0:
             raise self._fault(arguments[0], result)
+        return result.output
+
+    async def _whole(self, *arguments: str, **options: Unpack[_Options]) -> bytes:
+        """The same, where a part of what git prints is not enough."""
+        result = await self._try(*arguments, **options)
+        if result.exit_code != 0:
+            raise self._fault(arguments[0], result)
+        if result.omitted:
+            raise GitFault(f"git {arguments[0]} says more of {self._folder} than can be read. Commit fewer files.")
         return result.output
 
     async def _try(self, *arguments: str, **options: Unpack[_Options]) -> ProcessResult:

@@ -41,7 +41,7 @@ async def try_javascript(run: Run, new: Mapping[str, Sequence[int]], seconds: fl
         NotMeasured: the tool is missing or fails, or the tests cannot tell.
         GitFault: git fails.
     """
-    commands = await commands_of(run.folder, run.control.session.processes)
+    commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
     tests = [one for one in commands.of("test") if one.argv[0] in ("npm", "pnpm", "yarn", "bun", "node")]
     if not tests:
         raise NotMeasured("No command was found that tests the JavaScript code.")

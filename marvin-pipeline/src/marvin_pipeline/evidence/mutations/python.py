@@ -46,7 +46,7 @@ async def try_python(run: Run, new: Mapping[str, Sequence[int]], seconds: float)
     """
     if find_spec("cosmic_ray") is None:
         raise NotMeasured(_MISSING)
-    commands = await commands_of(run.folder, run.control.session.processes)
+    commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
     tests = [one for one in commands.of("test") if "python" in Path(one.argv[0]).name or one.argv[0] == "make"]
     if not tests:
         raise NotMeasured("No command was found that tests the Python code.")

@@ -1,0 +1,74 @@
+"""A reviewer judges the places where tests ask for less: each is accepted with a reason, or it is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from marvin_core import Record, in_thread, one_line
+
+from ..review.json_objects import json_objects
+from ..review.texts import fenced
+
+if TYPE_CHECKING:
+    from ..run.context import Run
+    from .looking import Place
+
+_ID = re.compile(r"W\d+")
+_SHOWN = 100
+"""Places that a reviewer is asked about at once; the others are not accepted."""
+_REASON = 500
+_TEXT = 200_000
+
+
+class Judgement(Record):
+    """What a reviewer said of one place."""
+
+    accepted: bool
+    reason: str
+    by: str
+    """The session of the reviewer."""
+
+
+async def judge(run: Run, phase: str, places: Sequence[Place], base: str) -> Mapping[str, Judgement]:
+    """What the code reviewer of the phase says of places, by their keys. One it says nothing of is missing.
+
+    Args:
+        base: the commit that the tests are compared with.
+
+    Raises:
+        BudgetExceeded, MarvinError: as of `Run.ask`.
+    """
+    named = {f"W{number}": place for number, place in enumerate(places[:_SHOWN], 1)}
+    values = {"places": "\n\n".join(_told(id, place) for id, place in named.items()), "since": base[:12]}
+    result = await run.ask("code_reviewer", values, phase=phase, prompt="tests_review", read_only=True)
+    if not result.answered:
+        return {}
+    said = await in_thread(lambda: _said(result.text[-_TEXT:]))
+    return {
+        named[id].key: Judgement(accepted=accepted, reason=reason, by=result.session_id)
+        for id, (accepted, reason) in said.items()
+        if id in named
+    }
+
+
+def _told(id: str, place: Place) -> str:
+    test = f" {place.test}" if place.test else ""
+    shown = [f"**{id}** `{place.file}:{place.line}`{test}: {place.what}"]
+    shown += [f"{word}\n{fenced(text)}" for word, text in (("Before:", place.before), ("Now:", place.after)) if text]
+    return "\n".join(shown)
+
+
+def _said(text: str) -> Mapping[str, tuple[bool, str]]:
+    """By ids, whether a place is accepted, and why. Without a reason nothing is; what is said twice has to agree."""
+    found: dict[str, tuple[bool, str]] = {}
+    for each in json_objects(text):
+        value: Mapping[str, Any] = each.value
+        id, verdict = str(value.get("id", "")).strip(), str(value.get("verdict", "")).strip().casefold()
+        reason = one_line(str(value.get("reason", "")), _REASON)
+        if not _ID.fullmatch(id) or verdict not in ("accepted", "rejected"):
+            continue
+        accepted = verdict == "accepted" and bool(reason) and found.get(id, (True, ""))[0]
+        found[id] = (accepted, reason)
+    return found

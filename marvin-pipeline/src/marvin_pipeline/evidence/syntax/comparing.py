@@ -1,0 +1,278 @@
+"""What tests ask for less than they did: compared test by test, by name, wherever each was moved to."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from .files import is_still_found
+from .model import STRENGTH, Assertion, Mark, TestFile, Unit, Weakening
+
+_ANYTHING = frozenset({"Exception", "BaseException", "Error", ""})
+"""Classes of exceptions that stand for nearly every mistake."""
+_HOOKS = ("pytest_",)
+_RUNNER = re.compile(r"(?:test|it|describe|expect|pytest|unittest|assert\w*)")
+"""The names that tests are made of: who gives one of them another meaning can have them ask for anything."""
+_WORD = re.compile(r"\w+")
+_RELATIVE = re.compile(r"(?<=[\"' ])\.{1,2}/(?:\.\./)*")
+_CANDIDATES = 50
+"""New tests of one name, or of the same words, that are looked at as what an old one became."""
+
+
+def weakenings(before: Mapping[str, TestFile], now: Mapping[str, TestFile]) -> list[Weakening]:
+    """Where tests ask for less than before.
+
+    Args:
+        before: the files of tests that were changed since, by their paths, as they were.
+        now: the same as they are, and the new ones.
+    """
+    places = _Places(before, now)
+    found: list[Weakening] = []
+    for path, file in before.items():
+        for unit in file.units:
+            found += _of_unit(places, path, unit)
+    for path, file in now.items():
+        origin = places.origin(path)
+        found += _of_file(path, origin, file)
+        if origin is not None:
+            found += _of_values(path, origin, file, is_moved=path not in before)
+    return found
+
+
+def _of_unit(places: _Places, path: str, unit: Unit) -> Iterator[Weakening]:
+    where, same = places.find(path, unit)
+    if same is not None:
+        for what, line, old, new in compared(unit, same):
+            yield Weakening(file=where, line=line, test=unit.name, what=what, before=old, after=new)
+    elif unit.is_test:
+        what = "the test is gone, or no runner finds it any more"
+        yield Weakening(file=path, line=unit.line, test=unit.name, what=what, before=unit.body)
+
+
+class _Places:
+    """Where the tests are by now.
+
+    Args:
+        before: the files as they were.
+        now: the files as they are.
+    """
+
+    def __init__(self, before: Mapping[str, TestFile], now: Mapping[str, TestFile]) -> None:
+        self._now = {(path, unit.name): unit for path, file in now.items() for unit in file.units}
+        old = {(path, unit.name) for path, file in before.items() for unit in file.units}
+        self._new: dict[str, list[tuple[str, Unit]]] = {}
+        self._bodies: dict[str, list[tuple[str, Unit]]] = {}
+        for (path, name), unit in self._now.items():
+            if (path, name) not in old:
+                self._new.setdefault(_bare(name), []).append((path, unit))
+                self._bodies.setdefault(unit.body, []).append((path, unit))
+        self._taken: set[tuple[str, str]] = set()
+        self._before = before
+        self._moved: dict[str, str] = {}
+
+    def find(self, path: str, unit: Unit) -> tuple[str, Unit | None]:
+        """Where a test is now, and as what; None where it is nowhere. A new test stands for one old test only."""
+        same = self._now.get((path, unit.name))
+        if same is not None and same.is_test >= unit.is_test:
+            return path, same
+        for place, other in (*self._free(self._new, _bare(unit.name)), *self._free(self._bodies, unit.body)):
+            if other.is_test >= unit.is_test and is_still_found(path, place):
+                self._taken.add((place, other.name))
+                self._moved[place] = path
+                return place, other
+        return path, None
+
+    def _free(self, among: dict[str, list[tuple[str, Unit]]], key: str) -> list[tuple[str, Unit]]:
+        """The new tests that stand for no old one yet."""
+        free = [each for each in among.get(key, ()) if (each[0], each[1].name) not in self._taken]
+        if free:
+            among[key] = free
+        return free[:_CANDIDATES]
+
+    def origin(self, path: str) -> TestFile | None:
+        """The file as it was, or that its tests came from; None for a new one."""
+        return self._before.get(path) or self._before.get(self._moved.get(path, ""))
+
+
+def _bare(name: str) -> str:
+    return name.rpartition("::")[2].rpartition(" > ")[2]
+
+
+def _of_file(path: str, before: TestFile | None, now: TestFile) -> Iterator[Weakening]:
+    """What is said beside the tests: skips of the whole file, hooks, names of the runner."""
+    old = before or TestFile(values={})
+    for mark in _added(old.skips, now.skips):
+        if before is not None or mark.text.startswith(("collect_ignore", "only")) or path.endswith("conftest.py"):
+            what = "tests are left out: a skip of the file, or an `only`"
+            yield Weakening(file=path, line=mark.line, test="", what=what, after=_shown(mark))
+    known = {unit.name for unit in old.units}
+    for unit in now.units:
+        if unit.name in known or unit.is_test:
+            continue
+        if path.endswith("conftest.py") and unit.name.startswith(_HOOKS):
+            what = "a hook of the runner was added, which can change what tests do"
+            yield Weakening(file=path, line=unit.line, test="", what=what, after=f"def {unit.name}")
+        if before is not None and _RUNNER.fullmatch(_bare(unit.name)):
+            what = "a name that tests are made of gets another meaning"
+            yield Weakening(file=path, line=unit.line, test="", what=what, after=unit.name)
+        for mark in unit.skips:
+            what = "a new helper leaves tests out"
+            yield Weakening(file=path, line=mark.line, test=unit.name, what=what, after=_shown(mark))
+
+
+def _of_values(path: str, before: TestFile, now: TestFile, *, is_moved: bool) -> Iterator[Weakening]:
+    """The values with names that are others than before; in a file that was moved, imports begin elsewhere."""
+    used = {word for unit in now.units for word in _WORD.findall(unit.body)}
+    for name, value in before.values.items():
+        after = now.values.get(name)
+        if after is None and _bare(name) in used:  # from elsewhere: a function beside the tests, or another import
+            after = Mark(text="", line=1)
+        if after is None or after.text == value.text or _keeps_all(value.text, after.text):
+            continue
+        if is_moved and _RELATIVE.sub("", value.text) == _RELATIVE.sub("", after.text):
+            continue
+        what = f"the value {name}, which tests use, was changed"
+        yield Weakening(file=path, line=after.line, test="", what=what, before=value.text, after=after.text)
+
+
+def compared(before: Unit, now: Unit) -> Iterator[tuple[str, int, str, str]]:
+    """What a test, or a helper, asks for less than it did: what it is, its line, and how it was and is."""
+    for mark in _added(before.skips, now.skips):
+        yield "it is skipped, or may fail", mark.line, "", _shown(mark)
+    for mark in _added(before.marks, now.marks):
+        yield "a mark was added, by which runners may leave it out", mark.line, "", mark.text
+    for mark in _added(before.exits, now.exits):
+        yield "it ends before its end", mark.line, "", _shown(mark)
+    for mark in _added(now.cases, before.cases):
+        yield "a case was taken away or changed", now.line, mark.text, ""
+    yield from _of_assertions(before.assertions, now)
+    yield from _of_statements(before.statements, now)
+
+
+def _of_assertions(before: Sequence[Assertion], now: Unit) -> Iterator[tuple[str, int, str, str]]:
+    known: dict[tuple[object, ...], list[Assertion]] = {}
+    for each in now.assertions:
+        known.setdefault(_key(each), []).append(each)
+    open_ones: list[Assertion] = []
+    for old in before:
+        same = known.get(_key(old))
+        if not same:
+            open_ones.append(old)
+            continue
+        at = min(range(len(same)), key=lambda number: len(_more(old.guards, same[number].guards)))
+        new = same.pop(at)
+        if more := _more(old.guards, new.guards):
+            yield f"the assertion was put behind a condition: {more[0]}", new.line, old.text, new.text
+    left = [each for each in now.assertions if any(each is one for one in known[_key(each)])]
+    for old in open_ones:
+        nearest = _nearest(old, left)
+        if nearest is None:
+            yield "an assertion was taken away", now.line, old.text, ""
+            continue
+        left.remove(nearest)
+        more = _more(old.guards, nearest.guards)
+        if why := weaker(old, nearest) or (f"it was put behind a condition: {more[0]}" if more else ""):
+            yield f"an assertion was changed: {why}", nearest.line, old.text, nearest.text
+
+
+def _nearest(old: Assertion, left: Sequence[Assertion]) -> Assertion | None:
+    """The assertion that stands in place of an old one: of the same subject the strongest, else one like it."""
+    same = [new for new in left if new.subject == old.subject]
+    if same:
+        return max(same, key=lambda new: (not weaker(old, new), STRENGTH[new.kind]))
+    alike = [new for new in left if new.kind == old.kind and (new.expected == old.expected or old.kind == "raises")]
+    return next(iter([*alike, *left]), None)
+
+
+def weaker(old: Assertion, new: Assertion) -> str:
+    """Why an assertion asks for less than the one that it stands for, or for something else; empty where not."""
+    if new.kind == "nothing":
+        return "it holds whatever the program does"
+    if new.subject != old.subject and not (old.kind == new.kind == "raises"):
+        return "it looks at something else"
+    if STRENGTH[new.kind] < STRENGTH[old.kind]:
+        return f"it is weaker, `{new.kind}` in place of `{old.kind}`"
+    if new.kind != old.kind:
+        return "" if STRENGTH[new.kind] > STRENGTH[old.kind] else f"`{new.kind}` in place of `{old.kind}`"
+    if new.kind == "raises":
+        return _wider_exception(old, new)
+    if new.expected != old.expected:
+        return "the expected value is another one"
+    if new.detail != old.detail:
+        return "the tolerance is given in another way"
+    if old.tolerance is not None and new.tolerance is not None and new.tolerance > old.tolerance:
+        return "the tolerance is wider"
+    return "" if new.tolerance == old.tolerance or new.tolerance is not None else "the tolerance is another one"
+
+
+def _wider_exception(old: Assertion, new: Assertion) -> str:
+    if new.expected != old.expected and old.expected not in _ANYTHING:
+        return "nearly any exception will do" if new.expected in _ANYTHING else "the exception is another one"
+    if old.detail and new.detail != old.detail:
+        return "what the exception has to say is not asked for as it was"
+    return ""
+
+
+def _of_statements(before: Sequence[Mark], now: Unit) -> Iterator[tuple[str, int, str, str]]:
+    gone, new = _added(now.statements, before), _added(before, now.statements)
+    for number, mark in enumerate(gone):
+        after = new[number] if number < len(new) else None
+        line, text = (after.line, after.text) if after else (now.line, "")
+        if after is None or not _keeps_all(mark.text, after.text):
+            yield "what it does was changed", line, mark.text, text
+    old: dict[str, list[Mark]] = {}
+    for mark in before:
+        old.setdefault(mark.text, []).append(mark)
+    for mark in now.statements:
+        ways = [_more(same.guards, mark.guards) for same in old.get(mark.text, ())[:_CANDIDATES]]
+        if more := min(ways, key=len, default=[]):
+            yield f"what it does was put behind a condition: {more[0]}", mark.line, mark.text, mark.text
+
+
+def _key(one: Assertion) -> tuple[object, ...]:
+    return one.kind, one.subject, one.expected, one.detail, one.tolerance
+
+
+def _more(before: Sequence[str], now: Sequence[str]) -> list[str]:
+    """The conditions that there were not before."""
+    old = Counter(before)
+    return [guard for guard, count in Counter(now).items() if count > old[guard]]
+
+
+def _added(before: Sequence[Mark], now: Sequence[Mark]) -> list[Mark]:
+    """What stands more often in the second list than in the first one."""
+    old = Counter(mark.text for mark in before)
+    found = []
+    for mark in now:
+        if old[mark.text]:
+            old[mark.text] -= 1
+        else:
+            found.append(mark)
+    return found
+
+
+def _shown(mark: Mark) -> str:
+    return ": ".join((*mark.guards, mark.text))
+
+
+def _keeps_all(before: str, now: str) -> bool:
+    """Whether a list, or a loop over one, still has all of its elements, and only more of them."""
+    old, new = _elements(before), _elements(now)
+    return bool(old) and bool(new) and not Counter(old) - Counter(new)
+
+
+def _elements(text: str) -> list[str]:
+    """The elements of a list as it stands there; none where it is no list. A loop over one has its head besides."""
+    head, _, rest = text.partition(" in ") if text.startswith("for ") else ("", "", text)
+    try:
+        value = ast.parse(rest.strip(), mode="eval").body
+        if isinstance(value, ast.Dict):
+            pairs = zip(value.keys, value.values, strict=True)
+            return [head, *(f"{ast.unparse(key) if key else '**'}: {ast.unparse(each)}" for key, each in pairs)]
+        if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
+            return [head, type(value).__name__, *(ast.unparse(each) for each in value.elts)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    return []

@@ -1,0 +1,103 @@
+"""What two commits hold, read from git's own objects: never by a checkout, and whatever the folder looks like."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from marvin_core import Record
+
+GitRun: TypeAlias = Callable[..., Awaitable[bytes]]
+"""Runs git with some arguments and returns what it printed; raises `GitFault`."""
+_FILES = (b"100644", b"100755")
+"""The modes of what is a file; a link in its place is none."""
+_NAMES, _CONTENT = 20_000_000, 60_000_000
+"""Bytes of a list of names, and of the contents of files."""
+
+
+class Change(Record):
+    """A file that is another one in a later commit. An object is empty where there is no such file."""
+
+    path: str
+    before: str
+    after: str
+
+
+class Commits:
+    """Reads commits of one project.
+
+    Args:
+        git: the way to git.
+    """
+
+    def __init__(self, git: GitRun) -> None:
+        self._git = git
+
+    async def changes(self, before: str, after: str) -> list[Change]:
+        """The files that differ between two commits, by their paths below the project."""
+        printed = await self._git(
+            "diff",
+            "--raw",
+            "--no-renames",
+            "--no-abbrev",
+            "--no-ext-diff",
+            "--relative",
+            "-z",
+            before,
+            after,
+            limit=_NAMES,
+        )
+        parts = printed.split(b"\0")
+        return [_change(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False) if head]
+
+    async def names(self, commit: str) -> list[str]:
+        """The files of a commit, by their paths below the project."""
+        printed = await self._git("ls-tree", "-r", "-z", "--name-only", commit, limit=_NAMES)
+        return [os.fsdecode(name) for name in printed.split(b"\0") if name]
+
+    async def contents(self, objects: Iterable[str]) -> Mapping[str, bytes]:
+        """The contents of files, by the objects that hold them. One that does not come whole is missing."""
+        wanted = sorted({each for each in objects if each})
+        if not wanted:
+            return {}
+        printed = await self._git("cat-file", "--batch", stdin="\n".join(wanted).encode() + b"\n", limit=_CONTENT)
+        return _contents(printed)
+
+    async def overlooked(self) -> list[str]:
+        """The files that git is told to overlook: changes of them are in no commit, though they are there."""
+        tagged = await self._git("ls-files", "-v", "-z", limit=_NAMES)
+        marked = [each[2:] for each in tagged.split(b"\0") if each[:1].islower() or each[:1] == b"S"]
+        ignored = await self._git(
+            "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", limit=_NAMES
+        )
+        alone = [name for name in ignored.split(b"\0") if name and not name.endswith(b"/")]
+        return sorted(os.fsdecode(name) for name in (*marked, *alone))
+
+
+def _change(head: bytes, path: bytes) -> Change:
+    modes = head.lstrip(b":").split()
+    if len(modes) < 4:
+        return Change(path=os.fsdecode(path), before="", after="")
+    old, new = (_object(mode, name) for mode, name in ((modes[0], modes[2]), (modes[1], modes[3])))
+    return Change(path=os.fsdecode(path), before=old, after=new)
+
+
+def _object(mode: bytes, name: bytes) -> str:
+    return name.decode("ascii", "replace") if mode in _FILES else ""
+
+
+def _contents(printed: bytes) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    at = 0
+    while (end := printed.find(b"\n", at)) > 0:
+        words: Sequence[bytes] = printed[at:end].split()
+        if len(words) != 3 or not words[2].isdigit():  # it is missing; the next line is the next one
+            at = end + 1
+            continue
+        begin, size = end + 1, int(words[2])
+        if begin + size > len(printed):
+            break
+        found[words[0].decode("ascii", "replace")] = printed[begin : begin + size]
+        at = begin + size + 1
+    return found
