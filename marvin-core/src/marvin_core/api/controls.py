@@ -51,6 +51,17 @@ class PromptEntry(Record):
     """The record of the session file that it followed."""
 
 
+class SaidEntry(Record):
+    """Something that was said before, as it is shown again."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    time: float
+    """When it was said, in seconds since the epoch; 0 where that is not known."""
+    calls: tuple[str, ...]
+    """The names of the tools that it called."""
+
+
 class SessionsControl(Protocol):
     """The sessions on disk, and moving between them.
 
@@ -74,7 +85,22 @@ class SessionsControl(Protocol):
         ...
 
     def prompts(self) -> Sequence[PromptEntry]:
-        """The prompts that were sent since this conversation was begun or gone on with here, the oldest first."""
+        """The prompts that can be gone back to, the oldest first: those since the conversation was compacted last."""
+        ...
+
+    def replay(self) -> Sequence[SaidEntry]:
+        """The end of what was said before this session was gone on with, the oldest first.
+
+        Empty where it was begun here, and from its next prompt on.
+        """
+        ...
+
+    def rename(self, title: str) -> str:
+        """Give this session another title; returns it as it is kept. Its id stays."""
+        ...
+
+    async def export(self, kind: Literal["md", "html", "json"]) -> str:
+        """Everything that was said on the branch in use, as a page or as JSON, without known secrets."""
         ...
 
     async def rewind(self, prompt: PromptEntry) -> int:
@@ -208,6 +234,43 @@ class ProfileControl(Protocol):
 
     def saved_places(self) -> Sequence[Mapping[str, Any]]:
         """The places of saved_places.json."""
+        ...
+
+
+class PersonControl(Protocol):
+    """Whoever sits at the interface: what commands may ask of them, and hand to them."""
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str | None:
+        """Ask what may be answered in any words; the choices are numbered suggestions, and there may be none.
+
+        Gives one of the choices, or what was typed instead; empty where there is no answer, and None where the
+        interface takes no text as an answer.
+        """
+        ...
+
+    def copy(self, text: str) -> bool:
+        """Put a text on the clipboard; False where the interface reaches none."""
+        ...
+
+    async def edit(self, file: Path) -> bool:
+        """Have a file changed in the user's editor, until that ends; False where the interface can open none.
+
+        Raises:
+            ConfigError: where the editor cannot be started, or ended with an error.
+        """
+        ...
+
+    @property
+    def theme(self) -> str:
+        """The name of the theme in use."""
+        ...
+
+    def use_theme(self, name: str) -> None:
+        """Draw with another theme from now on, and in later chats; which there are is for the interface to know. Blocks.
+
+        Raises:
+            ConfigError: where it cannot be kept for later chats.
+        """
         ...
 
 

@@ -43,6 +43,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "NO_PROXY": "Comma-separated hosts that are reached without a proxy.",
     "SSL_CERT_FILE": "A file with the certificate authorities to trust.",
     "NO_COLOR": "Anything: no colours.",
+    "MARVIN_SCREEN_READER": "1: the chat is written for a screen reader, as with --screen-reader.",
     "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
     "XTERM_VERSION": "Set by xterm itself, which does not fold long rows when its window gets narrower.",
     "EDITOR": "The program that `marvin config edit` opens, nano without it; and `marvin tk edit`, vi without it.",

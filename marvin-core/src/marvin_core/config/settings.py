@@ -39,6 +39,8 @@ KEYS: Mapping[str, Any] = {
     "tools": str,
     "tool_search": str,
     "ui": str,
+    "theme": str,
+    "screen_reader": str,
     "packs": {"off": list, "prefer": list, str: dict},
     "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
@@ -85,6 +87,8 @@ MEANINGS: Mapping[str, str] = {
     "ui": "The interface of the chat; packs bring others beside `plain`.",
     "packs.off": "Packs that are not used, by their names or those of their distributions.",
     "packs.prefer": "Packs that come first where several bring the same name; Marvin's own come before all of them.",
+    "theme": "What the chat is drawn with: dark, light, contrast, colorblind, or a theme of your own; dark without it.",
+    "screen_reader": "`on`: the chat is written for a screen reader, as with --screen-reader.",
     "packs.NAME": "The settings of a pack, by the name in `marvin packs list`; see below for ours.",
     "permission_mode": "How much is asked before calls run: ask, edit, auto or readonly. Without it a chat begins with "
     "auto where the sandbox holds, else with ask.",

@@ -19,7 +19,16 @@ from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
-from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
+from .session_views import (
+    SessionAgents,
+    SessionPerson,
+    SessionUndo,
+    ToolSessionView,
+    chat_settings,
+    hook_contexts,
+    rescue,
+    snapshot,
+)
 
 if TYPE_CHECKING:
     from ..api.events import CallOrigin
@@ -47,7 +56,7 @@ class Session:
         self.subscribe = self.sessions.subscribe
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
-        self.keys, self.agents = parts.setup.keys, SessionAgents(parts)
+        self.keys, self.agents, self.person = parts.setup.keys, SessionAgents(parts), SessionPerson(parts)
         self.usage, self.rescue = parts.usage.usage, partial(rescue, parts)
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 

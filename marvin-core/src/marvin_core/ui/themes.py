@@ -1,0 +1,135 @@
+"""What each part of the chat is drawn with: themes on the terminal's own 16 colours, by semantic names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import get_args
+
+from ..api.errors import ConfigError
+from ..util.text import hint_at
+from .rendering import DARK, Role
+
+FOLDER = "themes"
+"""Where the user's own ones are, in the configuration folder."""
+_COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_STYLES = {"default": "39", "bold": "1", "dim": "2", "italic": "3", "underline": "4", "reverse": "7"}
+WORDS: Mapping[str, str] = {
+    **_STYLES,
+    **{name: str(30 + number) for number, name in enumerate(_COLORS)},
+    **{f"bright-{name}": str(90 + number) for number, name in enumerate(_COLORS)},
+}
+"""What a part may be drawn with, and how a terminal is told."""
+_NAME = re.compile(r"\w[\w-]{0,63}")
+_LARGEST = 100_000
+
+BUILT_IN: Mapping[str, Mapping[str, str]] = {
+    "dark": {},
+    "light": {"user": "bold blue", "code": "blue", "place": "blue", "notice": "magenta"},
+    "contrast": {
+        "user": "bold underline",
+        "code": "bold",
+        "tool": "bold",
+        "error": "bold reverse",
+        "notice": "bold underline",
+        "faint": "default",
+        "added": "bold",
+        "removed": "underline",
+        "place": "bold",
+    },
+    "colorblind": {
+        "error": "bold yellow",
+        "notice": "bright-yellow",
+        "added": "bright-blue",
+        "removed": "yellow",
+        "tool": "bright-cyan",
+    },
+}
+"""The themes that come along: what differs from the dark one."""
+MEANINGS: Mapping[str, str] = {
+    "dark": "for a dark background",
+    "light": "for a light background",
+    "contrast": "bold, underlined and reversed in place of colours",
+    "colorblind": "blue and yellow in place of green and red",
+}
+
+
+def names(folder: Path) -> Mapping[str, str]:
+    """All themes, each with what it is for; `folder` is the one of the configuration."""
+    try:
+        own = sorted(path.stem for path in (folder / FOLDER).glob("*.yaml") if _NAME.fullmatch(path.stem))
+    except OSError:
+        own = []
+    return {**MEANINGS, **{name: "your own" for name in own}}
+
+
+def load(name: str, folder: Path) -> Mapping[str, str]:
+    """By role, the codes of a theme; a file of the user's counts before one that comes along. Blocks.
+
+    Raises:
+        ConfigError: where there is no such theme, or its file cannot be used.
+    """
+    path = folder / FOLDER / f"{name}.yaml"
+    if _NAME.fullmatch(name) and path.is_file():
+        return _codes(_read(path), str(path))
+    if name not in BUILT_IN:
+        raise ConfigError(f"There is no theme {name!r}. {hint_at(name, names(folder))}")
+    return _codes(BUILT_IN[name], name)
+
+
+def _read(path: Path) -> Mapping[str, str]:
+    from ..util.yaml.edit import load_mapping
+
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise ConfigError(f"{path} has more than {_LARGEST:,} bytes, which no theme has.")
+        data = load_mapping(text.decode()) or {}
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is no theme: {error}.") from error
+    base = data.pop("base", "dark")
+    if base not in BUILT_IN:
+        raise ConfigError(f"{path}: base is {base!r}. It takes {', '.join(BUILT_IN)}.")
+    return {**BUILT_IN[base], **data}
+
+
+def _codes(theme: Mapping[str, str], place: str) -> Mapping[str, str]:
+    roles = get_args(Role)
+    found = {}
+    for role, words in theme.items():
+        if role not in roles:
+            raise ConfigError(f"{place}: there is nothing called {role!r}. {hint_at(str(role), roles)}")
+        unknown = [word for word in str(words).split() if word not in WORDS]
+        if unknown or not str(words).split():
+            raise ConfigError(f"{place}: {role} is {str(words)!r:.100}. {hint_at((unknown or [''])[0], WORDS)}")
+        found[role] = ";".join(WORDS[word] for word in str(words).split())
+    return {**DARK, **found}
+
+
+class Palette:
+    """The codes of the theme in use, by role; one that cannot be used is told of once, and drawn as the dark one.
+
+    `name` gives the theme's name, which may change at any time.
+    """
+
+    def __init__(self, name: Callable[[], str], folder: Path, warn: Callable[[str], None]) -> None:
+        self._name = name
+        self._folder = folder
+        self._warn = warn
+        self._loaded = "dark"
+        self._codes: Mapping[str, str] = DARK
+
+    def __call__(self) -> Mapping[str, str]:
+        """The codes, loaded where the theme is another one than before."""
+        name = self._name()
+        if name != self._loaded:
+            self._loaded, self._codes = name, DARK
+            try:
+                self._codes = load(name, self._folder)
+            except ConfigError as error:
+                self._warn(str(error))
+        return self._codes
