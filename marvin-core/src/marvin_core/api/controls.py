@@ -95,8 +95,12 @@ class SessionsControl(Protocol):
         """
         ...
 
-    def rename(self, title: str) -> str:
-        """Give this session another title; returns it as it is kept. Its id stays."""
+    def search(self, text: str, limit: int) -> Sequence[SessionEntry]:
+        """The sessions of all folders with a text in their title or a message, the newest one first. Blocks."""
+        ...
+
+    def rename(self, title: str, session_id: str = "") -> str:
+        """Give a session another title, this one by default; returns it as it is kept. Its id stays. Blocks."""
         ...
 
     async def export(self, kind: Literal["md", "html", "json"]) -> str:
@@ -228,6 +232,19 @@ class ProfileControl(Protocol):
         """What is set in preferences.yaml."""
         ...
 
+    def draft_preferences(self) -> tuple[Path, bytes]:
+        """A copy of preferences.yaml to be edited, or the one that could not be saved; and what is in the file now."""
+        ...
+
+    def take_draft(self, before: bytes) -> bool:
+        """Have the draft take the place of preferences.yaml; False where nothing was changed.
+
+        Raises:
+            ConfigError: it is no YAML of keys and values, or preferences.yaml is no longer as it was before; the draft
+                stays where it is.
+        """
+        ...
+
     def earlier(self) -> int:
         """How many messages of earlier chats in this folder a new chat begins with."""
         ...
@@ -307,6 +324,13 @@ class UndoControl(Protocol):
 
     async def listed(self, most: int) -> Sequence[UndoEntry]:
         """The calls that can be taken back, the newest first."""
+        ...
+
+    async def difference(self) -> str:
+        """What this session changed: the files that it wrote as they are now, against how they were before it.
+
+        Of what commands changed only that they did. Empty where nothing is different.
+        """
         ...
 
     async def take_back(self, count: int) -> Sequence[str]:

@@ -223,14 +223,29 @@ class Lifecycle:
         """The end of what was said before this session was gone on with, the oldest first."""
         return self._parts.progress.replay
 
-    def rename(self, title: str) -> str:
-        """Give this session another title; returns it as it is kept."""
+    def search(self, text: str, limit: int) -> Sequence[SessionEntry]:
+        """The sessions of all folders with a text in their title or a message, the newest one first."""
+        from itertools import islice
+
+        from ..sessions.search import search
+
+        hits = search(self._parts.writer.folder, text, largest=self._parts.config.limits.session_line)
+        return [hit.entry for hit in islice(hits, limit)]
+
+    def rename(self, title: str, session_id: str = "") -> str:
+        """Give a session another title, this one by default; returns it as it is kept."""
         from ..sessions.records import title_of
 
-        if self._parts.writer.position is None:
+        kept, writer = title_of(self._parts.kept.text(title)), self._parts.writer
+        if session_id not in ("", writer.id):
+            from ..sessions.renaming import rename
+            from ..sessions.store import find
+
+            rename(find(writer.folder, session_id), kept, self._parts.config)
+        elif writer.position is None:
             raise SessionError("This session is not on disk yet, so it has no title. Type a request first.")
-        kept = title_of(self._parts.kept.text(title))
-        self._parts.writer.changed(title=kept)
+        else:
+            writer.changed(title=kept)
         return kept
 
     async def export(self, kind: Literal["md", "html", "json"]) -> str:

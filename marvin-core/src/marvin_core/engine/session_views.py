@@ -149,6 +149,13 @@ class SessionUndo:
         await self._parts.progress.settled()
         return await Undo(self._parts, self._dispatcher).listed(most)
 
+    async def difference(self) -> str:
+        """What this session changed, as a difference of files."""
+        from .undo import Undo
+
+        await self._parts.progress.settled()
+        return await Undo(self._parts, self._dispatcher).difference()
+
     async def take_back(self, count: int) -> Sequence[str]:
         """Take back the newest calls; what was taken back, a line each. Raises as `UndoControl`."""
         from .undo import Undo

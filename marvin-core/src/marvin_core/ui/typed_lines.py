@@ -74,6 +74,9 @@ class LineInterpreter:
             await self._shell_line(line[1:].strip())
         elif head.startswith(("/", ":")) and head[1:] in commands and not is_call(self._session, head[1:], rest):
             await self._command(head[1:], rest)
+        elif head == "/tool" and head[1:] not in commands and rest.strip():
+            name, _, values = rest.strip().partition(" ")
+            await self._call(name, values)
         elif line.startswith("/") and "/" not in head[1:]:  # /etc/hosts begins a request
             await self._call(head[1:], rest)
         elif self.shell:

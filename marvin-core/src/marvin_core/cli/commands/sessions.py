@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -16,11 +15,11 @@ from ...guard.kept_texts import KeptTexts
 from ...sessions.doctor import Diagnosis, diagnose, repair
 from ...sessions.export import as_text
 from ...sessions.export_kinds import Kind, exported
-from ...sessions.reader import FullTranscript, load, load_full
+from ...sessions.reader import FullTranscript, load_full
 from ...sessions.records import title_of
+from ...sessions.renaming import rename
 from ...sessions.search import entries, search
 from ...sessions.store import find, sessions
-from ...sessions.transcript import Transcript
 from ...util.state_files import private
 from ...util.text import counted, local_time, one_line
 from ..run import group
@@ -159,15 +158,7 @@ def rename_session(
     run: CommandContext = context.obj
     new = title_of(KeptTexts(run.redactor, lambda text: run.warn(f"marvin: {text}")).text(" ".join(title)))
     path = find(_folder(run), session_id)
-    written = path.stat()
-    loaded = load(path, largest=run.config.limits.session_line)
-    writer = Transcript.resumed(path, loaded, run.config.timeouts)
-    try:
-        writer.change_header(title=new)
-        # A title is no use of the session: it keeps its place in the lists.
-        os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
-    finally:
-        writer.close()
+    rename(path, new, run.config)
     run.write(f"{path.stem}  {new}\n")
 
 

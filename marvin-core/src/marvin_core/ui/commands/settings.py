@@ -142,11 +142,26 @@ async def context(session: SessionControl, words: str) -> str:
 
 
 async def preferences(session: SessionControl, words: str) -> str:
-    """Show what the profile prefers."""
+    """Show what the profile prefers, or have it changed in the user's editor."""
+    if words == "edit":
+        return await _edited(session)
+    if words:
+        raise UsageError("Use /preferences, or /preferences edit.")
     found = await in_thread(session.profile.preferences)
     file = session.profile.folder / "preferences.yaml"
     lines = [f"{key}: {listed(value)}" for key, value in found.items()] or ["No preferences are set."]
-    return "\n".join([*lines, f"They are in {file}; edit it, or ask for a change."])
+    return "\n".join([*lines, f"They are in {file}: /preferences edit changes them, or ask for a change."])
+
+
+async def _edited(session: SessionControl) -> str:
+    """Open a draft in the editor; where the result is no good, the preferences stay, and so does the draft."""
+    profile = session.profile
+    draft, before = await in_thread(profile.draft_preferences)
+    if not await session.person.edit(draft):
+        return f"This interface can open no editor. Edit {profile.folder / 'preferences.yaml'}"
+    if not await in_thread(lambda: profile.take_draft(before)):
+        return "Nothing has changed."
+    return "Saved. The next prompt goes by it."
 
 
 async def profiles(session: SessionControl, words: str) -> str:
