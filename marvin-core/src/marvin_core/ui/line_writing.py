@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ..api.messages import Shown, Table
@@ -167,17 +168,15 @@ def _words(sign: str) -> list[str]:
 def _spoken_changes(lines: Sequence[str]) -> list[str]:
     """The lines of a difference in words."""
     told = []
-    in_file = False
-    for line in lines:
-        names = {"+": "added: ", "-": "removed: "} if in_file else {"+": "Difference of ", "-": ""}
-        if line.startswith("@@"):
-            in_file = True
-        elif line[:1] == "-" and not in_file:
-            continue  # the name of the file, which comes again
-        elif line[:1] in names:
-            told.append(f"{names[line[:1]]}{line[1:] if in_file else line.lstrip('+ ')}")
-        else:
-            told.append(line.strip())
+    names = {"+": "added: ", "-": "removed: "}
+    for line, following in zip_longest(lines, lines[1:], fillvalue=""):
+        if line.startswith("--- ") and following.startswith("+++ "):
+            told.append(f"Difference of {following.removeprefix('+++ ')}")
+            continue
+        is_name = bool(told) and told[-1] == f"Difference of {line.removeprefix('+++ ')}"
+        if is_name or line.startswith("@@"):
+            continue
+        told.append(f"{names[line[0]]}{line[1:]}" if line[:1] in names else line.strip())
     return told
 
 
