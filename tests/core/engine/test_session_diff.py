@@ -13,7 +13,7 @@ from tests.support import undo_tools
 from tests.support.chat import Chat, chatting
 from tests.support.engine import Made, calls, make, says
 
-SPECS = [describe(undo_tools.put, group="tests", source="tests"), describe(undo_tools.book, group="tests", source="tests")]
+SPECS = tuple(describe(tool, source="tests", module=undo_tools.__name__) for tool in undo_tools.ALL)
 
 
 async def yes(question: str, choices: Sequence[str]) -> str:
