@@ -86,9 +86,9 @@ def environment(index: Index) -> str:
     for _, spec in index.providers:
         rows.update(dict.fromkeys(spec.key_variables, f"The key of {spec.name}."))
         if spec.url_variable:
-            rows[spec.url_variable] = f"The address of {spec.name}; {spec.base_url} without it."
+            rows[spec.url_variable] = f"The address of {spec.name}; default: {spec.base_url}."
         if spec.model_variable:
-            default = f"; {spec.default_model} without it" if spec.default_model else ""
+            default = f"; default: {spec.default_model}" if spec.default_model else ""
             rows[spec.model_variable] = f"The model of {spec.name}{default}."
     for _, declared in index.settings:
         for name, meaning in declared.secrets.items():

@@ -329,7 +329,7 @@ class Typed(NamedTuple):
 COMMANDS: dict[str, Sequence[Typed]] = {
     "model": [Typed("/model", "* openai-compat/"), Typed("!model nothing/x", "Error: ")],
     "thinking": [Typed("/thinking high", "Thinking: high"), Typed("/thinking", "Thinking: high")],
-    "pro": [Typed("!pro", "Write the prompt behind it"), Typed("!pro the hard one", "Answer of the model.")],
+    "pro": [Typed("!pro", "Write the prompt after it"), Typed("!pro the hard one", "Answer of the model.")],
     "code": [Typed("!code", "Coding mode is on"), Typed("!code", "Coding mode is off.")],
     "mode": [Typed("!mode readonly", "Tools: readonly"), Typed("/mode all", "Tools: all")],
     "permissions": [Typed("/permissions", "* ask"), Typed("/permissions nothing", "Error: ")],
@@ -351,7 +351,7 @@ COMMANDS: dict[str, Sequence[Typed]] = {
     "tree": [Typed("/tree", "* 1  ")],
     "retry": [Typed("/retry", "Answer of the model.")],
     "jobs": [Typed("/jobs", "Nothing runs in the background."), Typed("/jobs stop", "Error: ")],
-    "steer": [Typed("/steer", "Write it behind"), Typed("/steer left", "No answer is running")],
+    "steer": [Typed("/steer", "Write it after"), Typed("/steer left", "No answer is running")],
     "auto": [Typed("/auto on", "Auto-continue is on"), Typed("/auto", "Auto-continue is off.")],
     "play": [Typed("/play", "Say how much it may cost."), Typed("/play x", "That is no number.")],
     "preferences": [Typed("preferences", "No preferences are set."), Typed("/preferences x", "Error: ")],

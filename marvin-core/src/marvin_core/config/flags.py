@@ -115,7 +115,7 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
         "help": "go on with the newest session of this folder",
     },
     "--resume": {"metavar": "ID", "help": "go on with this session"},
-    "--max-cost": {"metavar": "USD", "help": "spend no more than this, agents below this one included"},
+    "--max-cost": {"metavar": "USD", "help": "stop at this many US dollars, sub-agents included"},
     "--plain": {"action": "store_true", "help": "the plain chat, which also works in a pipe"},
     "--screen-reader": {"action": "store_true", "help": "the chat in words, written once from top to bottom"},
     "--design-first": {"action": "store_true", "help": "run the test-first pipeline (needs marvin-pipeline)"},

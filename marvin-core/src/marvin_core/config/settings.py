@@ -65,15 +65,15 @@ MEANINGS: Mapping[str, str] = {
     "provider": "The model service, where neither --provider nor LLM_PROVIDER names one.",
     "model": "The model, where neither --model nor MARVIN_MODEL names one.",
     "models.NAME": "The model of a tier.",
-    "thinking": "How hard models think: off, low, medium or high. Off, the least that they can do, without it.",
+    "thinking": "How hard models think: off, low, medium or high. Default: off, the least that they can do.",
     "tier_thinking.NAME": "How hard the model of this tier thinks, whatever else is said.",
     "cache": "How long services keep what they read, where one may choose: 5m, or 1h, which costs more to write.",
-    "providers.NAME.wire": "The format that the service speaks; chat-completions without it.",
+    "providers.NAME.wire": "The format that the service speaks; default: chat-completions.",
     "providers.NAME.base_url": "Its address, up to the version: https://models.example.com/v1.",
     "providers.NAME.key": "The name of the variable with its key, never the key itself.",
     "providers.NAME.models": "What it serves, the default first.",
     "providers.NAME.context_window": "How many tokens its models take.",
-    "providers.NAME.windows.NAME": "How many tokens those take whose name begins so.",
+    "providers.NAME.windows.NAME": "The context window, in tokens, of models whose name starts with NAME.",
     "providers.NAME.max_tools": "How many tools a request may carry.",
     "providers.NAME.headers": "Sent with every request.",
     "providers.NAME.auth_url": "Where `marvin login` logs in.",
@@ -83,11 +83,11 @@ MEANINGS: Mapping[str, str] = {
     "tools": "Tool sets, groups and names, as in --tools.",
     "tool_search": "Whether tools wait until the model looks for them, where neither --tool-search nor "
     "MARVIN_TOOL_SEARCH says so: `auto`, where there are many; `on`, all but a few; `off`, only where the service "
-    "takes no more. `auto` without it.",
+    "takes no more. Default: `auto`.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",
     "packs.off": "Packs that are not used, by their names or those of their distributions.",
     "packs.prefer": "Packs that come first where several bring the same name; Marvin's own come before all of them.",
-    "theme": "What the chat is drawn with: dark, light, contrast, colorblind, or a theme of your own; dark without it.",
+    "theme": "What the chat is drawn with: dark, light, contrast, colorblind, or a theme of your own; default: dark.",
     "screen_reader": "`on`: the chat is written for a screen reader, as with --screen-reader.",
     "packs.NAME": "The settings of a pack, by the name in `marvin packs list`; see below for ours.",
     "permission_mode": "How much is asked before calls run: ask, edit, auto or readonly. Without it a chat begins with "
@@ -98,9 +98,9 @@ MEANINGS: Mapping[str, str] = {
     "permissions.deny": "Calls that never run.",
     "child_env": "Secret variables that programs which tools start may see all the same.",
     "sandbox": "Whether commands run in a sandbox, where neither --sandbox nor MARVIN_SANDBOX says so: `auto`, where "
-    "one works; `required`, only in one; `off`, never. `auto` without it.",
+    "one works; `required`, only in one; `off`, never. Default: `auto`.",
     "transport": "`direct`, Marvin's own connections to model services, or `stock`, those of the library httpx.",
-    "ca_file": "A file with the certificate authorities to trust; SSL_CERT_FILE without it.",
+    "ca_file": "A file with the certificate authorities to trust; default: that of SSL_CERT_FILE.",
     "prices.NAME.input": "What a million input tokens of this model cost, in USD.",
     "prices.NAME.output": "What a million output tokens cost.",
     "prices.NAME.cache_read": "What a million tokens cost that come from the service's cache.",
@@ -110,7 +110,7 @@ MEANINGS: Mapping[str, str] = {
     "network": "What commands reach in the sandbox: none, loopback or all, where --network and MARVIN_NETWORK name "
     "nothing. Without it that is loopback in a chat, which asks about further hosts, and all elsewhere.",
     "network.hosts": "Reach these hosts only: example.org, *.example.com for sub-domains, git.example.com:443.",
-    "seed": "`off`: a chat does not begin with what was said last in its folder; `on` without it.",
+    "seed": "`off`: a chat does not begin with what was said last in its folder; default: `on`.",
     "timeouts": "See below.",
     "limits": "See below.",
 }

@@ -17,7 +17,7 @@ SHELL = frozenset({"shell", "sh"})
 WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
 """Words that are commands without a slash, where such a command exists."""
 BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
-"""What is a command behind `!` and never a program."""
+"""What is a command after `!` and never a program."""
 _LONGEST_COMMAND = 4
 """Words of a command for a shell; what is longer is a sentence that begins like one."""
 _HELP = frozenset({"/help", "/", "help", "?"})
@@ -117,7 +117,7 @@ class LineInterpreter:
             on = "Shell mode is on: every line is a command. !shell or exit ends it; /name and /help still work."
             self._show(on if self.shell else "Shell mode is off.")
         elif not command:
-            self._show("Write a command behind the !, as in !ls -l.")
+            self._show("Write a command after the !, as in !ls -l.")
         else:
             await self._run_command(command)
 

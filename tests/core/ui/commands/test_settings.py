@@ -23,7 +23,7 @@ def two_models(tmp_path: Path, **options: object) -> Made:
 def test_another_model_goes_on_with_what_was_said(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.session.submit("first")
-        assert await chat.do("/model l1") == "l1 of large answers from here on."
+        assert await chat.do("/model l1") == "Now using large/l1; the conversation is kept."
         assert chat.made.parts.model.window.size == 200_000
         assert (await chat.session.submit("second")).text == "two"
         listed = await chat.do("/model")

@@ -35,7 +35,12 @@ async def model(session: SessionControl, words: str) -> str:
     await in_thread(lambda: models.know(words))
     check_free(session)
     models.use(words)
-    return f"{models.model or 'The default model'} of {models.provider_name} answers from here on."
+    return f"Now using {used(models)}; the conversation is kept."
+
+
+def used(models: ModelControl) -> str:
+    """The model in use, with its service."""
+    return f"{models.provider_name}/{models.model}" if models.model else f"the default model of {models.provider_name}"
 
 
 def check_free(session: SessionControl) -> None:
@@ -61,7 +66,7 @@ def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
     others = [entry.provider for entry in entries if not entry.reason]
     if others:
         lines.append(f"Not set up: {', '.join(others)}; in a shell, `{command_name()} providers` says how.")
-    return "\n".join([*lines, "/model PROVIDER/MODEL takes another one; what is said so far goes along."])
+    return "\n".join([*lines, "/model PROVIDER/MODEL takes another one; the conversation is kept."])
 
 
 async def thinking(session: SessionControl, words: str) -> str:
@@ -83,7 +88,7 @@ async def compact(session: SessionControl, words: str) -> str:
 async def pro(session: SessionControl, words: str) -> str | None:
     """Send one prompt to the best model that is set up."""
     if not words:
-        return "Write the prompt behind it: !pro PROMPT goes to the best model that is set up, and only that one."
+        return "Write the prompt after it: !pro PROMPT goes to the best model that is set up, and only that one."
     await in_thread(lambda: session.models.know(None))
     check_free(session)
     with session.models.pro():

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .terminal_reach import TerminalReach
 
 NO_MODEL = (
-    "Marvin, without a model: none is configured. /login NAME sets a key, /model says what else works.\n"
-    "Tools work: /name key=value calls one, Tab completes, a plain request finds the nearest. /help shows what works."
+    "No model is set up yet, so only tools work. /login NAME sets a key, /model says what else works.\n"
+    "/name key=value calls a tool, Tab completes, a plain request finds the nearest one. /help shows what works."
 )
 _DUMB = frozenset({"", "dumb", "unknown"})
 
