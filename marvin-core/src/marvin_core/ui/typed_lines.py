@@ -14,8 +14,8 @@ from .manual_calls import call_by_hand, help_about, is_call, shell_tool
 
 LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
 SHELL = frozenset({"shell", "sh"})
-WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
-"""Words that are commands without a slash, where such a command exists."""
+WORDS = frozenset({"preferences", "preferences edit", "profiles", "usage", "saved"})
+"""Lines that are commands without a slash, where such a command exists."""
 BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
 """What is a command after `!` and never a program."""
 _LONGEST_COMMAND = 4
@@ -81,8 +81,8 @@ class LineInterpreter:
             await self._call(head[1:], rest)
         elif self.shell:
             await self._shell_line("shell" if line in ("exit", "quit") else line)
-        elif line in WORDS and line in commands:
-            await self._command(line, "")
+        elif line in WORDS and head in commands:
+            await self._command(head, rest)
         elif _is_for_a_shell(line):
             run = f"!{line} runs it from here" if shell_tool(self._session) else "leave the chat with /exit first"
             self._show(f"That is a command for a shell: {run}. Nothing was sent to a model.")
