@@ -154,7 +154,7 @@ class Lifecycle:
             return
         from ..sessions.replay import end_of
 
-        progress.replay = end_of(loaded.messages, loaded.times)
+        progress.replay = end_of(loaded.messages[loaded.seeded :], loaded.times[loaded.seeded :])
         progress.prompts += [(shown_prompt(one.text), one.time, one.leaf) for one in loaded.prompts]
 
     async def resume(self, session_id: str) -> int:

@@ -293,6 +293,8 @@ class LoadedSession(Record):
     problems: tuple[str, ...]
     times: tuple[float, ...] = ()
     """When each message was said, as in `time_of`; 0 for those that a compaction kept."""
+    seeded: int = 0
+    """How many of the messages, the first ones, were said in earlier chats."""
     prompts: tuple[EarlierPrompt, ...] = ()
     """Those that can be gone back to, the oldest first."""
 
@@ -326,6 +328,7 @@ def load(path: Path, leaf: str = "", largest: int = LARGEST_LINE) -> LoadedSessi
             count=reader.messages(),
             problems=(*reader.problems(), *live.problems),
             times=(*(0.0 for _ in live.compacted or ()), *reversed(live.times)),
+            seeded=len(live.compacted or ()) if live.begins_with == header.id else 0,
             prompts=tuple(reversed(live.prompts)),
         )
 
@@ -338,6 +341,8 @@ class _Live:
         """Those since the newest compaction, the newest one first."""
         self.times: list[float] = []
         self.prompts: list[EarlierPrompt] = []
+        self.begins_with = ""
+        """What the compaction follows."""
         self.compacted: tuple[Message, ...] | None = None
         self.state: dict[str, Any] | None = None
         self.before_last = ""
@@ -359,6 +364,7 @@ class _Live:
                 return
             elif record["type"] == "compaction":
                 self.compacted = compaction_of(record)
+                self.begins_with = str(record.get("parent"))
                 self.state = _state_of(record.get("state", {})) if self.state is None else self.state
             elif record["type"] == "state" and self.state is None:
                 self.state = _state_of(record["state"])

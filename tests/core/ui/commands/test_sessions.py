@@ -57,6 +57,26 @@ def test_a_session_is_picked_by_number_and_its_end_is_shown_again(tmp_path: Path
     assert "about apples" in choices[1]
 
 
+def test_what_was_said_in_earlier_chats_is_not_shown_as_said_in_this_one(tmp_path: Path) -> None:
+    async def first(chat: Chat) -> None:
+        await chat.session.submit("about apples")
+
+    chatting(attended(tmp_path, Person(), "One."), first)
+
+    async def second(chat: Chat) -> None:
+        await chat.session.submit("about pears")
+
+    written = chatting(attended(tmp_path, Person(), "Two."), second)
+    assert "about apples" in written.texts, "the model was told of it"
+
+    async def third(chat: Chat) -> None:
+        await chat.do(f"/resume {written.files[1].stem}")
+        assert [entry.text for entry in chat.session.sessions.replay()] == ["about pears", "Two."]
+        assert "about apples" not in await chat.do("/rewind")
+
+    chatting(attended(tmp_path, Person()), third)
+
+
 def test_words_look_in_titles_and_in_what_was_said(tmp_path: Path) -> None:
     person = Person("NOTHING LIKE it", "secret word", "1")
 
