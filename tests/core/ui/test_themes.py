@@ -14,7 +14,7 @@ from marvin_core.ui.themes import BUILT_IN, FOLDER, Palette, load, names
 from tests.support.chat import Chat, chatting
 from tests.support.engine import make
 
-SIXTEEN = {"1", "2", "3", "4", "7", "39", *(str(code) for base in (30, 90) for code in range(base, base + 8))}
+SIXTEEN = {"1", "2", "3", "4", "7", "9", "39", *(str(code) for base in (30, 90) for code in range(base, base + 8))}
 
 
 def own(folder: Path, name: str, text: str) -> Path:
@@ -63,6 +63,8 @@ def test_a_file_counts_before_a_theme_that_comes_along(tmp_path: Path) -> None:
         ("user: ''", "user is ''"),
         ("user: [red]", "user is"),
         ("base: neon", "base is 'neon'"),
+        ("base: [light]", "base is"),
+        ("1: red", "there is nothing called 1"),
         ("- red", "is no theme"),
         ("user: {", "is no theme"),
         ("x" * 200_000, "bytes"),

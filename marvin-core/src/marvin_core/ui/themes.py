@@ -14,7 +14,7 @@ from .rendering import DARK, Role
 FOLDER = "themes"
 """Where the user's own ones are, in the configuration folder."""
 _COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
-_STYLES = {"default": "39", "bold": "1", "dim": "2", "italic": "3", "underline": "4", "reverse": "7"}
+_STYLES = {"default": "39", "bold": "1", "dim": "2", "italic": "3", "underline": "4", "reverse": "7", "strike": "9"}
 WORDS: Mapping[str, str] = {
     **_STYLES,
     **{name: str(30 + number) for number, name in enumerate(_COLORS)},
@@ -26,27 +26,22 @@ _LARGEST = 100_000
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "dark": {},
-    "light": {"user": "bold blue", "code": "blue", "place": "blue", "notice": "magenta"},
+    "light": {"user": "bold blue"},
     "contrast": {
-        "user": "bold underline",
-        "code": "bold",
-        "tool": "bold",
+        **dict.fromkeys(get_args(Role), "default"),
+        **dict.fromkeys(("heading", "bold", "code", "tool", "added", "place"), "bold"),
+        **dict.fromkeys(("user", "notice"), "bold underline"),
         "error": "bold reverse",
-        "notice": "bold underline",
-        "faint": "default",
-        "added": "bold",
         "removed": "underline",
-        "place": "bold",
     },
-    "colorblind": {
-        "error": "bold yellow",
-        "notice": "bright-yellow",
-        "added": "bright-blue",
-        "removed": "yellow",
-        "tool": "bright-cyan",
-    },
+    "colorblind": {"error": "bold yellow", "notice": "bright-yellow"},
 }
-"""The themes that come along: what differs from the dark one."""
+"""The themes that come along: what differs from the dark one, beside the colours that `_SWAPPED` has."""
+_SWAPPED: Mapping[str, Mapping[str, str]] = {
+    "light": {"33": "35", "36": "34", "93": "35", "96": "34"},
+    "colorblind": {"31": "33", "32": "94", "91": "93", "92": "94"},
+}
+"""Codes of the dark theme that others take another one for, whatever they draw."""
 MEANINGS: Mapping[str, str] = {
     "dark": "for a dark background",
     "light": "for a light background",
@@ -72,13 +67,15 @@ def load(name: str, folder: Path) -> Mapping[str, str]:
     """
     path = folder / FOLDER / f"{name}.yaml"
     if _NAME.fullmatch(name) and path.is_file():
-        return _codes(_read(path), str(path))
+        base, theme = _read(path)
+        return _codes(theme, base, str(path))
     if name not in BUILT_IN:
         raise ConfigError(f"There is no theme {name!r}. {hint_at(name, names(folder))}")
-    return _codes(BUILT_IN[name], name)
+    return _codes({}, name, name)
 
 
-def _read(path: Path) -> Mapping[str, str]:
+def _read(path: Path) -> tuple[str, Mapping[str, str]]:
+    """The theme that a file builds on, and what it says itself."""
     from ..util.yaml.edit import load_mapping
 
     try:
@@ -92,22 +89,24 @@ def _read(path: Path) -> Mapping[str, str]:
     except ValueError as error:
         raise ConfigError(f"{path} is no theme: {error}.") from error
     base = data.pop("base", "dark")
-    if base not in BUILT_IN:
+    if not isinstance(base, str) or base not in BUILT_IN:
         raise ConfigError(f"{path}: base is {base!r}. It takes {', '.join(BUILT_IN)}.")
-    return {**BUILT_IN[base], **data}
+    return base, data
 
 
-def _codes(theme: Mapping[str, str], place: str) -> Mapping[str, str]:
+def _codes(theme: Mapping[str, str], base: str, place: str) -> Mapping[str, str]:
+    """The codes of a theme that says this, and builds on one that comes along."""
     roles = get_args(Role)
-    found = {}
-    for role, words in theme.items():
+    swapped = _SWAPPED.get(base, {})
+    found = {role: ";".join(swapped.get(code, code) for code in codes.split(";")) for role, codes in DARK.items()}
+    for role, words in {**BUILT_IN[base], **theme}.items():
         if role not in roles:
             raise ConfigError(f"{place}: there is nothing called {role!r}. {hint_at(str(role), roles)}")
         unknown = [word for word in str(words).split() if word not in WORDS]
         if unknown or not str(words).split():
             raise ConfigError(f"{place}: {role} is {str(words)!r:.100}. {hint_at((unknown or [''])[0], WORDS)}")
         found[role] = ";".join(WORDS[word] for word in str(words).split())
-    return {**DARK, **found}
+    return found
 
 
 class Palette:

@@ -340,7 +340,8 @@ class SimpleChat:
             self._progress.ended(event.call_id)
             self._line(self._writing.outcome(event, columns_at(self._out.fileno())))
         elif isinstance(event, SessionResume):
-            if earlier := self._writing.replay(self._session.sessions.replay()):
+            earlier = self._writing.replay(self._session.sessions.replay())
+            if earlier and self._out.isatty():  # whoever reads a pipe has what was said
                 self._line(earlier)
         elif isinstance(event, ToolExecutionUpdate):
             told = self._progress.line(event)
