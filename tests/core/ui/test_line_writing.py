@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,8 +65,8 @@ def start(**arguments: object) -> ToolExecutionStart:
     return ToolExecutionStart(call_id="1", name="run_command", arguments=arguments)
 
 
-def end(**fields: object) -> ToolExecutionEnd:
-    given_fields = {"call_id": "1", "name": "run_command", "text": "fine", "is_error": False, "elapsed": 1.25, **fields}
+def end(**fields: Any) -> ToolExecutionEnd:
+    given_fields: dict[str, Any] = {"call_id": "1", "name": "run_command", "text": "fine", "is_error": False, "elapsed": 1.25, **fields}
     return ToolExecutionEnd(**given_fields)
 
 

@@ -80,7 +80,7 @@ class Undo:
 
         def compared() -> str:
             first: dict[tuple[str, str], FileState] = {}
-            others = []
+            others: list[str] = []
             for entry, inverse in self._ledger().inverses_of(session):
                 # The newest comes first, so that the oldest stays.
                 first.update({(state.root, state.path): state for state in inverse.files})

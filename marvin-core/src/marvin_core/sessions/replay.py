@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import Literal
 
 from ..api.controls import SaidEntry
 from ..api.messages import Message
@@ -28,7 +29,7 @@ def end_of(messages: Sequence[Message], times: Sequence[float]) -> tuple[SaidEnt
         text = message.text.strip()
         if not text and not calls:
             continue
-        role = "user" if message.role == "user" else "assistant"
+        role: Literal["user", "assistant"] = "user" if message.role == "user" else "assistant"
         found.append(SaidEntry(role=role, text=cut(text, _LONGEST), time=time, calls=calls))
         prompts += role == "user"
         if prompts == _PROMPTS or len(found) == _ENTRIES:

@@ -56,7 +56,7 @@ def names(folder: Path) -> Mapping[str, str]:
         own = sorted(path.stem for path in (folder / FOLDER).glob("*.yaml") if _NAME.fullmatch(path.stem))
     except OSError:
         own = []
-    return {**MEANINGS, **{name: "your own" for name in own}}
+    return {**MEANINGS, **dict.fromkeys(own, "your own")}
 
 
 def load(name: str, folder: Path) -> Mapping[str, str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.api.messages import Text
 from marvin_core.sessions.reader import load
 from tests.support.chat import Chat, chatting
 from tests.support.engine import Made, calls, make, says
@@ -237,7 +236,7 @@ def test_titles_that_are_all_sequences_do_not_name_an_exported_page(tmp_path: Pa
     made = make(tmp_path, says("One."))
     chat = chatting(made, work)
     assert all("\x1b" not in file.read_text() for file in chat.session.working_dir.glob("*.md"))
-    assert Text(text="One.").text in next(chat.session.working_dir.glob("*.md")).read_text()
+    assert "One." in next(chat.session.working_dir.glob("*.md")).read_text()
 
 
 # --- what changed --------------------------------------------------------------------------------------------------
