@@ -214,7 +214,7 @@ def test_there_is_nothing_to_export_or_copy_before_the_first_prompt(tmp_path: Pa
     async def work(chat: Chat) -> None:
         assert "not on disk yet" in await chat.do("/export")
         assert "no answer" in await chat.do("/copy")
-        assert "Error" in await chat.do("/copy 1")
+        assert "no answer" in await chat.do("/copy 1")
 
     chatting(make(tmp_path), work)
 
@@ -223,7 +223,7 @@ def test_copy_says_where_no_clipboard_is_reached(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.session.submit("about apples")
         assert "/export FILE" in await chat.do("/copy")
-        assert "there are 1 of them" in await chat.do("/copy 2")
+        assert "N being 1 to 1" in await chat.do("/copy 2")
 
     chatting(make(tmp_path, says("One.")), work)
 

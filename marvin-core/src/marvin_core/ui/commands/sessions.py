@@ -168,10 +168,10 @@ def _write(target: Path, text: str) -> None:
 async def copy(session: SessionControl, words: str) -> str:
     """Put an answer on the clipboard, as the model wrote it."""
     answers = [message.text for message in session.snapshot().messages if message.role == "assistant" and message.text]
-    if words and not (words.isascii() and words.isdecimal() and 1 <= int(words) <= len(answers)):
-        raise UsageError(f"Use /copy, or /copy N for an earlier answer; there are {len(answers)} of them.")
     if not answers:
         return "There is no answer to copy yet."
+    if words and not (words.isascii() and words.isdecimal() and 1 <= int(words) <= len(answers)):
+        raise UsageError(f"Use /copy, or /copy N for the Nth answer from the end, N being 1 to {len(answers)}.")
     text = answers[-int(words or 1)]
     if session.person.copy(text):
         return f"Copied {counted(len(text), 'character')}, if the terminal allows it (OSC 52; tmux: set-clipboard on)."
