@@ -102,7 +102,7 @@ def environment(index: Index) -> str:
         "The system": system,
         "Set by Marvin for the agents that it starts": agents,
     }
-    lines = ["# Environment variables", "", "Variables count more than config.yaml, and flags count more than both."]
+    lines = ["# Environment variables"]
     for title, rows in groups.items():
         lines += ["", f"## {title}", "", "| variable | meaning |", "|---|---|"]
         lines += [f"| `{name}` | {meaning} |" for name, meaning in sorted(rows.items())]

@@ -1,4 +1,4 @@
-"""Sessions as a person meets them in the chat: going on, picking, leaving; the clipboard, the editor, a screen reader."""
+"""Sessions as a person meets them in the chat: going on, picking, leaving; clipboard, editor, screen reader."""
 
 from __future__ import annotations
 
@@ -212,7 +212,9 @@ TABLE = "| name | size |\n|---|---|\n| a.py | 10 |\n"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["flag", "variable", "setting"])
-def test_a_screen_reader_hears_words_alone(marvin: Marvin, marvin_model_server: ModelServer, raw: Any, how: str) -> None:
+def test_a_screen_reader_hears_words_alone(
+    marvin: Marvin, marvin_model_server: ModelServer, raw: Any, how: str
+) -> None:
     marvin_model_server.script(calls(("write_file", {"path": "a.txt", "content": "x\n"}), text="I write."), text(TABLE))
     if how == "setting":
         with (marvin.config_folder / "config.yaml").open("a") as stream:
@@ -226,7 +228,12 @@ def test_a_screen_reader_hears_words_alone(marvin: Marvin, marvin_model_server: 
     terminal.until(": ")
     terminal.process.send("1\r")
     heard += terminal.until("You: ")
-    for expected in ("Marvin: I write.", "Tool write_file. path: a.txt", "Tool done in", "Row 1. name: a.py; size: 10."):
+    for expected in (
+        "Marvin: I write.",
+        "Tool write_file. path: a.txt",
+        "Tool done in",
+        "Row 1. name: a.py; size: 10.",
+    ):
         assert expected in heard, expected
     for unwanted in ("\x1b[", "🔧", "|---", "…"):
         assert unwanted not in heard, unwanted

@@ -258,8 +258,8 @@ _NAMES_IN = {
         "Price SandboxUse Source ToolSearchUse"
     ),
     "api.controls": (
-        "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry SessionEntry "
-        "SessionsControl ToolControl UndoControl UndoEntry"
+        "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
+        "SessionEntry SessionsControl ToolControl UndoControl UndoEntry"
     ),
     "api.errors": (
         "AuthFailed BadRequest BudgetExceeded ConfigError ContextOverflow FileChanged MarvinError ModelNotFound "

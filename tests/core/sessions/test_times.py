@@ -122,7 +122,7 @@ def test_a_replay_is_the_end_of_what_was_said() -> None:
 
 def test_a_replay_has_neither_summaries_nor_outputs_and_is_not_endless() -> None:
     summary = user("sum").replace(is_summary=True)
-    assert [entry.text for entry in end_of([summary, user("q"), answer("x" * 100_000)], [])][0] == "q"
+    assert end_of([summary, user("q"), answer("x" * 100_000)], [])[0].text == "q"
     assert len(end_of([user("q"), answer("x" * 100_000)], [])[1].text) < 5_000
     assert len(end_of([answer("again")] * 1_000, [])) < 20
     assert end_of([], []) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -42,12 +43,14 @@ def test_what_is_no_table_stays_as_it_is(text: str) -> None:
 
 
 @examples(100)
-@given(st.lists(st.sampled_from(["| a | b |", "|---|---|", "| 1 | 2 |", "text", "", "|", "x|y"]), max_size=8), st.data())
+@given(
+    st.lists(st.sampled_from(["| a | b |", "|---|---|", "| 1 | 2 |", "text", "", "|", "x|y"]), max_size=8), st.data()
+)
 def test_however_it_is_cut_the_same_is_heard(lines: list[str], data: st.DataObject) -> None:
     text = "\n".join(lines)
     places = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     cuts = [0, *places, len(text)]
-    pieces = [text[begin:end] for begin, end in zip(cuts, cuts[1:], strict=False)]
+    pieces = [text[begin:end] for begin, end in pairwise(cuts)]
     assert heard(*pieces) == heard(text)
 
 
@@ -66,7 +69,14 @@ def start(**arguments: object) -> ToolExecutionStart:
 
 
 def end(**fields: Any) -> ToolExecutionEnd:
-    given_fields: dict[str, Any] = {"call_id": "1", "name": "run_command", "text": "fine", "is_error": False, "elapsed": 1.25, **fields}
+    given_fields: dict[str, Any] = {
+        "call_id": "1",
+        "name": "run_command",
+        "text": "fine",
+        "is_error": False,
+        "elapsed": 1.25,
+        **fields,
+    }
     return ToolExecutionEnd(**given_fields)
 
 
@@ -90,7 +100,13 @@ def test_how_a_call_ended_is_told_with_its_difference() -> None:
 def test_what_a_tool_shows_is_told_by_its_headers() -> None:
     table = Table(title="Files", columns=("name", "size"), rows=(("a", 1), ("b", None)), omitted=3)
     told = SpokenWriting().outcome(end(show=(table, Link(url="https://example.org", text="more"))), 80)
-    assert told.splitlines()[1:] == ["Files", "Row 1. name: a; size: 1.", "Row 2. name: b.", "3 more rows.", "more: https://example.org"]  # fmt: skip
+    assert told.splitlines()[1:] == [
+        "Files",
+        "Row 1. name: a; size: 1.",
+        "Row 2. name: b.",
+        "3 more rows.",
+        "more: https://example.org",
+    ]
 
 
 def test_a_long_table_is_counted() -> None:

@@ -59,7 +59,7 @@ def test_a_file_counts_before_a_theme_that_comes_along(tmp_path: Path) -> None:
         ("usr: red", "Did you mean 'user'"),
         ("user: rde", "Did you mean 'red'"),
         ("user: 38;5;200", "user is '38;5;200'"),
-        ("user: \"red\\e]0;PWNED\\a\"", "user is"),
+        ('user: "red\\e]0;PWNED\\a"', "user is"),
         ("user: ''", "user is ''"),
         ("user: [red]", "user is"),
         ("base: neon", "base is 'neon'"),

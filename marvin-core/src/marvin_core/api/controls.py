@@ -283,7 +283,7 @@ class PersonControl(Protocol):
         ...
 
     def use_theme(self, name: str) -> None:
-        """Draw with another theme from now on, and in later chats; which there are is for the interface to know. Blocks.
+        """Draw with another theme from now on, and in later chats. Blocks; the interface knows which there are.
 
         Raises:
             ConfigError: where it cannot be kept for later chats.

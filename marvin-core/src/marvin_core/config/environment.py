@@ -46,7 +46,8 @@ ENVIRONMENT: Mapping[str, str] = {
     "MARVIN_SCREEN_READER": "1: the chat is written for a screen reader, as with --screen-reader.",
     "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
     "XTERM_VERSION": "Set by xterm itself, which does not fold long rows when its window gets narrower.",
-    "EDITOR": "The program that `marvin config edit` and `preferences edit` open, default: nano; and `marvin tk edit`, default: vi.",
+    "EDITOR": "The program that `marvin config edit` and `preferences edit` open, default: nano; and `marvin tk edit`, "
+    "default: vi.",
     "TICKETS_DIR": "The folder of the tickets; default: the nearest `.tickets` from the current folder upwards.",
     "TICKET_PAGER": "The program by which `marvin tk show` shows a ticket on a terminal.",
     "PAGER": "The program that shows a ticket where TICKET_PAGER is not set.",

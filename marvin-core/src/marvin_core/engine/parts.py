@@ -37,8 +37,8 @@ from .resources import Resources
 
 if TYPE_CHECKING:
     from ..api.config import Config
-    from ..api.hooks import Hook
     from ..api.controls import SaidEntry
+    from ..api.hooks import Hook
     from ..api.models import KeyControl, ModelSource
     from ..api.session import Command, RunningCall
     from ..api.tool_context import PackContext

@@ -89,7 +89,7 @@ class SessionPerson:
 
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
-        self._ui = parts.setup.ui
+        self._ui: object = parts.setup.ui
         self.theme = parts.config.theme
 
     def use_theme(self, name: str) -> None:

@@ -132,7 +132,9 @@ def test_a_title_is_one_line_without_sequences_and_keeps_the_id(tmp_path: Path) 
         identity = chat.session.id
         assert await chat.do("/rename") == "Error: Use /rename TITLE."
         assert "empty" in await chat.do("/rename \x1b]0;PWNED\x07")
-        assert await chat.do("/rename Fruit \x1b[31mred\x1b[0m\tthings") == "This session is now called: Fruit red things"
+        assert (
+            await chat.do("/rename Fruit \x1b[31mred\x1b[0m\tthings") == "This session is now called: Fruit red things"
+        )
         assert chat.session.id == identity
         assert "Fruit red things" in await chat.do("/sessions")
         await chat.session.submit("more")

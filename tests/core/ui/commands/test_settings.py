@@ -139,7 +139,7 @@ def test_one_prompt_for_the_best_model_and_then_back(tmp_path: Path) -> None:
         assert not await chat.do("/pro think of something")
         assert chat.session.models.provider_name == "small"
         assert (await chat.session.submit("next")).text == "one"
-        assert "Write the prompt behind it" in await chat.do("/pro")
+        assert "Write the prompt after it" in await chat.do("/pro")
 
     chat = chatting(two_models(tmp_path), work)
     assert kept(chat.files[0]) == ["think of something", "two", "next", "one"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -35,13 +36,8 @@ async def sessions(session: SessionControl, words: str) -> str:
     if not found:
         return "There are no sessions of this folder yet."
     lines = [_entry_line(entry, session.id) for entry in found]
-    return "\n".join(
-        [
-            *lines,
-            f"/resume picks one, /resume ID goes on with it; in a shell, `{command_name()} sessions` lists those of all "
-            "folders.",
-        ]
-    )
+    how = f"/resume picks one, /resume ID goes on with it; in a shell, `{command_name()} sessions` lists all folders'."
+    return "\n".join([*lines, how])
 
 
 def _entry_line(entry: SessionEntry, current: str) -> str:
@@ -79,9 +75,8 @@ async def _picked(session: SessionControl) -> str | None:
             said = await _renamed(session, found, rest)
             found = await in_thread(lambda: session.sessions.recent(_PICKED))
             continue
-        wanted = answer
-        hits = await in_thread(lambda: session.sessions.search(wanted, _PICKED))
-        said = "" if hits else f"No session holds {one_line(wanted, _SHOWN)!r}.\n"
+        hits = await in_thread(partial(session.sessions.search, answer, _PICKED))
+        said = "" if hits else f"No session holds {one_line(answer, _SHOWN)!r}.\n"
         found = hits or found
 
 
@@ -150,15 +145,17 @@ async def export(session: SessionControl, words: str) -> str:
     name = (rest if kind else words).strip()
     kind = kind or _KINDS.get(Path(name).suffix.removeprefix(".").lower(), "md")
     text = await session.sessions.export(kind)
-    target = session.working_dir / Path(name or f"{session.id}.{kind}").expanduser()
-    await in_thread(lambda: _write(target, text))
+    target = await in_thread(lambda: _written(session.working_dir, name or f"{session.id}.{kind}", text))
     return f"Wrote {target}. It holds everything that was said, and what tools gave."
 
 
-def _write(target: Path, text: str) -> None:
+def _written(folder: Path, name: str, text: str) -> Path:
+    """Write a new file, which the user names; returns where it is."""
+    target = folder / Path(name).expanduser()
     try:
         with open(target, "xb", opener=private) as stream:
             stream.write(text.encode("utf-8", "replace"))
+        return target
     except FileExistsError as error:
         raise UsageError(f"{target} exists. Name another file: /export FILE.") from error
     except OSError as error:

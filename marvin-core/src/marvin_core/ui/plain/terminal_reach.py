@@ -32,7 +32,11 @@ class TerminalReach:
 
 
 def replay(
-    entries: Sequence[SaidEntry], *, echo: Callable[[str], None], answer: Callable[[str], None], note: Callable[[str], None]
+    entries: Sequence[SaidEntry],
+    *,
+    echo: Callable[[str], None],
+    answer: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> None:
     """Show again what was said: prompts and answers as they were shown, and notes on what is left out."""
     for kind, text in _replayed(entries):
