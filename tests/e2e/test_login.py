@@ -119,7 +119,7 @@ def test_a_key_is_set_in_a_chat_of_lines(groq: Marvin) -> None:
 def test_a_key_is_set_in_a_chat_on_a_terminal(groq: Marvin, server: Strict) -> None:
     terminal = Terminal(groq)
     terminal.ready()
-    terminal.say(f"/login groq {KEY[::-1]}", "not typed behind the name")
+    terminal.say(f"/login groq {KEY[::-1]}", "not typed after the name")
     terminal.say("/login groq", "which is not shown:")
     terminal.until("[hidden]")
     terminal.say(KEY[:-1], "does not accept this key")

@@ -85,10 +85,10 @@ MEANINGS: Mapping[str, str] = {
     "MARVIN_TOOL_SEARCH says so: `auto`, where there are many; `on`, all but a few; `off`, only where the service "
     "takes no more. Default: `auto`.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",
-    "packs.off": "Packs that are not used, by their names or those of their distributions.",
-    "packs.prefer": "Packs that come first where several bring the same name; Marvin's own come before all of them.",
     "theme": "What the chat is drawn with: dark, light, contrast, colorblind, or a theme of your own; default: dark.",
     "screen_reader": "`on`: the chat is written for a screen reader, as with --screen-reader.",
+    "packs.off": "Packs that are not used, by their names or those of their distributions.",
+    "packs.prefer": "Packs that come first where several bring the same name; Marvin's own come before all of them.",
     "packs.NAME": "The settings of a pack, by the name in `marvin packs list`; see below for ours.",
     "permission_mode": "How much is asked before calls run: ask, edit, auto or readonly. Without it a chat begins with "
     "auto where the sandbox holds, else with ask.",

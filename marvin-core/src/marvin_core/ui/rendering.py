@@ -34,7 +34,7 @@ DIFF_LINES = 40
 OUTPUT_LINES = 400
 """Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
 
-DARK: Mapping[str, str] = {**_CODES}
+DARK: Mapping[str, str] = {role: code for role, code in _CODES.items()}
 """What the theme `dark` draws each role with."""
 
 _JOINER = "\u200d"
