@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from ..api.events import ToolExecutionEnd, ToolExecutionStart
 from ..api.messages import Shown
@@ -34,7 +34,7 @@ DIFF_LINES = 40
 OUTPUT_LINES = 400
 """Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
 
-DARK: Mapping[str, str] = {role: code for role, code in _CODES.items()}
+DARK = cast("Mapping[str, str]", _CODES)
 """What the theme `dark` draws each role with."""
 
 _JOINER = "\u200d"
