@@ -77,6 +77,7 @@ class SessionSnapshot(Record):
 class ChatSettings(Record):
     """What an interface may need to know beside the conversation."""
 
+    home: Path
     config_folder: Path
     profile_folder: Path
     color: bool

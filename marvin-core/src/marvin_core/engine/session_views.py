@@ -74,6 +74,7 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
     """The profile and the terminal, as configured now."""
     config = parts.config
     return ChatSettings(
+        home=config.home,
         config_folder=config.config_folder,
         profile_folder=parts.profile.folder,
         color=config.color,

@@ -18,7 +18,8 @@ _LISTED_TOOLS = 20
 """So many tools are named where somebody asks for help; of more, their groups are."""
 _SHELL = ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell")
 _LINES = (
-    ("/name key=value ...", "call a tool yourself; /tool name, where a command has the same name"),
+    ("/name key=value ...", "call a tool yourself"),
+    ("/tool name key=value ...", "the same, where a command has the same name"),
     ("/help [NAME]", "this text; what a tool or command does and takes"),
     ("/exit", "leave (exit, quit and Ctrl+D too)"),
 )

@@ -195,6 +195,15 @@ def test_export_writes_a_file_for_its_owner_alone(tmp_path: Path, line: str, nam
     chatting(make(tmp_path, says("One.")), work)
 
 
+def test_export_knows_the_home_folder(tmp_path: Path) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.session.submit("about apples")
+        assert str(tmp_path / "home" / "talk.md") in await chat.do("/export ~/talk.md")
+
+    chatting(make(tmp_path, says("One.")), work)
+    assert (tmp_path / "home" / "talk.md").exists()
+
+
 def test_export_holds_the_branch_in_use_and_no_secret(tmp_path: Path) -> None:
     secret = "sk-verysecret-0123456789"
 

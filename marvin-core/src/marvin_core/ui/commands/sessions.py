@@ -145,13 +145,14 @@ async def export(session: SessionControl, words: str) -> str:
     name = (rest if kind else words).strip()
     kind = kind or _KINDS.get(Path(name).suffix.removeprefix(".").lower(), "md")
     text = await session.sessions.export(kind)
-    target = await in_thread(lambda: _written(session.working_dir, name or f"{session.id}.{kind}", text))
+    target = await in_thread(lambda: _written(session, name or f"{session.id}.{kind}", text))
     return f"Wrote {target}. It holds everything that was said, and what tools gave."
 
 
-def _written(folder: Path, name: str, text: str) -> Path:
+def _written(session: SessionControl, name: str, text: str) -> Path:
     """Write a new file, which the user names; returns where it is."""
-    target = folder / Path(name).expanduser()
+    home = name.startswith("~/")
+    target = session.chat.home / name[2:] if home else session.working_dir / name
     try:
         with open(target, "xb", opener=private) as stream:
             stream.write(text.encode("utf-8", "replace"))
