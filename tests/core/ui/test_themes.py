@@ -10,7 +10,7 @@ import pytest
 
 from marvin_core.api.errors import ConfigError
 from marvin_core.ui.rendering import DARK, Paint, Role
-from marvin_core.ui.themes import BUILT_IN, FOLDER, Palette, load, names
+from marvin_core.ui.themes import BUILT_IN, FOLDER, WORDS, Palette, load, names
 from tests.support.chat import Chat, chatting
 from tests.support.engine import make
 
@@ -46,6 +46,16 @@ def test_a_theme_of_ones_own_changes_what_it_names(tmp_path: Path) -> None:
     assert (codes["user"], codes["heading"]) == ("1;95", "4")
     assert codes["code"] == load("light", tmp_path)["code"]
     assert names(tmp_path)["mine"] == "your own"
+
+
+def test_the_example_of_the_page_is_a_theme(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "themes.md").read_text("utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    own(tmp_path, "mine", example)
+    assert load("mine", tmp_path)["removed"] == "90"
+    documented = set(re.findall(r"`([a-z-]+)`", page))
+    assert {*get_args(Role), *BUILT_IN} <= documented
+    assert {word for word in WORDS if not word.startswith("bright-")} <= documented
 
 
 def test_a_file_counts_before_a_theme_that_comes_along(tmp_path: Path) -> None:
