@@ -83,15 +83,41 @@ def _word(parameter: Any) -> str:
 
 
 def environment(index: Index) -> str:
-    """Every variable that is read."""
-    rows = dict(ENVIRONMENT)
+    """Every variable that is read, by who sets it."""
+    services: dict[str, str] = {}
     for _, spec in index.providers:
-        rows.update(dict.fromkeys(spec.key_variables, f"The key of {spec.name}."))
+        services.update(dict.fromkeys(spec.key_variables, f"The key of {spec.name}."))
         if spec.url_variable:
-            rows[spec.url_variable] = f"The address of {spec.name}; {spec.base_url} without it."
+            services[spec.url_variable] = f"The address of {spec.name}; default: {spec.base_url}."
         if spec.model_variable:
-            default = f"; {spec.default_model} without it" if spec.default_model else ""
-            rows[spec.model_variable] = f"The model of {spec.name}{default}."
+            default = f"; default: {spec.default_model}" if spec.default_model else ""
+            services[spec.model_variable] = f"The model of {spec.name}{default}."
+    core = {name: meaning for name, meaning in ENVIRONMENT.items() if name not in services}
+    agents = {name: meaning for name, meaning in core.items() if _FOR_AGENTS in meaning}
+    own = {name: core[name] for name in core if name.startswith(_OWN) and name not in agents}
+    system = {name: core[name] for name in core if name not in {**agents, **own}}
+    packs = {name: meaning for name, meaning in _of_packs(index).items() if name not in {**core, **services}}
+    groups = {
+        "Marvin": own,
+        "Keys, addresses and models of services": services,
+        "Packs": packs,
+        "The system": system,
+        "Set by Marvin for the agents that it starts": agents,
+    }
+    lines = ["# Environment variables"]
+    for title, rows in groups.items():
+        lines += ["", f"## {title}", "", "| variable | meaning |", "|---|---|"]
+        lines += [f"| `{name}` | {meaning} |" for name, meaning in sorted(rows.items())]
+    return "\n".join(lines)
+
+
+_OWN = ("MARVIN_", "LLM_")
+_FOR_AGENTS = "set by the agent that starts"
+
+
+def _of_packs(index: Index) -> dict[str, str]:
+    """The variables of packs and of tools."""
+    rows: dict[str, str] = {}
     for _, declared in index.settings:
         for name, meaning in declared.secrets.items():
             rows[name] = f"A secret of the pack {declared.name}: {meaning.rstrip('.')}."
@@ -101,8 +127,7 @@ def environment(index: Index) -> str:
     for _, tool in index.tools:
         for name in (*tool.secrets, *tool.settings):
             rows.setdefault(name, f"Used by the tool {tool.name}.")
-    table = [f"| `{name}` | {meaning} |" for name, meaning in sorted(rows.items())]
-    return "\n".join(["# Environment variables", "", "| variable | meaning |", "|---|---|", *table])
+    return rows
 
 
 def configuration(index: Index) -> str:

@@ -239,6 +239,7 @@ RUN = {
     "how-to/sessions.md": {"sh": 4},
     "reference/session-file.md": {"json": 4},  # tests/core/sessions/test_records.py
     "how-to/screen-readers-and-pipes.md": {"sh": 3, "json": 1},
+    "how-to/themes.md": {"yaml": 1},  # tests/core/ui/test_themes.py
     "how-to/configure-a-pack.md": {"python": 4, "yaml": 1},  # tests/core/testing/test_pack_kit.py
     "how-to/test-a-pack.md": {"sh": 1, "python": 5, "toml": 1},  # and tests/core/testing/test_kit.py
     "index.md": {"sh": 1},  # tests/e2e/test_wrapper.py makes the environment
@@ -347,7 +348,7 @@ def test_the_chats_of_the_pages_are_real(
 ) -> None:
     pages = (DOCS / "how-to" / name for name in ("chat.md", "without-a-model.md"))
     texts = (page.read_text(encoding="utf-8") for page in pages)
-    chats = [chat for text in texts for chat in re.findall(r"```text\n(Marvin, .*?)```", text, re.DOTALL)]
+    chats = [chat for text in texts for chat in re.findall(r"```text\n((?:Marvin, |No model ).*?)```", text, re.DOTALL)]
     script = json.loads((DOCS / "examples/chat.json").read_text(encoding="utf-8"))
     marvin_model_server.script(*(answers.from_json(item) for item in script))
     for program, chat in zip((marvin, unconfigured), chats, strict=True):

@@ -108,7 +108,7 @@ def test_a_key_is_set_in_a_chat_of_lines(groq: Marvin) -> None:
     chat.process.sendline(KEY)
     shown = chat.until(PROMPT)
     assert "groq answers, with 1 model." in shown
-    assert "m of groq answers from here on." in shown
+    assert "Now using groq/m" in shown
     assert KEY not in shown
     assert "Hi." in chat.say("Hello")
     assert "removed from" in chat.say("/logout groq")
@@ -119,12 +119,12 @@ def test_a_key_is_set_in_a_chat_of_lines(groq: Marvin) -> None:
 def test_a_key_is_set_in_a_chat_on_a_terminal(groq: Marvin, server: Strict) -> None:
     terminal = Terminal(groq)
     terminal.ready()
-    terminal.say(f"/login groq {KEY[::-1]}", "not typed behind the name")
+    terminal.say(f"/login groq {KEY[::-1]}", "not typed after the name")
     terminal.say("/login groq", "which is not shown:")
     terminal.until("[hidden]")
     terminal.say(KEY[:-1], "does not accept this key")
     terminal.say("/login groq", "[hidden]")
-    terminal.say(KEY, "m of groq answers from here on.")
+    terminal.say(KEY, "Now using groq/m")
     terminal.say("Hello", "Hi.")
     assert terminal.leave() == 0
     assert KEY[:-1] not in terminal.output

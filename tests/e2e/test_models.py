@@ -42,7 +42,7 @@ def test_a_chat_names_what_answers_and_offers_what_is_served(here: Marvin, stric
     shown = here.run("--plain", stdin=b"hi\n/model\n/model fake-2\nhi again\n/model fake-3\n")
     assert "Marvin, with fake-1 of openai-compat (OPENAI_COMPAT_URL is set)" in shown.text
     assert "* openai-compat/fake-1\n  openai-compat/fake-2\n" in shown.text
-    assert "fake-2 of openai-compat answers from here on." in shown.text
+    assert "Now using openai-compat/fake-2" in shown.text
     assert "known to serve 'fake-3'. Nearest: openai-compat/fake-" in f"{shown.text}{shown.said}"
     assert strict.asked_for() == ["fake-1", "fake-2"]
 

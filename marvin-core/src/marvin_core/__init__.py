@@ -44,8 +44,10 @@ if TYPE_CHECKING:
         Branch,
         ContextUse,
         ModelControl,
+        PersonControl,
         ProfileControl,
         PromptEntry,
+        SaidEntry,
         SessionEntry,
         SessionsControl,
         ToolControl,
@@ -199,7 +201,7 @@ if TYPE_CHECKING:
         ToolTimeout,
         tool,
     )
-    from .api.ui import UI, AsksSecrets, AsksText, CliContext, Lead, RunControl
+    from .api.ui import UI, AsksSecrets, AsksText, CliContext, CopiesText, Lead, OpensEditors, RunControl
     from .guard.files.key_files import is_key_file
     from .guard.files.no_links import own_folder
     from .guard.processes.apart import ApartJobs, ApartOrder
@@ -264,8 +266,8 @@ _NAMES_IN = {
         "Price SandboxUse Source ToolSearchUse"
     ),
     "api.controls": (
-        "AutonomyControl Branch ContextUse ModelControl ProfileControl PromptEntry SessionEntry SessionsControl "
-        "ToolControl UndoControl UndoEntry"
+        "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
+        "SessionEntry SessionsControl ToolControl UndoControl UndoEntry"
     ),
     "api.errors": (
         "AuthFailed BadRequest BudgetExceeded ConfigError ContextOverflow FileChanged MarvinError ModelNotFound "
@@ -297,7 +299,7 @@ _NAMES_IN = {
     "api.processes": "Job ProcessResult Processes",
     "api.tool_context": ("Clock FileInfo FileKind FileWrite PackContext PackFolders Paths SessionView ToolContext"),
     "api.tools": "Access Gate Mode Sign Tool ToolDecorator ToolGroup ToolResult ToolSet ToolSpec ToolTimeout tool",
-    "api.ui": "UI AsksSecrets AsksText CliContext Lead RunControl",
+    "api.ui": "UI AsksSecrets AsksText CliContext CopiesText Lead OpensEditors RunControl",
     "guard.files.key_files": "is_key_file",
     "guard.processes.apart": "ApartJobs ApartOrder",
     "guard.files.no_links": "own_folder",
@@ -392,6 +394,7 @@ __all__ = [
     "ConfigError",
     "ContextOverflow",
     "ContextUse",
+    "CopiesText",
     "CostCeiling",
     "Delta",
     "Deny",
@@ -447,6 +450,7 @@ __all__ = [
     "Notifier",
     "NtfyServer",
     "OnAsk",
+    "OpensEditors",
     "OutputFormat",
     "OutputLimit",
     "Overloaded",
@@ -462,6 +466,7 @@ __all__ = [
     "PermissionMode",
     "PermissionUI",
     "Permissions",
+    "PersonControl",
     "Picture",
     "PipelinePhase",
     "Price",
@@ -491,6 +496,7 @@ __all__ = [
     "Role",
     "RunControl",
     "RunningCall",
+    "SaidEntry",
     "SandboxUse",
     "SearchQuery",
     "SearchResult",

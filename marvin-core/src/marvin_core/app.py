@@ -145,6 +145,7 @@ class App:
             asker=asker,
             permit=None if ui is None else _permitter(ui),
             text_asker=None if ui is None else _text_asker(ui),
+            ui=ui,
             keys=lambda: self.keys(ui),
             budget=self.budget,
         )

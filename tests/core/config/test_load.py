@@ -199,6 +199,8 @@ providers:
 fallback: [groq, mine/m2]
 tools: coding
 ui: plain
+theme: light
+screen_reader: on
 packs:
   off: [loud]
   prefer: [one, two]

@@ -82,7 +82,7 @@ def test_what_comes_with_the_last_answer_is_answered_too(tmp_path: Path) -> None
 def test_steering_while_nothing_runs_says_so(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         assert await chat.do("/steer too early") == "No answer is running. Type it as a request."
-        assert "Write it behind" in await chat.do("/steer")
+        assert "Write it after" in await chat.do("/steer")
 
     chatting(made_with(tmp_path), work)
 

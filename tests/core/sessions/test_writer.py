@@ -434,7 +434,7 @@ def test_state_that_is_too_long_for_a_line_is_told_and_holds_up_nothing(tmp_path
     run(recorder.flush({"pack": {"text": "x" * 20_000}}))
     recorder.save(user("two"))
     (text,) = told
-    assert "A state of 20,0" in text
+    assert "A state of 20,1" in text
     assert "limits.session_line" in text
     assert [message.text for message in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["one", "two"]
 

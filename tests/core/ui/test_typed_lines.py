@@ -133,24 +133,27 @@ async def tree(max_depth: Annotated[int, "How deep"] = 2) -> str:
     return f"{max_depth} deep"
 
 
-def test_a_name_that_a_command_and_a_tool_share_means_what_its_words_fit(tmp_path: Path) -> None:
+def sharing(tmp_path: Path) -> Made:
+    """A session with a command and a tool of one name."""
     made = make(tmp_path, argv=(), specs=[])
     made.session.commands = {command.name: command for command in core_commands()}
     made.session.toolbox.add(describe(tree, source="tests"), tree)
-    assert shown(made, "/tree max_depth=1") == ["1 deep"]
-    again = make(tmp_path, argv=(), specs=[])
-    again.session.commands = made.session.commands
-    again.session.toolbox.add(describe(tree, source="tests"), tree)
+    return made
+
+
+def test_a_name_that_a_command_and_a_tool_share_means_what_its_words_fit(tmp_path: Path) -> None:
+    assert shown(sharing(tmp_path), "/tree max_depth=1") == ["1 deep"]
+    again = sharing(tmp_path)
     (told,) = shown(again, "/tree 1")
     assert "This session is not on disk yet" in told
+    assert shown(sharing(tmp_path), "/tool tree") == ["2 deep"]
+    assert shown(sharing(tmp_path), "/tool tree max_depth=3") == ["3 deep"]
+    assert "Unknown command or tool 'nothing'" in shown(sharing(tmp_path), "/tool nothing")[0]
     told = help_about(again.session, "tree")
     assert "/tree [NUMBER]" in told
     assert "Example: /tree" in told
 
 
 def test_no_suggestion_is_said_twice(tmp_path: Path) -> None:
-    made = make(tmp_path, argv=(), specs=[])
-    made.session.commands = {command.name: command for command in core_commands()}
-    made.session.toolbox.add(describe(tree, source="tests"), tree)
-    (told,) = shown(made, "/tre")
+    (told,) = shown(sharing(tmp_path), "/tre")
     assert told.count("'tree'") == 1

@@ -187,6 +187,10 @@ class Config(Record):
     lifeline: str
     """Which pipe on standard input ends this agent with its own end, by its inode; empty for none."""
     color: bool
+    theme: str
+    """What the chat is drawn with."""
+    screen_reader: bool
+    """Whether the chat is written once, in words, from top to bottom."""
     editor: str
     """The user's editor: a program, and maybe its arguments."""
     terminal: str

@@ -51,6 +51,17 @@ class PromptEntry(Record):
     """The record of the session file that it followed."""
 
 
+class SaidEntry(Record):
+    """Something that was said before, as it is shown again."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    time: float
+    """When it was said, in seconds since the epoch; 0 where that is not known."""
+    calls: tuple[str, ...]
+    """The names of the tools that it called."""
+
+
 class SessionsControl(Protocol):
     """The sessions on disk, and moving between them.
 
@@ -74,7 +85,26 @@ class SessionsControl(Protocol):
         ...
 
     def prompts(self) -> Sequence[PromptEntry]:
-        """The prompts that were sent since this conversation was begun or gone on with here, the oldest first."""
+        """The prompts that can be gone back to, the oldest first: those since the conversation was compacted last."""
+        ...
+
+    def replay(self) -> Sequence[SaidEntry]:
+        """The end of what was said before this session was gone on with, the oldest first.
+
+        Empty where it was begun here, and from its next prompt on.
+        """
+        ...
+
+    def search(self, text: str, limit: int) -> Sequence[SessionEntry]:
+        """The sessions of all folders with a text in their title or a message, the newest one first. Blocks."""
+        ...
+
+    def rename(self, title: str, session_id: str = "") -> str:
+        """Give a session another title, this one by default; returns it as it is kept. Its id stays. Blocks."""
+        ...
+
+    async def export(self, kind: Literal["md", "html", "json"]) -> str:
+        """Everything that was said on the branch in use, as a page or as JSON, without known secrets."""
         ...
 
     async def rewind(self, prompt: PromptEntry) -> int:
@@ -202,12 +232,62 @@ class ProfileControl(Protocol):
         """What is set in preferences.yaml."""
         ...
 
+    def draft_preferences(self) -> tuple[Path, bytes]:
+        """A copy of preferences.yaml to be edited, or the one that could not be saved; and what is in the file now."""
+        ...
+
+    def take_draft(self, before: bytes) -> bool:
+        """Have the draft take the place of preferences.yaml; False where nothing was changed.
+
+        Raises:
+            ConfigError: it is no YAML of keys and values, or preferences.yaml is no longer as it was before; the draft
+                stays where it is.
+        """
+        ...
+
     def earlier(self) -> int:
         """How many messages of earlier chats in this folder a new chat begins with."""
         ...
 
     def saved_places(self) -> Sequence[Mapping[str, Any]]:
         """The places of saved_places.json."""
+        ...
+
+
+class PersonControl(Protocol):
+    """Whoever sits at the interface: what commands may ask of them, and hand to them."""
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str | None:
+        """Ask what may be answered in any words; the choices are numbered suggestions, and there may be none.
+
+        Gives one of the choices, or what was typed instead; empty where there is no answer, and None where the
+        interface takes no text as an answer.
+        """
+        ...
+
+    def copy(self, text: str) -> bool:
+        """Put a text on the clipboard; False where the interface reaches none."""
+        ...
+
+    async def edit(self, file: Path) -> bool:
+        """Have a file changed in the user's editor, until that ends; False where the interface can open none.
+
+        Raises:
+            ConfigError: where the editor cannot be started, or ended with an error.
+        """
+        ...
+
+    @property
+    def theme(self) -> str:
+        """The name of the theme in use."""
+        ...
+
+    def use_theme(self, name: str) -> None:
+        """Draw with another theme from now on, and in later chats. Blocks; the interface knows which there are.
+
+        Raises:
+            ConfigError: where it cannot be kept for later chats.
+        """
         ...
 
 
@@ -244,6 +324,13 @@ class UndoControl(Protocol):
 
     async def listed(self, most: int) -> Sequence[UndoEntry]:
         """The calls that can be taken back, the newest first."""
+        ...
+
+    async def difference(self) -> str:
+        """What this session changed: the files that it wrote as they are now, against how they were before it.
+
+        Of what commands changed only that they did. Empty where nothing is different.
+        """
         ...
 
     async def take_back(self, count: int) -> Sequence[str]:

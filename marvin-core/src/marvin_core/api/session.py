@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         AutonomyControl,
         ContextUse,
         ModelControl,
+        PersonControl,
         ProfileControl,
         SessionsControl,
         ToolControl,
@@ -76,11 +77,15 @@ class SessionSnapshot(Record):
 class ChatSettings(Record):
     """What an interface may need to know beside the conversation."""
 
+    home: Path
+    config_folder: Path
     profile_folder: Path
     color: bool
     """Whether colours are wanted, where there is a terminal to show them."""
     terminal: str
     """What kind of terminal it is (TERM)."""
+    screen_reader: bool
+    """Whether everything is to be written once, in words, from top to bottom."""
     timeouts: Timeouts
     keep: Callable[[str], str]
     """What of a text that was typed may be written to disk: no key and no password that is known as one."""
@@ -160,6 +165,11 @@ class SessionControl(Protocol):
     @property
     def undo(self) -> UndoControl:
         """Taking calls back."""
+        ...
+
+    @property
+    def person(self) -> PersonControl:
+        """Whoever sits at the interface."""
         ...
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from .config import Config
@@ -44,6 +44,24 @@ class AsksText(Protocol):
         Gives one of the choices, or what was typed instead; empty where the user gives no answer. The words of the
         question are those of a model or a tool, so show them as such. What was typed before it is no answer.
         """
+        ...
+
+
+@runtime_checkable
+class CopiesText(Protocol):
+    """An interface that reaches a clipboard; `/copy` needs one."""
+
+    def copy(self, text: str) -> bool:
+        """Put a text on the clipboard; False where that is not possible just now."""
+        ...
+
+
+@runtime_checkable
+class OpensEditors(Protocol):
+    """An interface that can leave the terminal to an editor; `/preferences edit` needs one."""
+
+    async def run_editor(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Run a program on the terminal until it ends; returns its exit code. Raises OSError where it cannot start."""
         ...
 
 

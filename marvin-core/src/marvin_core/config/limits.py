@@ -1,15 +1,15 @@
-"""How deep and how dear a run may get, and how long services keep what they read, as the user says it."""
+"""Settings that a flag, a variable and config.yaml can say, or that take a few words only."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ..api.config import SandboxUse, ToolSearchUse
 from ..api.errors import ConfigError, UsageError
 from ..util.numbers import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..api.providers import CacheLifetime
 
@@ -92,3 +92,16 @@ def max_cost(flag: str | None, variable: str | None) -> float | None:
         return dollars
     text = f"{name} is {value!r}; it takes US dollars, from 0 on, as in 2.50."
     raise ConfigError(text) if flag is None else UsageError(text)
+
+
+def screen_reader_use(flag: bool, variable: str, settings: Mapping[str, Any]) -> bool:
+    """Whether the chat is written for a screen reader: the flag, else the variable, else config.yaml.
+
+    Raises:
+        ConfigError: where one of them says neither on nor off.
+    """
+    said = {"MARVIN_SCREEN_READER": variable, "screen_reader in config.yaml": settings.get("screen_reader", "")}
+    for name, value in said.items():
+        if value not in ("", "0", "1", "on", "off"):
+            raise ConfigError(f"{name} is {value!r}; it takes on or off.")
+    return flag or next((value in ("1", "on") for value in said.values() if value), False)

@@ -15,7 +15,7 @@ from ..api.limits import Limits
 from ..api.providers import Secret
 from ..api.timeouts import Timeouts
 from ..util.numbers import amount
-from .limits import cache_lifetime, depth, max_cost, sandbox_use, tool_search_use
+from .limits import cache_lifetime, depth, max_cost, sandbox_use, screen_reader_use, tool_search_use
 from .secrets import Secrets
 from .settings import pack_sections, read_settings
 from .stored_keys import StoredKeys
@@ -68,6 +68,7 @@ def load(
         **_from_flags(flags, cwd),
         **_from_environment(env, cwd),
         **_from_settings(settings, env),
+        screen_reader=screen_reader_use(flags.screen_reader, env.get("MARVIN_SCREEN_READER", ""), settings),
         network=_network(flags.network, env.get("MARVIN_NETWORK"), settings.get("network", "")),
     )
     return config, _secrets(config, env, home)
@@ -202,6 +203,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "prices": _prices(settings.get("prices", {})),
         "instructions": settings.get("instructions", ""),
         "seed": _switch("seed", settings),
+        "theme": settings.get("theme") or "dark",
         "packs_off": frozenset(map(str, settings.get("packs", {}).get("off", []))),
         "packs_prefer": tuple(map(str, settings.get("packs", {}).get("prefer", []))),
         "fallback": tuple(map(str, settings.get("fallback", []))),
@@ -236,6 +238,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     sandbox_use(None, "", settings.get("sandbox", ""))
     _prices(settings.get("prices", {}))
     _switch("seed", settings)
+    screen_reader_use(False, "", settings)
 
 
 def _current_folder() -> Path:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     class Journal(Protocol):
         """What keeps a conversation while it goes on, so that nothing is lost when the process dies."""
 
-        def save(self, message: Message) -> None:
-            """Add a message."""
+        def save(self, message: Message, origin: str = "") -> None:
+            """Add a message; `origin` says who put it in the user's place, where that was not the user."""
             ...
 
         def compacted(self, messages: Sequence[Message]) -> None:
@@ -56,8 +56,12 @@ class Conversation:
         """The characters of all messages."""
         return self._characters
 
-    def append(self, message: Message) -> Message:
-        """Add a message and save it; returns it as it is kept."""
+    def append(self, message: Message, origin: str = "") -> Message:
+        """Add a message and save it; returns it as it is kept.
+
+        Args:
+            origin: who put it in the user's place, where that was not the user.
+        """
         message = self._redactor.message(message)
         self._messages.append(message)
         self._whole = None
@@ -66,7 +70,7 @@ class Conversation:
             _add_outputs(self._of_tools, message)
         if message.role == "assistant":
             self._answers.append(message.text)
-        self._journal.save(message)
+        self._journal.save(message, origin)
         return message
 
     def replace(self, messages: Sequence[Message]) -> None:

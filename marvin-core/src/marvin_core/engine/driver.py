@@ -53,7 +53,7 @@ class Driver:
         self.check_free()
         self.busy = True
         self._parts.inbox.open()
-        self._parts.progress.error = None
+        self._parts.progress.error, self._parts.progress.replay = None, ()
         answers = self._parts.conversation.begin_answers()
         reason: Reason = "cancelled"
         error: Exception | None = None
@@ -200,8 +200,12 @@ class Driver:
     def _note(self, text: str) -> None:
         parts, position = self._parts, self._parts.writer.position
         if position is not None:
-            shown = cut(one_line(text), RECEIVED_LIMIT)
-            parts.progress.prompts.append((shown, parts.clock.now(), position[1]))
+            parts.progress.prompts.append((shown_prompt(text), parts.clock.now(), position[1]))
+
+
+def shown_prompt(text: str) -> str:
+    """A prompt as lists show it."""
+    return cut(one_line(text), RECEIVED_LIMIT)
 
 
 def _told(raised: BaseException) -> Exception:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..api.errors import SessionError
 from ..api.events import AppStart, Event, SessionClear, SessionResume, SessionStart, Unsubscribe
 from ..util.threads import in_thread
 from ..version import __version__
-from .driver import Driver
+from .driver import Driver, shown_prompt
 from .parts import SessionParts
 
 if TYPE_CHECKING:
-    from ..api.controls import Branch, PromptEntry, SessionEntry
+    from ..api.controls import Branch, PromptEntry, SaidEntry, SessionEntry
     from ..sessions.reader import LoadedSession
 
 _PLAY = "Play mode"
@@ -122,7 +122,7 @@ class Lifecycle:
         from .resumption import gone
 
         messages, healed = heal(loaded.messages)
-        self._parts.progress.prompts.clear()
+        self._take_up_prompts(loaded)
         self._parts.writer.resume(path, loaded)
         self._driver.opened()
         self._parts.conversation.load(messages)
@@ -146,6 +146,17 @@ class Lifecycle:
         )
         return len(messages)
 
+    def _take_up_prompts(self, loaded: LoadedSession) -> None:
+        """Keep for the chat what it shows again, and what it may go back to."""
+        progress = self._parts.progress
+        progress.prompts.clear()
+        if self._parts.setup.asker is None:
+            return
+        from ..sessions.replay import end_of
+
+        progress.replay = end_of(loaded.messages[loaded.seeded :], loaded.times[loaded.seeded :])
+        progress.prompts += [(shown_prompt(one.text), one.time, one.leaf) for one in loaded.prompts]
+
     async def resume(self, session_id: str) -> int:
         """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
         from ..sessions.store import find
@@ -161,6 +172,7 @@ class Lifecycle:
         self._parts.model.conversation_left()
         self._parts.conversation.load(())
         self._parts.progress.prompts.clear()
+        self._parts.progress.replay = ()
         self._parts.state.clear()
         self._parts.bus.emit(SessionClear(session_id=cleared))
 
@@ -194,7 +206,7 @@ class Lifecycle:
         return await self._open(self._position()[0], branch.leaf)
 
     def prompts(self) -> Sequence[PromptEntry]:
-        """The prompts that were sent since this conversation was begun or gone on with here, the oldest first."""
+        """The prompts that can be gone back to, the oldest first: those since the conversation was compacted last."""
         from ..api.controls import PromptEntry
 
         return [PromptEntry(text=text, time=time, leaf=leaf) for text, time, leaf in self._parts.progress.prompts]
@@ -204,8 +216,50 @@ class Lifecycle:
         self._driver.check_free()
         earlier = [one for one in self._parts.progress.prompts if one[1] < prompt.time]
         count = await self._open(self._position()[0], prompt.leaf)
-        self._parts.progress.prompts.extend(earlier)
+        self._parts.progress.prompts[:] = earlier
         return count
+
+    def replay(self) -> Sequence[SaidEntry]:
+        """The end of what was said before this session was gone on with, the oldest first."""
+        return self._parts.progress.replay
+
+    def search(self, text: str, limit: int) -> Sequence[SessionEntry]:
+        """The sessions of all folders with a text in their title or a message, the newest one first."""
+        from itertools import islice
+
+        from ..sessions.search import search
+
+        hits = search(self._parts.writer.folder, text, largest=self._parts.config.limits.session_line)
+        return [hit.entry for hit in islice(hits, limit)]
+
+    def rename(self, title: str, session_id: str = "") -> str:
+        """Give a session another title, this one by default; returns it as it is kept."""
+        from ..sessions.records import title_of
+
+        kept, writer = title_of(self._parts.kept.text(title)), self._parts.writer
+        if session_id not in ("", writer.id):
+            from ..sessions.renaming import rename
+            from ..sessions.store import find
+
+            rename(find(writer.folder, session_id), kept, self._parts.config)
+        elif writer.position is None:
+            raise SessionError("This session is not on disk yet, so it has no title. Type a request first.")
+        else:
+            writer.changed(title=kept)
+        return kept
+
+    async def export(self, kind: Literal["md", "html", "json"]) -> str:
+        """Everything that was said on the branch in use, as a page or as JSON, without known secrets."""
+        path, leaf = self._position()
+        limit = self._parts.config.limits.session_line
+
+        def text() -> str:
+            from ..sessions.export_kinds import exported
+            from ..sessions.reader import load_full
+
+            return self._parts.redactor.text(exported(load_full(path, limit, leaf), kind))
+
+        return await in_thread(text)
 
     def _position(self) -> tuple[Path, str]:
         position = self._parts.writer.position

@@ -37,11 +37,13 @@ from .resources import Resources
 
 if TYPE_CHECKING:
     from ..api.config import Config
+    from ..api.controls import SaidEntry
     from ..api.hooks import Hook
     from ..api.models import KeyControl, ModelSource
     from ..api.session import Command, RunningCall
     from ..api.tool_context import PackContext
     from ..api.tools import ToolSpec
+    from ..api.ui import UI
     from ..config.secrets import Secrets
     from ..guard.processes.apart import ApartJobs
     from ..usage.budget import Budget
@@ -75,6 +77,8 @@ class SessionSetup(Record):
     """How calls are asked about; without it, as text by `asker`."""
     text_asker: TextAsker | None = None
     """How a text is asked for; without it there are choices alone."""
+    ui: UI | None = None
+    """The interface, for what only some of them can do."""
     lost_tools: Mapping[str, str] = MappingProxyType({})
     """By the names of tools whose packs could not be loaded: which pack, and why."""
     data_folders: Mapping[str, str] = MappingProxyType({})
@@ -94,6 +98,8 @@ class Progress:
         self.outputs: tuple[ToolOutput, ...] = ()
         """Those of the round, once its calls are over."""
         self.error: Exception | None = None
+        self.replay: Sequence[SaidEntry] = ()
+        """The end of what was said before, until the first prompt here."""
         self.prompts: list[tuple[str, float, str]] = []
         """Text, time and place in the session file of those that can be gone back to."""
         self.settle: Callable[[], Awaitable[None]] | None = None
@@ -154,7 +160,7 @@ class SessionParts(Record):
     def take(self, message: Message, origin: MessageOrigin) -> None:
         """Add a message for the model to the conversation, and tell of it."""
         self.bus.emit(MessageStart(role="user", origin=origin))
-        kept = self.conversation.append(message)
+        kept = self.conversation.append(message, "" if origin == "typed" else origin)
         self.bus.emit(MessageEnd(message=kept, stop_reason="stop", origin=origin))
 
     @cached_property

@@ -12,6 +12,7 @@ from ..api.messages import ToolOutput
 from ..api.session import ChatSettings, Command, SessionSnapshot, TurnResult
 from ..api.tools import Mode, ToolSpec
 from ..conversation.compactor import Compactor
+from . import session_views as views
 from .agent import Agent
 from .autonomy import Autonomy
 from .driver import Driver
@@ -19,7 +20,6 @@ from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
-from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
 
 if TYPE_CHECKING:
     from ..api.events import CallOrigin
@@ -33,22 +33,22 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
-        self._hooks = HookRunner(parts.setup.hooks, hook_contexts(parts), parts.config.timeouts, parts.bus)
+        self._hooks = HookRunner(parts.setup.hooks, views.hook_contexts(parts), parts.config.timeouts, parts.bus)
         parts.bus.subscribe(self._hooks.feed)
         self.compactor, self.autonomy = Compactor(parts), Autonomy(parts)
-        self._view = ToolSessionView(parts, self.compactor, self.autonomy)
+        self._view = views.ToolSessionView(parts, self.compactor, self.autonomy)
         self._requests = RequestBuilder(parts, self._hooks, self.compactor)
         agent = Agent(parts, self._requests, self.compactor, lambda: self.dispatcher, self.autonomy)
         self._driver = Driver(parts, self._hooks, agent, self.compactor)
         self.prompt_parts, self.context_use = self._requests.prompt_parts, self._requests.context_use
         self.accounted = self._driver.accounted
-        self.undo = SessionUndo(parts, lambda: self.dispatcher, self._driver.check_free)
+        self.undo = views.SessionUndo(parts, lambda: self.dispatcher, self._driver.check_free)
         self.sessions = Lifecycle(parts, self._driver)
         self.subscribe = self.sessions.subscribe
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
-        self.keys, self.agents = parts.setup.keys, SessionAgents(parts)
-        self.usage, self.rescue = parts.usage.usage, partial(rescue, parts)
+        self.keys, self.agents, self.person = parts.setup.keys, views.SessionAgents(parts), views.SessionPerson(parts)
+        self.usage, self.rescue = parts.usage.usage, partial(views.rescue, parts)
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
     @cached_property
@@ -103,12 +103,12 @@ class Session:
 
     def snapshot(self) -> SessionSnapshot:
         """The session as it is now."""
-        return snapshot(self.parts, busy=self.busy)
+        return views.snapshot(self.parts, busy=self.busy)
 
     @property
     def chat(self) -> ChatSettings:
         """The profile and the terminal, as configured now."""
-        return chat_settings(self.parts)
+        return views.chat_settings(self.parts)
 
     @property
     def farewell(self) -> str | None:

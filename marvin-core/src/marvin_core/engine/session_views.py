@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..api.errors import ToolError
+from ..api.errors import ConfigError, ToolError
 from ..api.events import Notice
 from ..api.session import ChatSettings, SessionSnapshot
 from ..api.tools import Mode, ToolSpec
@@ -74,12 +74,60 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
     """The profile and the terminal, as configured now."""
     config = parts.config
     return ChatSettings(
+        home=config.home,
+        config_folder=config.config_folder,
         profile_folder=parts.profile.folder,
         color=config.color,
         terminal=config.terminal,
+        screen_reader=config.screen_reader,
         timeouts=config.timeouts,
         keep=parts.kept.text,
     )
+
+
+class SessionPerson:
+    """The `PersonControl` of a session."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
+        self._ui: object = parts.setup.ui
+        self.theme = parts.config.theme
+
+    def use_theme(self, name: str) -> None:
+        """Draw with another theme from now on, and in later chats. Blocks. Raises as `PersonControl`."""
+        from ..config.stored_value import store_value
+
+        self.theme = name
+        store_value(self._parts.config, "theme", name)
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str | None:
+        """Ask what may be answered in any words."""
+        asker = self._parts.setup.text_asker
+        return None if asker is None else await asker(self._parts.bus.clean(question), choices)
+
+    def copy(self, text: str) -> bool:
+        """Put a text on the clipboard."""
+        from ..api.ui import CopiesText
+
+        return isinstance(self._ui, CopiesText) and self._ui.copy(text)
+
+    async def edit(self, file: Path) -> bool:
+        """Have a file changed in the user's editor. Raises as `PersonControl`."""
+        import shlex
+
+        from ..api.ui import OpensEditors
+
+        if not isinstance(self._ui, OpensEditors):
+            return False
+        editor = self._parts.config.editor
+        try:
+            command = [*shlex.split(editor), str(file)]
+            code = await self._ui.run_editor(command, self._parts.setup.secrets.child_environment())
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"The editor {editor!r} cannot be started: {error}. Set EDITOR.") from error
+        if code:
+            raise ConfigError(f"{editor} ended with status {code}, so nothing was changed.")
+        return True
 
 
 class SessionUndo:
@@ -101,6 +149,13 @@ class SessionUndo:
 
         await self._parts.progress.settled()
         return await Undo(self._parts, self._dispatcher).listed(most)
+
+    async def difference(self) -> str:
+        """What this session changed, as a difference of files."""
+        from .undo import Undo
+
+        await self._parts.progress.settled()
+        return await Undo(self._parts, self._dispatcher).difference()
 
     async def take_back(self, count: int) -> Sequence[str]:
         """Take back the newest calls; what was taken back, a line each. Raises as `UndoControl`."""

@@ -21,6 +21,8 @@ from .parts import SessionParts
 
 _COMPARED = 1_000_000
 """Bytes of a file, as it was left and as it is, of which a difference is made."""
+_WHOLE_DIFF = 40_000
+"""Characters of the difference that a whole session made."""
 _DIFF = 4_000
 """Characters of a difference that are shown."""
 
@@ -71,6 +73,35 @@ class Undo:
             return [one for one in entries if one.session == this]
 
         return await self._all_of(found)
+
+    async def difference(self) -> str:
+        """What this session changed: its files as they are now, against how they were before it."""
+        session = self._parts.writer.id
+
+        def compared() -> str:
+            first: dict[tuple[str, str], FileState] = {}
+            others: list[str] = []
+            for entry, inverse in self._ledger().inverses_of(session):
+                # The newest comes first, so that the oldest stays.
+                first.update({(state.root, state.path): state for state in inverse.files})
+                others += [] if inverse.files else [f"Changed as well: {told(entry)}"]
+            return "\n".join(filter(None, [*map(self._since, first.values()), *reversed(others)]))
+
+        return cut(await in_thread(compared), _WHOLE_DIFF) if session else ""
+
+    def _since(self, state: FileState) -> str:
+        """How a file differs from what it was before the session; nothing where it does not."""
+        if state.lacks:
+            return f"{state.path} was changed; it cannot be compared: {state.lacks}"
+        now, before = self._now(state, _COMPARED), state.before
+        if now == before:
+            return ""
+        if len(now or b"") + len(before or b"") > _COMPARED:
+            return f"{state.path} was {state.verb}; it is too large to show the difference."
+        try:
+            return unified_diff(state.path, (before or b"").decode(), (now or b"").decode()).rstrip("\n")
+        except UnicodeDecodeError:
+            return f"{state.path} was {state.verb}; it is no text."
 
     async def _all_of(self, entries: Callable[[], Sequence[LedgerEntry]]) -> Sequence[str]:
         if self._parts.config.read_only:

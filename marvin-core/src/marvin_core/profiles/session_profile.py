@@ -102,6 +102,14 @@ class SessionProfile:
         """The places of saved_places.json. Raises as `Profiles.saved_places`."""
         return self.all.saved_places(self.name)
 
+    def draft_preferences(self) -> tuple[Path, bytes]:
+        """A copy of preferences.yaml to be edited. As `Profiles.draft_preferences`."""
+        return self.all.draft_preferences(self.name)
+
+    def take_draft(self, before: bytes) -> bool:
+        """Have the draft take the place of preferences.yaml. Raises as `Profiles.take_draft`."""
+        return self.all.take_draft(self.name, before)
+
     def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
         """Change a preference of this profile. Raises as `Profiles.change_preference`."""
         self.all.change_preference(self.name, key, change)

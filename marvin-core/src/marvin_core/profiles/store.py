@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..api.errors import MarvinError, UsageError
+from ..api.errors import ConfigError, MarvinError, UsageError
 from ..api.timeouts import Timeouts
 from ..config.program import command_name
 from ..util.state_files import locked, make_private_folder, replace_file, set_aside
@@ -17,6 +17,7 @@ from ..util.untrusted_json import parse_json
 from .chat_log import ChatLog
 
 DEFAULT = "main"
+_DRAFT = "preferences.draft.yaml"
 _AT_ONCE = 0.0
 """What is read while a prompt is made waits for nobody."""
 _NAME = re.compile(r"\w[\w.-]{0,63}")
@@ -151,6 +152,40 @@ class Profiles:
         path = self.folder(name) / "preferences.yaml"
         found: Mapping[str, Any] | None = self._read(path, _parsed_yaml)
         return found or {}
+
+    def draft_preferences(self, name: str) -> tuple[Path, bytes]:
+        """A copy of preferences.yaml to be edited, or the one that could not be saved; and what is in the file now."""
+        path = self.preferences_file(name)
+        content = path.read_bytes()
+        draft = path.with_name(_DRAFT)
+        if not draft.exists():
+            replace_file(draft, content)
+        return draft, content
+
+    def take_draft(self, name: str, before: bytes) -> bool:
+        """Have the draft take the place of preferences.yaml; False where nothing was changed.
+
+        Raises:
+            ConfigError: it is no YAML of keys and values, or preferences.yaml is no longer as it was before; the draft
+                stays.
+            MarvinError: another process holds the file for too long.
+        """
+        from ..util.yaml.edit import load_mapping
+
+        path = self.preferences_file(name)
+        draft = path.with_name(_DRAFT)
+        after = draft.read_bytes()
+        if after != before:
+            try:
+                load_mapping(after.decode("utf-8"))
+            except ValueError as error:
+                raise ConfigError(f"The preferences are as they were; your version is in {draft}: {error}") from error
+            with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
+                if path.read_bytes() != before:
+                    raise ConfigError(f"{path} was changed by somebody else meanwhile. Your version is in {draft}.")
+                replace_file(path, after)
+        draft.unlink()
+        return after != before
 
     def change_preference(self, name: str, key: str, change: Callable[[Any], Any]) -> None:
         """Set a preference to what `change` makes of its value; comments and the order of the file stay.

@@ -19,8 +19,8 @@ from ..tools.routing.router import Proposal, Route, Router
 NAME = "offline"
 
 NO_MODEL = (
-    "No model is configured, so only a request that clearly means one tool is carried out. In a chat /model says how "
-    "to set one, in a shell `{marvin} providers`."
+    "No model is configured. Without one only requests that clearly name one tool are carried out. In a chat /model "
+    "says how to set one, in a shell `{marvin} providers`."
 )
 STILL_NO_MODEL = "(No model is configured: /model)"
 HOW_TO = (
@@ -29,7 +29,7 @@ HOW_TO = (
     "`ollama serve`. In a chat /model lists all the ways, in a shell `{marvin} providers`."
 )
 CHANGES = "{name} changes or runs something, so it was not called yet. This is the call:"
-INCOMPLETE = "{name} can do this. Still to say:"
+INCOMPLETE = "{name} can do this. It still needs:"
 UNCLEAR = "No tool fits this for certain. The nearest, each with a line that calls it:"
 NOTHING_NEAR = "No tool here does that. In a chat /help lists the tools, in a shell `{marvin} tools list`."
 NO_OUTPUT = "The tool gave no text."

@@ -7,7 +7,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from ..api.messages import Cell, Image, Link, Message, Picture, Shown, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
@@ -30,6 +30,8 @@ class MessageItem(Record):
 
     message: Message
     outputs: dict[str, ToolOutput]
+    time: float = 0.0
+    """When it was said, in seconds since the epoch; 0 where that is not known."""
 
 
 class CompactionItem(Record):
@@ -42,7 +44,12 @@ class CompactionItem(Record):
 def as_json(whole: FullTranscript) -> str:
     """Everything that was said on the session's branch, and what it was compacted to, as one JSON object."""
     compactions = [{"before": each.before, "messages": list(map(to_dict, each.messages))} for each in whole.compactions]
-    data = {**whole.header.as_dict(), "messages": list(map(to_dict, whole.messages)), "compactions": compactions}
+    messages = [
+        {**to_dict(message), **({"time": time} if time else {})}
+        for message, time in zip_longest(whole.messages, whole.times, fillvalue=0.0)
+        if isinstance(message, Message)
+    ]
+    data = {**whole.header.as_dict(), "messages": messages, "compactions": compactions}
     return json_for_terminals(json.dumps(data, ensure_ascii=False, indent=2)) + "\n"
 
 
@@ -56,7 +63,7 @@ def as_markdown(whole: FullTranscript) -> str:
 
 
 def _said(said: MessageItem) -> list[str]:
-    parts = [f"## {speaker(said)}"]
+    parts = [f"## {heading(said)}"]
     for block in said.message.content:
         if isinstance(block, Text) and block.text.strip():
             parts.append(_balanced(block.text.strip("\n")))
@@ -77,6 +84,11 @@ def speaker(said: MessageItem) -> str:
     return {"user": "You", "assistant": "Marvin"}.get(said.message.role, "System")
 
 
+def heading(said: MessageItem) -> str:
+    """Who said it, and when, as far as that is known."""
+    return f"{speaker(said)}, {local_time(said.time)}" if said.time else speaker(said)
+
+
 def facts(header: Header) -> list[str]:
     """What the header says, a line each."""
     lines = [
@@ -94,6 +106,7 @@ def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
     # Healing touches only messages of tools, so that the others tell where a compaction stood.
     others = [0, *accumulate(message.role != "tool" for message in whole.messages)]
     places = deque((others[each.before], each) for each in whole.compactions)
+    times = [time for said, time in zip_longest(whole.messages, whole.times, fillvalue=0.0) if _is_said(said)]
     first: dict[tuple[str, str], int] = {}
     for number, said in enumerate(whole.messages):
         first.setdefault((said.role, said.text), number)
@@ -104,10 +117,16 @@ def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
         while places and places[0][0] <= shown:
             yield _compacted(places.popleft()[1], first)
         outputs = following.outputs if following is not None else ()
-        yield MessageItem(message=message, outputs={output.call_id: output for output in outputs})
+        time = times[shown] if shown < len(times) else 0.0
+        yield MessageItem(message=message, outputs={output.call_id: output for output in outputs}, time=time)
         shown += 1
     for _, compaction in places:
         yield _compacted(compaction, first)
+
+
+def _is_said(message: Message | float) -> bool:
+    """Whether it is a message of a person or a model, which healing leaves as it is."""
+    return isinstance(message, Message) and message.role != "tool"
 
 
 def _compacted(compaction: Compaction, first: Mapping[tuple[str, str], int]) -> CompactionItem:
@@ -210,7 +229,7 @@ def as_text(whole: FullTranscript) -> str:
             parts.append(f"({item.title})")
             continue
         if item.message.text.strip():
-            parts.append(f"{speaker(item)}: {_printable(item.message.text.strip())}")
+            parts.append(f"{_moment(item)}{speaker(item)}: {_printable(item.message.text.strip())}")
         for call in item.message.calls:
             output = item.outputs.get(call.id)
             told = one_line(output.text, _SHOWN) if output is not None else ""
@@ -221,6 +240,10 @@ def as_text(whole: FullTranscript) -> str:
             ]
             parts.append("\n".join(line.rstrip() for line in lines if line.strip()))
     return "\n\n".join(parts) + "\n"
+
+
+def _moment(said: MessageItem) -> str:
+    return f"[{local_time(said.time)}] " if said.time else ""
 
 
 def _printable(text: str) -> str:

@@ -10,7 +10,7 @@ from ..api.messages import Cell, Image, Link, Picture, Shown, Text, ToolCall, To
 from ..util.shown import cell_text, picture_text
 from ..util.terminal_text import without_sequences
 from ..util.text import one_line
-from .export import CompactionItem, MessageItem, arguments, facts, is_safe, speaker, story, title_of
+from .export import CompactionItem, MessageItem, arguments, facts, heading, is_safe, speaker, story, title_of
 from .reader import FullTranscript
 
 _NOT_ALLOWED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -56,7 +56,7 @@ def as_html(whole: FullTranscript) -> str:
 
 def _said(said: MessageItem) -> Iterator[str]:
     who = speaker(said)
-    yield f'<section class="{who.lower()}">\n<h2>{who}</h2>\n'
+    yield f'<section class="{who.lower()}">\n<h2>{_escaped(heading(said))}</h2>\n'
     for block in said.message.content:
         if isinstance(block, Text) and block.text.strip():
             yield f"<p>{_escaped(block.text.strip())}</p>\n"

@@ -12,6 +12,7 @@ from ..api.errors import SessionError
 from ..api.messages import Message, from_dict
 from ..api.record import Record
 from ..util.json_lines import BLOCK, lines_backwards
+from ..util.numbers import amount
 from ..util.untrusted_json import parse_json
 from .records import LARGEST_LINE, Header, header_of, kind_of
 
@@ -217,19 +218,23 @@ class FullTranscript(Record):
     messages: tuple[Message, ...]
     compactions: tuple[Compaction, ...]
     problems: tuple[str, ...]
+    times: tuple[float, ...] = ()
+    """When each message was said, as in `time_of`."""
 
 
-def load_full(path: Path, largest: int = LARGEST_LINE) -> FullTranscript:
-    """Read everything on the branch that ends in the newest record. Raises as `load`."""
+def load_full(path: Path, largest: int = LARGEST_LINE, leaf: str = "") -> FullTranscript:
+    """Read everything on the branch that ends in `leaf`, or in the newest record. Raises as `load`."""
     problems: list[str] = []
     messages: list[Message] = []
+    times: list[float] = []
     compactions: list[Compaction] = []
     with BackwardReader(path, largest) as reader:
-        branch = list(branch_backwards(reader, reader.newest(), problems))
+        branch = list(branch_backwards(reader, leaf or reader.newest(), problems))
         for record in reversed(branch):
             try:
                 if record["type"] == "message":
                     messages.append(from_dict(record["message"]))
+                    times.append(time_of(record))
                 elif record["type"] == "compaction":
                     compactions.append(Compaction(before=len(messages), messages=compaction_of(record)))
             except (ValueError, KeyError, TypeError) as error:
@@ -237,8 +242,17 @@ def load_full(path: Path, largest: int = LARGEST_LINE) -> FullTranscript:
         header = reader.header()
         problems = [*reader.problems(), *problems]
     return FullTranscript(
-        header=header, messages=tuple(messages), compactions=tuple(compactions), problems=tuple(problems)
+        header=header,
+        messages=tuple(messages),
+        compactions=tuple(compactions),
+        problems=tuple(problems),
+        times=tuple(times),
     )
+
+
+def time_of(record: Mapping[str, Any]) -> float:
+    """When a record was written, in seconds since the epoch; 0 where it does not say, as older files do not."""
+    return amount(record.get("time")) or 0.0
 
 
 def compaction_of(record: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -248,6 +262,14 @@ def compaction_of(record: Mapping[str, Any]) -> tuple[Message, ...]:
         ValueError, KeyError, TypeError: where it is no compaction.
     """
     return tuple(from_dict(message) for message in record["messages"])
+
+
+class EarlierPrompt(Record):
+    """A prompt that the user sent; `leaf` is the record that it follows."""
+
+    text: str
+    time: float
+    leaf: str
 
 
 class LoadedSession(Record):
@@ -269,6 +291,12 @@ class LoadedSession(Record):
     count: int
     """The messages in the file, those of all branches and those before a compaction included."""
     problems: tuple[str, ...]
+    times: tuple[float, ...] = ()
+    """When each message was said, as in `time_of`; 0 for those that a compaction kept."""
+    seeded: int = 0
+    """How many of the messages, the first ones, were said in earlier chats."""
+    prompts: tuple[EarlierPrompt, ...] = ()
+    """Those that can be gone back to, the oldest first."""
 
 
 def load(path: Path, leaf: str = "", largest: int = LARGEST_LINE) -> LoadedSession:
@@ -299,6 +327,9 @@ def load(path: Path, leaf: str = "", largest: int = LARGEST_LINE) -> LoadedSessi
             size=reader.size,
             count=reader.messages(),
             problems=(*reader.problems(), *live.problems),
+            times=(*(0.0 for _ in live.compacted or ()), *reversed(live.times)),
+            seeded=len(live.compacted or ()) if live.begins_with == header.id else 0,
+            prompts=tuple(reversed(live.prompts)),
         )
 
 
@@ -308,6 +339,10 @@ class _Live:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         """Those since the newest compaction, the newest one first."""
+        self.times: list[float] = []
+        self.prompts: list[EarlierPrompt] = []
+        self.begins_with = ""
+        """What the compaction follows."""
         self.compacted: tuple[Message, ...] | None = None
         self.state: dict[str, Any] | None = None
         self.before_last = ""
@@ -323,17 +358,26 @@ class _Live:
         try:
             if record["type"] == "message":
                 if self.compacted is None:
-                    self.messages.append(from_dict(record["message"]))
+                    self._take_message(record, from_dict(record["message"]))
                 self.before_last = self.before_last or str(record["parent"])
             elif self.compacted is not None:
                 return
             elif record["type"] == "compaction":
                 self.compacted = compaction_of(record)
+                self.begins_with = str(record.get("parent"))
                 self.state = _state_of(record.get("state", {})) if self.state is None else self.state
             elif record["type"] == "state" and self.state is None:
                 self.state = _state_of(record["state"])
         except (ValueError, KeyError, TypeError) as error:
             self.problems.append(f"record {record.get('id')} was skipped: {error}")
+
+    def _take_message(self, record: Mapping[str, Any], message: Message) -> None:
+        time, parent = time_of(record), record.get("parent")
+        self.messages.append(message)
+        self.times.append(time)
+        # Without its time nobody knows what was done since then.
+        if message.role == "user" and time and isinstance(parent, str) and not record.get("origin"):
+            self.prompts.append(EarlierPrompt(text=message.text, time=time, leaf=parent))
 
 
 def _state_of(kept: Any) -> dict[str, Any]:

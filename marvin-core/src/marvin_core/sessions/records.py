@@ -6,14 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..api.errors import SessionError
+from ..api.errors import SessionError, UsageError
 from ..api.limits import Limits
 from ..api.record import Record
 from ..util.json_lines import record_line
 from ..util.numbers import amount
+from ..util.text import one_line
 
 VERSION = 1
 LARGEST_LINE = Limits().session_line
+_TITLE = 80
 _LEAST = 1_000
 """Characters that are left of a text in any case."""
 _GROWTH = 6
@@ -58,6 +60,18 @@ def header_of(record: Any) -> Header:
         if not isinstance(value, (int, float) if name in ("time", "spent", "depth") else str):
             raise SessionError(f"{name} of the header is {value!r:.100}")
     return header
+
+
+def title_of(words: str) -> str:
+    """The words as a title.
+
+    Raises:
+        UsageError: where there are none.
+    """
+    title = one_line(words, _TITLE)
+    if not title:
+        raise UsageError("The title is empty. Give some words.")
+    return title
 
 
 def kind_of(line: bytes) -> bytes:

@@ -12,7 +12,7 @@ from ..api.errors import SessionError
 from ..api.messages import Message, from_dict
 from ..api.record import Record
 from ..util.text import one_line
-from .reader import BackwardReader
+from .reader import BackwardReader, time_of
 from .records import LARGEST_LINE, Header
 from .store import read_header, sessions
 
@@ -26,6 +26,8 @@ class SearchHit(Record):
     entry: SessionEntry
     snippets: tuple[str, ...]
     messages: int
+    times: tuple[float, ...] = ()
+    """When the message of each snippet was said, in seconds since the epoch; 0 where that is not known."""
 
 
 def survey(path: Path) -> SessionEntry | None:
@@ -84,11 +86,15 @@ def search(folder: Path, text: str, shown: int = 3, largest: int = LARGEST_LINE)
             header, records = _read(path, largest)
         except (OSError, SessionError):
             continue
-        texts = [one_line(visible_text(message)) for message in _messages(records.values())]
-        hits = [(hit, text) for text in texts if (hit := wanted.search(text))]
+        texts = [(one_line(visible_text(message)), time) for message, time in _timed(records.values())]
+        hits = [(hit, text, time) for text, time in texts if (hit := wanted.search(text))]
         if hits or wanted.search(one_line(header.title)):
-            snippets = tuple(_snippet(text, *hit.span()) for hit, text in hits[:shown])
-            yield SearchHit(entry=_entry(header, len(texts), written), snippets=snippets, messages=len(hits))
+            yield SearchHit(
+                entry=_entry(header, len(texts), written),
+                snippets=tuple(_snippet(text, *hit.span()) for hit, text, _ in hits[:shown]),
+                messages=len(hits),
+                times=tuple(time for _, _, time in hits[:shown]),
+            )
 
 
 def _read(path: Path, largest: int) -> tuple[Header, dict[str, dict[str, Any]]]:
@@ -99,10 +105,15 @@ def _read(path: Path, largest: int) -> tuple[Header, dict[str, dict[str, Any]]]:
 
 
 def _messages(records: Iterable[Any]) -> Iterator[Message]:
+    return (message for message, _ in _timed(records))
+
+
+def _timed(records: Iterable[Any]) -> Iterator[tuple[Message, float]]:
+    """The messages among records, and when each was said."""
     for record in records:
         try:
             if record["type"] == "message":
-                yield from_dict(record["message"])
+                yield from_dict(record["message"]), time_of(record)
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -76,13 +77,19 @@ class Transcript:
                 return not self.path.parent.is_dir()
         return True
 
-    def append(self, *messages: Message) -> None:
+    def append(self, *messages: Message, at: float | None = None, origin: str = "") -> None:
         """Add messages after the newest one of this writer, in one write.
+
+        Args:
+            at: when they were said, in seconds since the epoch; now without it.
+            origin: who put them in the user's place, where that was not the user.
 
         Raises:
             SessionError: where the file cannot be written.
         """
-        self._append([("message", {"message": to_dict(message)}) for message in messages])
+        said: dict[str, Any] = {} if at is None else {"time": _stamp(at)}
+        said |= {"origin": origin} if origin else {}
+        self._append([("message", {**said, "message": to_dict(message)}) for message in messages])
 
     def append_state(self, state: Mapping[str, Any]) -> None:
         """Add what packs keep in the session; the newest state counts. Raises as `append`."""
@@ -152,7 +159,8 @@ class Transcript:
         for kind, data in records:
             self._written += 1
             identity = f"{self._writer}.{self._written}"
-            lines.append(line_of({"type": kind, "id": identity, "parent": leaf, **data}, self._largest))
+            record = {"type": kind, "id": identity, "parent": leaf, "time": _stamp(time.time()), **data}
+            lines.append(line_of(record, self._largest))
             if kind == "message":
                 before_last, compacted = leaf, None
             leaf = identity
@@ -230,6 +238,11 @@ class Transcript:
             make_private_folder(self.path.parent)
             self._descriptor = os.open(self.path, _FLAGS, 0o600)
         return self._descriptor
+
+
+def _stamp(seconds: float) -> float:
+    """A moment as it stands in a record, to the millisecond."""
+    return round(seconds, 3)
 
 
 def _compaction(messages: Iterable[Message], state: Mapping[str, Any] | None = None) -> tuple[str, Mapping[str, Any]]:

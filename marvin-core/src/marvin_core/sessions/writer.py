@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,10 +134,10 @@ class SessionWriter:
             self._write(Transcript.step_back)
             self._state_saved = self._state == "{}"  # it may stand in the branch that was left
 
-    def save(self, message: Message) -> None:
-        """Add a message."""
-        kept = self._kept.message(message)
-        self._write(lambda transcript: transcript.append(kept))
+    def save(self, message: Message, origin: str = "") -> None:
+        """Add a message; `origin` says who put it in the user's place, where that was not the user."""
+        kept, now = self._kept.message(message), time.time()  # it may be written later
+        self._write(lambda transcript: transcript.append(kept, at=now, origin=origin))
 
     def compacted(self, messages: Sequence[Message]) -> None:
         """From here on, these messages stand for all that was said before, which stays in the file."""

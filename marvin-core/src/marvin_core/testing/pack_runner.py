@@ -173,7 +173,7 @@ class PackRunner(ToolRunner):
         self.provider.script(*map(_deltas, script))
         permit = ui.permit if isinstance(ui, PermissionUI) else None
         text_asker = ui.ask_text if isinstance(ui, AsksText) else None
-        setup = self._setup().replace(asker=ui.ask, permit=permit, text_asker=text_asker)
+        setup = self._setup().replace(asker=ui.ask, permit=permit, text_asker=text_asker, ui=ui)
         return ui.run(Session(build(setup)), prompt)
 
     def cli(self, plugin: ModuleType, *words: str) -> CliOutcome:

@@ -19,12 +19,13 @@ _LISTED_TOOLS = 20
 _SHELL = ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell")
 _LINES = (
     ("/name key=value ...", "call a tool yourself"),
+    ("/tool name key=value ...", "the same, where a command has the same name"),
     ("/help [NAME]", "this text; what a tool or command does and takes"),
     ("/exit", "leave (exit, quit and Ctrl+D too)"),
 )
 _KEYS = (
     "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, tools, parameters, and "
-    "files behind @; Up and Ctrl+R find earlier lines; Shift+Tab changes the permission mode; Ctrl+C ends an answer or "
+    "files after @; Up and Ctrl+R find earlier lines; Shift+Tab changes the permission mode; Ctrl+C ends an answer or "
     "empties the line; Ctrl+D leaves. "
     "A line typed during an answer is sent after it."
 )
@@ -68,7 +69,7 @@ def _not_there(session: SessionControl, name: str) -> str:
     """Why a name can be neither called nor carried out, and what to type instead."""
     if name in session.toolbox.missing:
         return f"{name} is not offered: {session.toolbox.missing[name]}."
-    known = [*session.commands, *(spec.name for spec in session.tools), "help", "exit"]
+    known = dict.fromkeys([*session.commands, *(spec.name for spec in session.tools), "help", "exit", "tool"])
     return f"{unknown_name('command or tool', name, known)} /help lists them all."
 
 
@@ -92,7 +93,7 @@ def help_about(session: SessionControl, name: str) -> str:
         told.append(tool_help(spec))
     if told:
         return "\n\n".join(told)
-    known = [*(spec.name for spec in session.tools), *session.commands]
+    known = dict.fromkeys([*(spec.name for spec in session.tools), *session.commands])
     return f"{unknown_name('tool or command', name, known)} /help lists them all."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from ..api.events import ToolExecutionEnd, ToolExecutionStart
 from ..api.messages import Shown
@@ -34,6 +34,9 @@ DIFF_LINES = 40
 OUTPUT_LINES = 400
 """Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
 
+DARK = cast("Mapping[str, str]", _CODES)
+"""What the theme `dark` draws each role with."""
+
 _JOINER = "\u200d"
 _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"#{1,6} ")
@@ -56,14 +59,16 @@ def clean(text: str) -> str:
 class Paint:
     """Colours by role, or none."""
 
-    def __init__(self, color: bool) -> None:
+    def __init__(self, color: bool, codes: Callable[[], Mapping[str, str]] = lambda: DARK) -> None:
         self._color = color
+        self._codes = codes
 
     def __call__(self, role: Role, text: str) -> str:
         """The text in the colour of its role, line by line."""
         if not self._color or not text:
             return text
-        return "\n".join(f"\x1b[{_CODES[role]}m{line}\x1b[0m" if line else line for line in text.split("\n"))
+        code = self._codes()[role]
+        return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in text.split("\n"))
 
 
 class Markdown:

@@ -14,10 +14,10 @@ from .manual_calls import call_by_hand, help_about, is_call, shell_tool
 
 LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
 SHELL = frozenset({"shell", "sh"})
-WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
-"""Words that are commands without a slash, where such a command exists."""
+WORDS = frozenset({"preferences", "preferences edit", "profiles", "usage", "saved"})
+"""Lines that are commands without a slash, where such a command exists."""
 BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
-"""What is a command behind `!` and never a program."""
+"""What is a command after `!` and never a program."""
 _LONGEST_COMMAND = 4
 """Words of a command for a shell; what is longer is a sentence that begins like one."""
 _HELP = frozenset({"/help", "/", "help", "?"})
@@ -74,12 +74,15 @@ class LineInterpreter:
             await self._shell_line(line[1:].strip())
         elif head.startswith(("/", ":")) and head[1:] in commands and not is_call(self._session, head[1:], rest):
             await self._command(head[1:], rest)
+        elif head == "/tool" and head[1:] not in commands and rest.strip():
+            name, _, values = rest.strip().partition(" ")
+            await self._call(name, values)
         elif line.startswith("/") and "/" not in head[1:]:  # /etc/hosts begins a request
             await self._call(head[1:], rest)
         elif self.shell:
             await self._shell_line("shell" if line in ("exit", "quit") else line)
-        elif line in WORDS and line in commands:
-            await self._command(line, "")
+        elif line in WORDS and head in commands:
+            await self._command(head, rest)
         elif _is_for_a_shell(line):
             run = f"!{line} runs it from here" if shell_tool(self._session) else "leave the chat with /exit first"
             self._show(f"That is a command for a shell: {run}. Nothing was sent to a model.")
@@ -114,7 +117,7 @@ class LineInterpreter:
             on = "Shell mode is on: every line is a command. !shell or exit ends it; /name and /help still work."
             self._show(on if self.shell else "Shell mode is off.")
         elif not command:
-            self._show("Write a command behind the !, as in !ls -l.")
+            self._show("Write a command after the !, as in !ls -l.")
         else:
             await self._run_command(command)
 

@@ -23,7 +23,7 @@ def two_models(tmp_path: Path, **options: object) -> Made:
 def test_another_model_goes_on_with_what_was_said(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.session.submit("first")
-        assert await chat.do("/model l1") == "l1 of large answers from here on."
+        assert await chat.do("/model l1") == "Now using large/l1; the conversation is kept."
         assert chat.made.parts.model.window.size == 200_000
         assert (await chat.session.submit("second")).text == "two"
         listed = await chat.do("/model")
@@ -139,7 +139,7 @@ def test_one_prompt_for_the_best_model_and_then_back(tmp_path: Path) -> None:
         assert not await chat.do("/pro think of something")
         assert chat.session.models.provider_name == "small"
         assert (await chat.session.submit("next")).text == "one"
-        assert "Write the prompt behind it" in await chat.do("/pro")
+        assert "Write the prompt after it" in await chat.do("/pro")
 
     chat = chatting(two_models(tmp_path), work)
     assert kept(chat.files[0]) == ["think of something", "two", "next", "one"]

@@ -124,7 +124,7 @@ def set_value(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key; a dot leads below: timeouts.tool.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, as YAML; empty takes the key away.")],
 ) -> None:
-    """Set a value in config.yaml; comments stay. A value that would not do changes nothing."""
+    """Set a value in config.yaml; comments stay. An invalid value is rejected."""
     run: CommandContext = context.obj
     _write_value(run, key, _value(run, key.split("."), value))
 
@@ -212,7 +212,7 @@ def _update(run: CommandContext, path: Path, change: Any) -> None:
 
 
 def edit_config(context: typer.Context) -> None:
-    """Open config.yaml in the editor that EDITOR names. Where the result would not do, the file stays as it was."""
+    """Open config.yaml in the editor that EDITOR names. An invalid result is rejected."""
     run: CommandContext = context.obj
     path = _path(run)
     before = path.read_bytes() if path.exists() else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,12 +13,13 @@ from ...api.errors import MarvinError, SessionError, UsageError
 from ...config.program import command_name
 from ...guard.kept_texts import KeptTexts
 from ...sessions.doctor import Diagnosis, diagnose, repair
-from ...sessions.export import as_json, as_markdown, as_text
-from ...sessions.export_html import as_html
-from ...sessions.reader import FullTranscript, load, load_full
+from ...sessions.export import as_text
+from ...sessions.export_kinds import Kind, exported
+from ...sessions.reader import FullTranscript, load_full
+from ...sessions.records import title_of
+from ...sessions.renaming import rename
 from ...sessions.search import entries, search
 from ...sessions.store import find, sessions
-from ...sessions.transcript import Transcript
 from ...util.state_files import private
 from ...util.text import counted, local_time, one_line
 from ..run import group
@@ -26,8 +27,6 @@ from ..run import group
 if TYPE_CHECKING:
     from ...api.controls import SessionEntry
     from ..run import CommandContext
-
-_TITLE = 80
 
 _Id = Annotated[str, typer.Argument(metavar="ID", help="The session's id, or the beginning of it.")]
 _Here = Annotated[bool, typer.Option("--here", help="Only sessions of this folder.")]
@@ -41,7 +40,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-_WRITERS = {Format.MARKDOWN: as_markdown, Format.HTML: as_html, Format.JSON: as_json}
+_KINDS: Mapping[Format, Kind] = {Format.MARKDOWN: "md", Format.HTML: "html", Format.JSON: "json"}
 
 
 def extend(app: typer.Typer) -> None:
@@ -116,7 +115,8 @@ def search_sessions(
     for hit in search(_folder(run), wanted, largest=run.config.limits.session_line):
         found = True
         run.write(f"{hit.entry.id}  {hit.entry.title}\n")
-        run.write("".join(f"    {snippet}\n" for snippet in hit.snippets))
+        for snippet, time in zip(hit.snippets, hit.times, strict=True):
+            run.write(f"    {local_time(time)}  {snippet}\n" if time else f"    {snippet}\n")
         if hit.messages > len(hit.snippets):
             run.write(f"    and in {counted(hit.messages - len(hit.snippets), 'message')} more\n")
     if not found:
@@ -135,7 +135,7 @@ def export_session(
 ) -> None:
     """Write a session as Markdown, HTML or JSON."""
     run: CommandContext = context.obj
-    text = _WRITERS[kind](_whole(run, session_id))
+    text = exported(_whole(run, session_id), _KINDS[kind])
     if output is None:
         run.write(text)
         return
@@ -156,19 +156,9 @@ def rename_session(
 ) -> None:
     """Give a session another title; its id stays."""
     run: CommandContext = context.obj
-    new = one_line(KeptTexts(run.redactor, lambda text: run.warn(f"marvin: {text}")).text(" ".join(title)), _TITLE)
-    if not new:
-        raise UsageError("The title is empty. Give some words.")
+    new = title_of(KeptTexts(run.redactor, lambda text: run.warn(f"marvin: {text}")).text(" ".join(title)))
     path = find(_folder(run), session_id)
-    written = path.stat()
-    loaded = load(path, largest=run.config.limits.session_line)
-    writer = Transcript.resumed(path, loaded, run.config.timeouts)
-    try:
-        writer.change_header(title=new)
-        # A title is no use of the session: it keeps its place in the lists.
-        os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
-    finally:
-        writer.close()
+    rename(path, new, run.config)
     run.write(f"{path.stem}  {new}\n")
 
 

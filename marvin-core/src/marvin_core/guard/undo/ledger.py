@@ -134,10 +134,15 @@ class UndoLedger:
 
     def files_of(self, session: str) -> Iterator[FileState]:
         """The files that calls of a session wrote or removed, as far as it is kept; without those of commands."""
+        for _, inverse in self.inverses_of(session):
+            yield from inverse.files
+
+    def inverses_of(self, session: str) -> Iterator[tuple[LedgerEntry, Inverse]]:
+        """The calls of a session, the newest first, and how each would be taken back, as far as that can be read."""
         for entry in self.entries():
             if entry.session == session:
                 with suppress(OSError, ValueError, IndexError):
-                    yield from Claim(entry.path, entry.path).inverse().files
+                    yield entry, Claim(entry.path, entry.path).inverse()
 
     def is_shared_since(self, own: Path) -> bool:
         """Whether another Marvin did something in the folder since an entry was made, or is at it."""

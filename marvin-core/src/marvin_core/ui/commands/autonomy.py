@@ -15,7 +15,9 @@ _PLAY = "/play BUDGET, in USD as in /play 0.5, or /play --turns N"
 async def steer(session: SessionControl, words: str) -> str:
     """Have the model read a line in the middle of its answer."""
     if not words:
-        return "Write it behind: /steer TEXT is read by the model with its next request, while an answer runs."
+        return (
+            "Write it after the command: /steer TEXT is read by the model with its next request, while an answer runs."
+        )
     if not session.busy:
         return "No answer is running. Type it as a request."
     session.autonomy.send(words)

@@ -8,7 +8,7 @@ from ...api.errors import UsageError
 from ...api.providers import OFFLINE, Secret
 from ...config.program import command_name
 from ...util.threads import in_thread
-from .settings import check_free
+from .settings import check_free, used
 
 if TYPE_CHECKING:
     from ...api.session import SessionControl
@@ -25,7 +25,7 @@ async def login(session: SessionControl, words: str) -> str:
     name, *more = words.split()
     if more:
         return (
-            f"The key is not typed behind the name, where it stays on the screen. Type /login {name}: it asks for the "
+            f"The key is not typed after the name, where it stays on the screen. Type /login {name}: it asks for the "
             "key, which is not shown. If others could see this one, have its service replace it."
         )
     check_free(session)
@@ -49,7 +49,7 @@ def _gone_on(session: SessionControl, service: str) -> str:
     if session.configured and models.provider_name not in (OFFLINE, service):
         return f"/model {service} goes on with it."
     models.use(f"{service}/{models.model}" if models.provider_name == service and models.model else service)
-    return f"{models.model or 'The default model'} of {models.provider_name} answers from here on."
+    return f"Now using {used(models)}; the conversation is kept."
 
 
 async def logout(session: SessionControl, words: str) -> str:

@@ -35,7 +35,12 @@ async def model(session: SessionControl, words: str) -> str:
     await in_thread(lambda: models.know(words))
     check_free(session)
     models.use(words)
-    return f"{models.model or 'The default model'} of {models.provider_name} answers from here on."
+    return f"Now using {used(models)}; the conversation is kept."
+
+
+def used(models: ModelControl) -> str:
+    """The model in use, with its service."""
+    return f"{models.provider_name}/{models.model}" if models.model else f"the default model of {models.provider_name}"
 
 
 def check_free(session: SessionControl) -> None:
@@ -61,7 +66,7 @@ def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
     others = [entry.provider for entry in entries if not entry.reason]
     if others:
         lines.append(f"Not set up: {', '.join(others)}; in a shell, `{command_name()} providers` says how.")
-    return "\n".join([*lines, "/model PROVIDER/MODEL takes another one; what is said so far goes along."])
+    return "\n".join([*lines, "/model PROVIDER/MODEL takes another one; the conversation is kept."])
 
 
 async def thinking(session: SessionControl, words: str) -> str:
@@ -83,7 +88,7 @@ async def compact(session: SessionControl, words: str) -> str:
 async def pro(session: SessionControl, words: str) -> str | None:
     """Send one prompt to the best model that is set up."""
     if not words:
-        return "Write the prompt behind it: !pro PROMPT goes to the best model that is set up, and only that one."
+        return "Write the prompt after it: !pro PROMPT goes to the best model that is set up, and only that one."
     await in_thread(lambda: session.models.know(None))
     check_free(session)
     with session.models.pro():
@@ -142,11 +147,26 @@ async def context(session: SessionControl, words: str) -> str:
 
 
 async def preferences(session: SessionControl, words: str) -> str:
-    """Show what the profile prefers."""
+    """Show what the profile prefers, or have it changed in the user's editor."""
+    if words == "edit":
+        return await _edited(session)
+    if words:
+        raise UsageError("Use /preferences, or /preferences edit.")
     found = await in_thread(session.profile.preferences)
     file = session.profile.folder / "preferences.yaml"
     lines = [f"{key}: {listed(value)}" for key, value in found.items()] or ["No preferences are set."]
-    return "\n".join([*lines, f"They are in {file}; edit it, or ask for a change."])
+    return "\n".join([*lines, f"They are in {file}: /preferences edit changes them, or ask for a change."])
+
+
+async def _edited(session: SessionControl) -> str:
+    """Open a draft in the editor; where the result is no good, the preferences stay, and so does the draft."""
+    profile = session.profile
+    draft, before = await in_thread(profile.draft_preferences)
+    if not await session.person.edit(draft):
+        return f"This interface can open no editor. Edit {profile.folder / 'preferences.yaml'}"
+    if not await in_thread(lambda: profile.take_draft(before)):
+        return "Nothing has changed."
+    return "Saved. The next prompt goes by it."
 
 
 async def profiles(session: SessionControl, words: str) -> str:

@@ -36,7 +36,7 @@ async def rewind(session: SessionControl, words: str) -> str:
         lines = [f"{number:>3}  {local_time(one.time)}  {one.text}" for number, one in enumerate(prompts, 1)]
         shown = lines[-_LISTED:]
         return "\n".join(
-            [*shown, "/rewind NUMBER goes back to before a prompt; `files` or `conversation` behind it: only that."]
+            [*shown, "/rewind NUMBER goes back to before a prompt; `files` or `conversation` after it: only that."]
         )
     number, _, way = words.partition(" ")
     way = way.strip() or "both"

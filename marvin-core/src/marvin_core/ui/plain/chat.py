@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
+from ...config.program import command_name
+from ...util.streams import StandardStreams
 from ...util.text import counted
 
 if TYPE_CHECKING:
     from ...api.permissions import Question, Reply
     from .simple_chat import SimpleChat
     from .terminal_chat import TerminalChat
+    from .terminal_reach import TerminalReach
 
 NO_MODEL = (
-    "Marvin, without a model: none is configured. /login NAME sets a key, /model says what else works.\n"
-    "Tools work: /name key=value calls one, Tab completes, a plain request finds the nearest. /help shows what works."
+    "No model is set up yet, so only tools work. /login NAME sets a key, /model says what else works.\n"
+    "/name key=value calls a tool, Tab completes, a plain request finds the nearest one. /help shows what works."
 )
 _DUMB = frozenset({"", "dumb", "unknown"})
 
@@ -32,20 +36,21 @@ class PlainChat:
     def run(self, session: SessionControl, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
         greeting = _greeting(session)
-        if os.isatty(0) and os.isatty(1) and session.chat.terminal not in _DUMB:
+        is_drawn = session.chat.terminal not in _DUMB and not session.chat.screen_reader
+        if os.isatty(0) and os.isatty(1) and is_drawn:
             # Imported for a terminal only: the line editor costs 195 ms.
             from .terminal_chat import TerminalChat
 
             terminal = TerminalChat(session)
             self._chat = terminal
             _collect_garbage_again()
-            return terminal.run(greeting, prompt)
+            return _left(session, terminal.run(greeting, prompt))
         from .simple_chat import SimpleChat
 
         simple = SimpleChat(session)
         self._chat = simple
         _collect_garbage_again()
-        return simple.run(greeting, prompt)
+        return _left(session, simple.run(greeting, prompt))
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask the user; before there is a chat the answer is the last choice."""
@@ -62,6 +67,30 @@ class PlainChat:
     async def ask_secret(self, question: str) -> str:
         """Read a line that is neither shown nor kept; before there is a chat it is empty."""
         return "" if self._chat is None else await self._chat.ask_secret(question)
+
+    def copy(self, text: str) -> bool:
+        """Put a text on the clipboard of the terminal, where there is one."""
+        reach = self._reach
+        return reach is not None and reach.copy(text)
+
+    async def run_editor(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Leave the terminal to a program until it ends; returns its exit code."""
+        reach = self._reach
+        return 1 if reach is None else await reach.run_editor(command, environment)
+
+    @property
+    def _reach(self) -> TerminalReach | SimpleChat | None:
+        from .simple_chat import SimpleChat
+
+        return self._chat if self._chat is None or isinstance(self._chat, SimpleChat) else self._chat.reach
+
+
+def _left(session: SessionControl, code: int) -> int:
+    """Say on a terminal how the session is gone on with, once the chat is over; returns its exit code."""
+    if session.id and os.isatty(1):
+        with suppress(OSError):  # the terminal is gone
+            StandardStreams().out(f"This session: {command_name()} --resume {session.id}\n")
+    return code
 
 
 def _collect_garbage_again() -> None:

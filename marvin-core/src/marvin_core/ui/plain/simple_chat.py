@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import select
 import signal
 import sys
 import termios
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, redirect_stdout, suppress
 from typing import NoReturn
 
@@ -21,6 +21,7 @@ from ...api.events import (
     MessageUpdate,
     ModelCycle,
     Notice,
+    SessionResume,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
@@ -30,16 +31,21 @@ from ...api.session import SessionControl
 from ...util.shown import ProgressLines, columns_of
 from ...util.signals import ending
 from ...util.streams import PackLines, StandardStreams, diverted
-from ...util.terminal_text import TerminalFilter, disarm, exact
+from ...util.terminal_text import disarm, exact
 from ...util.text import one_line
 from ...util.watchdog import Watchdog, owner_of
+from ..clipboard import clipboard_sequence
+from ..editor_program import run_on_terminal
+from ..line_writing import LineWriting, SpokenWriting
 from ..question_prompt import QuestionPrompt
 from ..quoted import Quoting
-from ..rendering import Paint, call_line, columns_at, diff_lines, for_people, outcome_line, shown_rows
+from ..rendering import Paint, columns_at, for_people
 from ..text_question import TextQuestion
 from ..typed_lines import Display, LineInterpreter
+from .standard_input import line_typed, speak_utf8, wait_for_line
 
-PROMPT = "> "
+_LONGEST_SILENCE = 30.0
+"""Seconds after which a screen reader hears at the latest that an answer is still under way."""
 
 
 class _EndedError(Exception):
@@ -54,7 +60,7 @@ class SimpleChat:
         self._lines = LineInterpreter(
             session, Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
         )
-        self._clean = TerminalFilter()
+        self._writing = SpokenWriting() if session.chat.screen_reader else LineWriting()
         self._out = sys.stdout
         self._in_line = False
         self._suggested = ""
@@ -63,6 +69,8 @@ class SimpleChat:
         self._paint = Paint(color=False)
         self._progress = ProgressLines(session.chat.timeouts.progress)
         self._waiting = False
+        self._quiet = True
+        """Whether nothing was written since somebody looked last."""
         self._one = asyncio.Lock()
         self._held: list[Event] | None = None
         self._ended = False
@@ -71,7 +79,7 @@ class SimpleChat:
 
     def run(self, greeting: str, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
-        _speak_utf8()
+        speak_utf8()
         self._out = sys.stdout
         for number in ending():
             signal.signal(number, self._interrupt if number == signal.SIGINT else self._end)
@@ -97,7 +105,7 @@ class SimpleChat:
 
     def _chat(self, runner: asyncio.Runner, prompt: str | None) -> None:
         if prompt and not self._ended:
-            self._print(f"{PROMPT}{prompt}")
+            self._print(f"{self._writing.sign}{prompt}")
             self._turn(runner, prompt)
         while self._session.farewell is None and (line := self._read()) is not None:
             if self._lines.leaves(line.strip()):
@@ -142,7 +150,7 @@ class SimpleChat:
             self._out.write(prompt)
             self._out.flush()
             if sys.stdin.isatty():
-                _wait_for_line()
+                wait_for_line()
             return input()
         finally:
             self._waiting = False
@@ -174,7 +182,7 @@ class SimpleChat:
 
     def _sign(self) -> str:
         mode = self._session.permissions.mode
-        return f"{'' if mode == 'ask' else f'{mode} '}{'$ ' if self._lines.shell else PROMPT}"
+        return f"{'' if mode == 'ask' else f'{mode} '}{'$ ' if self._lines.shell else self._writing.sign}"
 
     def _turn(self, runner: asyncio.Runner, line: str) -> None:
         loop = runner.get_loop()
@@ -191,11 +199,25 @@ class SimpleChat:
 
     async def _answer(self, line: str, printed: PackLines) -> None:
         self._answering = asyncio.current_task()
-        await self._lines.run(line)
+        waiting = asyncio.ensure_future(self._tell_of_waiting())
+        try:
+            await self._lines.run(line)
+        finally:
+            waiting.cancel()
         printed.finish()
         await asyncio.sleep(0)  # what was printed last is shown
         self._finish_line()
         await self._session.accounted()  # nothing runs beside the prompt
+
+    async def _tell_of_waiting(self) -> None:
+        """Say now and then that an answer is still under way, where nothing else was written meanwhile."""
+        begun, seconds = time.monotonic(), self._session.chat.timeouts.progress
+        while self._writing.working:
+            self._quiet = True
+            await asyncio.sleep(seconds)
+            if self._quiet and self._held is None:
+                self._line(f"{self._writing.working}, {int(time.monotonic() - begun)} seconds.")
+                seconds = min(seconds * 2, _LONGEST_SILENCE)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask on the terminal; anything but one of the choices, or its beginning, is the last choice.
@@ -205,7 +227,9 @@ class SimpleChat:
         async with self._asking():
             self._line(question)
             self._keep_typed()
-            answer = (await self._answer_line(one_line(f"[{'/'.join(choices)}]") + " ") or "").strip().lower()
+            sign = one_line(f"[{'/'.join(choices)}]") + " "
+            line = await self._answer_line(self._writing.choices(sign)) or ""
+            answer = self._writing.chosen(sign, line).strip().lower()
         return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
@@ -226,10 +250,10 @@ class SimpleChat:
             self._print(prompt.begin())
             self._keep_typed()
             while prompt.replies is None:
-                line = await self._answer_line(prompt.sign)
+                line = await self._answer_line(self._writing.choices(prompt.sign))
                 if line is None:
                     prompt.refuse()
-                elif shown := prompt.take(line):
+                elif shown := prompt.take(self._writing.chosen(prompt.sign, line)):
                     self._print(shown)
         return prompt.replies
 
@@ -251,7 +275,7 @@ class SimpleChat:
             if sys.stdin.isatty():  # other calls go on meanwhile; a pipe has its lines already
                 self._print(sign, end="")
                 sign = ""
-                await _line_typed()
+                await line_typed()
             with redirect_stdout(self._out):
                 line = self._input(sign)
             line.encode()
@@ -311,11 +335,14 @@ class SimpleChat:
         elif isinstance(event, MessageEnd):
             self._finish_line()
         elif isinstance(event, ToolExecutionStart):
-            self._line(call_line(event))
+            self._line(self._writing.call(event))
         elif isinstance(event, ToolExecutionEnd):
             self._progress.ended(event.call_id)
-            shown = shown_rows(event.show, columns_at(self._out.fileno()), columns_of)
-            self._line("\n".join([outcome_line(event), *diff_lines(event.details, self._paint), *shown]))
+            self._line(self._writing.outcome(event, columns_at(self._out.fileno())))
+        elif isinstance(event, SessionResume):
+            earlier = self._writing.replay(self._session.sessions.replay())
+            if earlier and self._out.isatty():  # whoever reads a pipe has what was said
+                self._line(earlier)
         elif isinstance(event, ToolExecutionUpdate):
             told = self._progress.line(event)
             if told:
@@ -326,11 +353,13 @@ class SimpleChat:
             self._line(f"({event.reason})")
 
     def _write(self, text: str) -> None:
-        text = self._clean(text)
+        self._put(self._writing.text(text))
+
+    def _put(self, text: str) -> None:
         self._out.write(text)
         self._out.flush()
         if text:
-            self._in_line = not text.endswith("\n")
+            self._in_line, self._quiet = not text.endswith("\n"), False
 
     def _line(self, text: str) -> None:
         self._finish_line()
@@ -341,44 +370,26 @@ class SimpleChat:
         self._line(for_people(text, self._out.fileno()))
 
     def _finish_line(self) -> None:
+        self._put(self._writing.end_text())
         if self._in_line:
             self._print("")
         self._in_line = False
-        self._clean = TerminalFilter()
+
+    def copy(self, text: str) -> bool:
+        """Put a text on the clipboard of the terminal, where there is one."""
+        sequence = clipboard_sequence(text, self._session.chat.terminal) if self._out.isatty() else ""
+        self._out.write(sequence)
+        self._out.flush()
+        return bool(sequence)
+
+    async def run_editor(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Leave the terminal to a program until it ends; returns its exit code."""
+        self._finish_line()
+        return await run_on_terminal(command, environment)
 
     def _print(self, text: str, end: str = "\n") -> None:
+        self._quiet = False
         print(text, file=self._out, flush=True, end=end)
 
     def _print_of(self, owner: str, line: str) -> None:
         self._line(f"({owner} printed: {line})")
-
-
-def _wait_for_line() -> None:
-    """Wait until a line was typed, or a signal came: one that comes right before a read would not end that read."""
-    own, wake = os.pipe()
-    os.set_blocking(wake, False)
-    before = signal.set_wakeup_fd(wake)
-    try:
-        while sys.stdin not in select.select([sys.stdin, own], [], [])[0]:
-            os.read(own, 1)  # its handler runs now, and may raise
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(own)
-        os.close(wake)
-
-
-async def _line_typed() -> None:
-    """Wait until a line was typed, while everything else goes on."""
-    loop, typed = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(sys.stdin, typed.set)
-    try:
-        await typed.wait()
-    finally:
-        loop.remove_reader(sys.stdin)
-
-
-def _speak_utf8() -> None:
-    """Whatever the locale; bytes that are none come through, and are found line by line."""
-    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace")):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors=errors)

@@ -20,6 +20,7 @@ from ...api.events import (
     MessageUpdate,
     ModelCycle,
     Notice,
+    SessionResume,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
@@ -43,18 +44,19 @@ from ..rendering import (
     shown_rows,
     wrapped,
 )
+from ..themes import Palette
 from ..typed_lines import Display, LineInterpreter
 from .line_editor import Handlers, LineEditor
 from .line_history import LineHistory
 from .terminal_questions import TerminalQuestions
+from .terminal_quirks import NEVER_FOLD
+from .terminal_reach import TerminalReach, replay
+from .typed_rows import echoed, first_line
 
 _STEER = "/steer "
-_ECHOED_LINES = 20
 _BY_HAND = ("person", "typed")
 _QUICK = 1.0
 """Seconds; how long a call made by hand took is shown from here on."""
-_NEVER_FOLD = frozenset({"xterm", "linux"})
-"""Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
 
 
 class TerminalChat:
@@ -68,7 +70,8 @@ class TerminalChat:
         self._session = session
         shown = Display(text=self._say, output=self._say_output, error=self._say_error, suggestion=self._suggest)
         self._lines = LineInterpreter(session, shown)
-        self._paint = Paint(settings.color)
+        palette = Palette(lambda: session.person.theme, settings.config_folder, self._say_error)
+        self._paint, self.reach = Paint(settings.color, palette), TerminalReach(settings.terminal)
         handlers = Handlers(
             line=self._take,
             answer=self._answered,
@@ -81,7 +84,7 @@ class TerminalChat:
             handlers,
             LineHistory(lambda: session.chat.profile_folder / "history", settings.keep),
             color=settings.color,
-            folds=settings.terminal not in _NEVER_FOLD,
+            folds=settings.terminal not in NEVER_FOLD,
             redraw=settings.timeouts.redraw,
         )
         self._text = Markdown(self._paint, self._editor.measure)
@@ -301,7 +304,16 @@ class TerminalChat:
         elif isinstance(event, ModelCycle):
             self._finish_text()
             self._editor.write(self._paint("notice", self._wrapped(f"({clean(event.reason)})")))
+        elif isinstance(event, SessionResume):
+            replay(self._session.sessions.replay(), echo=self._echo, answer=self._answer_again, note=self._note)
         self._update()
+
+    def _answer_again(self, text: str) -> None:
+        self._delta(MessageUpdate(kind="text", delta=text))
+        self._finish_text()
+
+    def _note(self, text: str) -> None:
+        self._editor.write(self._paint("faint", self._wrapped(clean(text))))
 
     def _progress(self, event: ToolExecutionUpdate) -> None:
         share = ""
@@ -365,12 +377,7 @@ class TerminalChat:
             self._editor.suggest(line)
 
     def _echo(self, shown: str) -> None:
-        first, *more = clean(shown).split("\n")
-        lines = [first, *more[: _ECHOED_LINES - 1]]
-        if len(more) >= _ECHOED_LINES:
-            lines.append(f"… {len(more) + 1 - _ECHOED_LINES:,} more lines")
-        sign = "$ " if self._lines.shell else "> "
-        self._editor.write(self._paint("user", sign + "\n  ".join(lines)))
+        self._editor.write(self._paint("user", echoed(shown, "$ " if self._lines.shell else "> ")))
 
     def _busy(self, activity: str) -> None:
         self._activity = activity
@@ -383,12 +390,8 @@ class TerminalChat:
             seconds = int(time.monotonic() - self._since)
             below.append(f"… {self._activity}, {seconds} s" if seconds else f"… {self._activity}")
         if self._running is not None:
-            below += [f"(queued) {_first_line(shown)}" for _, shown in self._queue]
+            below += [f"(queued) {first_line(shown)}" for _, shown in self._queue]
         width, measure = self._editor.width, self._editor.measure
         rows = [self._paint("faint", shortened(row, width, measure)) for row in below]
         self._editor.live = [self._text.open_row(width), *rows]
         self._editor.update()
-
-
-def _first_line(text: str) -> str:
-    return clean(text).partition("\n")[0][:SHOWN]

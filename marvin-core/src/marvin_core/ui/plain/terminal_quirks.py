@@ -13,6 +13,8 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
 
+NEVER_FOLD = frozenset({"xterm", "linux"})
+"""Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
 _NON_JOINER = 0x200C
 _STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
 _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag

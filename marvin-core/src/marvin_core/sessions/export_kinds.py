@@ -1,0 +1,20 @@
+"""A session as a page or as JSON, by the name of the kind."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from .reader import FullTranscript
+
+Kind: TypeAlias = Literal["md", "html", "json"]
+
+
+def exported(whole: FullTranscript, kind: Kind) -> str:
+    """Everything that was said on a branch: Markdown or HTML to read, or JSON with everything."""
+    if kind == "html":
+        from .export_html import as_html
+
+        return as_html(whole)
+    from .export import as_json, as_markdown
+
+    return as_json(whole) if kind == "json" else as_markdown(whole)

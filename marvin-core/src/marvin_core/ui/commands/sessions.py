@@ -1,0 +1,181 @@
+"""The slash commands on sessions: list, pick, rename, branch, export, and what the session changed."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ...api.errors import SessionError, UsageError
+from ...config.program import command_name
+from ...util.state_files import private
+from ...util.text import counted, local_time, one_line
+from ...util.threads import in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...api.controls import Branch, SessionEntry
+    from ...api.session import SessionControl
+
+_LISTED = 20
+_PICKED = 10
+"""Sessions that are offered at once."""
+_SHOWN = 60
+_KINDS: Mapping[str, Literal["md", "html", "json"]] = {"md": "md", "html": "html", "json": "json"}
+_WHICH = (
+    "Which session? Type its number, or words to look for. `rename NUMBER TITLE` gives one another title. "
+    "An empty line leaves."
+)
+_RESUME_USAGE = "Which one? /resume ID, where the beginning of an id is enough; /sessions lists them."
+
+
+async def sessions(session: SessionControl, words: str) -> str:
+    """List the newest sessions of the folder."""
+    found = await in_thread(lambda: session.sessions.recent(_LISTED))
+    if not found:
+        return "There are no sessions of this folder yet."
+    lines = [_entry_line(entry, session.id) for entry in found]
+    how = f"/resume picks one, /resume ID goes on with it; in a shell, `{command_name()} sessions` lists all folders'."
+    return "\n".join([*lines, how])
+
+
+def _entry_line(entry: SessionEntry, current: str) -> str:
+    mark = "*" if entry.id == current else " "
+    count = counted(entry.messages, "message")
+    return f"{mark} {entry.id}  {local_time(entry.time)}  {one_line(entry.title, _SHOWN)} ({count})"
+
+
+async def resume(session: SessionControl, words: str) -> str:
+    """Go on with a session: the one of this id, or one that is picked."""
+    if not words:
+        picked = await _picked(session)
+        if picked is None:
+            return _RESUME_USAGE
+        if not picked:
+            return "No session was picked."
+        words = picked
+    count = await session.sessions.resume(words)
+    return f"Going on with {session.id} ({counted(count, 'message')})."
+
+
+async def _picked(session: SessionControl) -> str | None:
+    """The id of the session that the user picks; empty for none, None where the interface cannot ask."""
+    found: Sequence[SessionEntry] = await in_thread(lambda: session.sessions.recent(_PICKED))
+    said = ""
+    while True:
+        choices = [_choice(entry, session) for entry in found]
+        answer = await session.person.ask(f"{said}{_WHICH}", choices)
+        if not answer:
+            return answer
+        if answer in choices:
+            return found[choices.index(answer)].id
+        head, _, rest = answer.partition(" ")
+        if head == "rename":
+            said = await _renamed(session, found, rest)
+            found = await in_thread(lambda: session.sessions.recent(_PICKED))
+            continue
+        hits = await in_thread(partial(session.sessions.search, answer, _PICKED))
+        said = "" if hits else f"No session holds {one_line(answer, _SHOWN)!r}.\n"
+        found = hits or found
+
+
+def _choice(entry: SessionEntry, session: SessionControl) -> str:
+    elsewhere = f", in {one_line(entry.working_dir)}" if entry.working_dir != str(session.working_dir) else ""
+    facts = f"{local_time(entry.time)}, {counted(entry.messages, 'message')}{elsewhere}"
+    return f"{one_line(entry.title, _SHOWN)} ({facts}) {entry.id}"
+
+
+async def _renamed(session: SessionControl, found: Sequence[SessionEntry], words: str) -> str:
+    number, _, title = words.strip().partition(" ")
+    if not (number.isascii() and number.isdecimal() and 1 <= int(number) <= len(found)) or not title.strip():
+        return "Use `rename NUMBER TITLE`.\n"
+    entry = found[int(number) - 1]
+    kept = await in_thread(lambda: session.sessions.rename(title, entry.id))
+    return f"{entry.id} is now called: {kept}\n"
+
+
+async def rename(session: SessionControl, words: str) -> str:
+    """Give this session another title."""
+    if not words:
+        raise UsageError("Use /rename TITLE.")
+    return f"This session is now called: {await in_thread(lambda: session.sessions.rename(words))}"
+
+
+async def clear(session: SessionControl, words: str) -> str:
+    """Begin an empty conversation."""
+    earlier = session.id
+    session.sessions.clear()
+    return "The conversation is empty." + (f" The earlier one is kept: /resume {earlier}" if earlier else "")
+
+
+async def fork(session: SessionControl, words: str) -> str:
+    """Go on in a copy."""
+    earlier = session.id
+    return f"Going on in the copy {session.sessions.fork()}. The original stays as it is: /resume {earlier}"
+
+
+async def tree(session: SessionControl, words: str) -> str:
+    """List the branches, or go on from one."""
+    found = await in_thread(session.sessions.branches)
+    if words:
+        if not words.isdecimal() or not 1 <= int(words) <= len(found):
+            raise UsageError(f"There is no branch {words!r}. /tree lists them by number.")
+        count = await session.sessions.go_to(found[int(words) - 1])
+        return f"Going on from branch {int(words)} ({counted(count, 'message')})."
+    lines = [_branch_line(number, branch) for number, branch in enumerate(found, 1)]
+    if len(found) == 1:
+        return f"{lines[0]}\nThis session has one branch. /retry makes another one."
+    return "\n".join([*lines, "/tree NUMBER goes on from another branch."])
+
+
+def _branch_line(number: int, branch: Branch) -> str:
+    mark = "*" if branch.current else " "
+    shared = "" if branch.current else f", the first {branch.shared} shared"
+    answer = one_line(branch.answer, _SHOWN) or "(no answer)"
+    return (
+        f"{mark} {number}  {one_line(branch.prompt, _SHOWN)} → {answer} ({counted(branch.messages, 'message')}{shared})"
+    )
+
+
+async def export(session: SessionControl, words: str) -> str:
+    """Write what was said to a file."""
+    head, _, rest = words.partition(" ")
+    kind = _KINDS.get(head)
+    name = (rest if kind else words).strip()
+    kind = kind or _KINDS.get(Path(name).suffix.removeprefix(".").lower(), "md")
+    text = await session.sessions.export(kind)
+    target = await in_thread(lambda: _written(session, name or f"{session.id}.{kind}", text))
+    return f"Wrote {target}. It holds everything that was said, and what tools gave."
+
+
+def _written(session: SessionControl, name: str, text: str) -> Path:
+    """Write a new file, which the user names; returns where it is."""
+    home = name.startswith("~/")
+    target = session.chat.home / name[2:] if home else session.working_dir / name
+    try:
+        with open(target, "xb", opener=private) as stream:
+            stream.write(text.encode("utf-8", "replace"))
+        return target
+    except FileExistsError as error:
+        raise UsageError(f"{target} exists. Name another file: /export FILE.") from error
+    except OSError as error:
+        raise SessionError(f"{target} cannot be written: {error.strerror}. Name another file: /export FILE.") from error
+
+
+async def copy(session: SessionControl, words: str) -> str:
+    """Put an answer on the clipboard, as the model wrote it."""
+    answers = [message.text for message in session.snapshot().messages if message.role == "assistant" and message.text]
+    if not answers:
+        return "There is no answer to copy yet."
+    if words and not (words.isascii() and words.isdecimal() and 1 <= int(words) <= len(answers)):
+        raise UsageError(f"Use /copy, or /copy N for the Nth answer from the end, N being 1 to {len(answers)}.")
+    text = answers[-int(words or 1)]
+    if session.person.copy(text):
+        return f"Copied {counted(len(text), 'character')}, if the terminal allows it (OSC 52; tmux: set-clipboard on)."
+    return "The clipboard cannot be reached from here, or takes no text of this size. /export FILE writes a file."
+
+
+async def diff(session: SessionControl, words: str) -> str:
+    """Show what this session changed in files."""
+    return await session.undo.difference() or "No tool of this session changed a file that is different now."

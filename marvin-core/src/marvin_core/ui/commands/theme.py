@@ -1,0 +1,24 @@
+"""The slash command that shows the themes, and draws with another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...util.threads import in_thread
+
+if TYPE_CHECKING:
+    from ...api.session import SessionControl
+
+
+async def theme(session: SessionControl, words: str) -> str:
+    """List the themes, or go over to another one."""
+    from .. import themes
+
+    folder, person = session.chat.config_folder, session.person
+    if words:
+        await in_thread(lambda: themes.load(words, folder))
+        await in_thread(lambda: person.use_theme(words))
+        return f"The theme is {words} from here on." + ("" if session.chat.color else " No colours are shown here.")
+    found = await in_thread(lambda: themes.names(folder))
+    lines = [f"{'*' if name == person.theme else ' '} {name:10}  {meaning}" for name, meaning in found.items()]
+    return "\n".join([*lines, f"/theme NAME takes another one. Your own are in {folder / themes.FOLDER}."])

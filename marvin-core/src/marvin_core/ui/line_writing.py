@@ -1,0 +1,215 @@
+"""Events as lines that are written once, from top to bottom: for eyes, and for a screen reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from ..api.messages import Shown, Table
+from ..util.shown import ROWS, cell_text, columns_of, shown_lines
+from ..util.terminal_text import TerminalFilter, disarm
+from ..util.text import local_time, one_line
+from .rendering import Paint, call_line, clean, diff_lines, outcome_line, shown_rows
+
+if TYPE_CHECKING:
+    from ..api.controls import SaidEntry
+    from ..api.events import ToolExecutionEnd, ToolExecutionStart
+
+_TABLE_RULE = re.compile(r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
+_LONGEST_TABLE = 10_000
+"""Characters of lines that are held back, as they may be a table."""
+_ARGUMENT = 200
+"""Characters of an argument that are told."""
+
+
+class LineWriting:
+    """Lines for eyes."""
+
+    sign = "> "
+    """What stands before a line of the user."""
+    working = ""
+    """What is said where nothing came for a while; nothing where that is empty."""
+
+    def __init__(self) -> None:
+        self._paint = Paint(color=False)
+        self._clean = TerminalFilter()
+
+    def text(self, delta: str) -> str:
+        """What to write for a piece of an answer."""
+        return self._clean(delta)
+
+    def end_text(self) -> str:
+        """What to write where the text of an answer ends, on its own line; the next one starts afresh."""
+        self._clean = TerminalFilter()
+        return ""
+
+    def call(self, event: ToolExecutionStart) -> str:
+        """A call that begins."""
+        return call_line(event)
+
+    def outcome(self, event: ToolExecutionEnd, width: int) -> str:
+        """How a call ended, and what it shows, in rows of this width."""
+        shown = shown_rows(event.show, width, columns_of)
+        return "\n".join([outcome_line(event), *diff_lines(event.details, self._paint), *shown])
+
+    def choices(self, sign: str) -> str:
+        """What can be answered, as it is asked."""
+        return sign
+
+    def chosen(self, sign: str, line: str) -> str:
+        """The line that answers, in the words that the question takes."""
+        return line
+
+    def replay(self, entries: Sequence[SaidEntry]) -> str:
+        """What was said before this session was gone on with."""
+        rows = [f"(Earlier, {local_time(entries[0].time)})" if entries and entries[0].time else "(Earlier)"]
+        for entry in entries:
+            rows.append(f"{self.sign if entry.role == 'user' else ''}{clean(entry.text)}" if entry.text else "")
+            rows.append(f"  ({', '.join(map(one_line, entry.calls))})" if entry.calls else "")
+        return "\n".join(filter(None, rows)) if entries else ""
+
+
+class SpokenWriting(LineWriting):
+    """Lines for a screen reader: who speaks is named, tables are `header: value`, and no sign needs eyes."""
+
+    sign = "You: "
+    working = "Marvin is working"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun = False
+        self._passing = False
+        """Whether the line that is open is none of a table."""
+        self._line = ""
+        self._table: list[str] = []
+
+    def text(self, delta: str) -> str:
+        """A piece of an answer; lines that may be those of a table are held back until it is complete."""
+        said = "".join(self._piece(piece) for piece in re.split(r"(?<=\n)", super().text(delta)) if piece)
+        return self._named(said)
+
+    def _named(self, said: str) -> str:
+        if self._begun or not said.strip():
+            return said
+        self._begun = True
+        return f"Marvin: {said.lstrip()}"
+
+    def _piece(self, piece: str) -> str:
+        """What to write for a piece of a line, which may end it."""
+        ended = piece.endswith("\n")
+        if self._passing:
+            self._passing = not ended
+            return piece
+        line, self._line = self._line + piece, ""
+        if line.startswith("|") and len(line) + sum(map(len, self._table)) < _LONGEST_TABLE:
+            if ended:
+                self._table.append(line)
+            else:
+                self._line = line
+            return ""
+        self._passing = not ended
+        return self._tables() + line
+
+    def _tables(self) -> str:
+        rows, self._table = self._table, []
+        return spoken_rows(rows)
+
+    def end_text(self) -> str:
+        """The table that the answer ends with, if it does."""
+        if self._line:
+            self._table.append(self._line)
+        said = self._named(self._tables())
+        self._line, self._begun, self._passing = "", False, False
+        super().end_text()
+        return said
+
+    def call(self, event: ToolExecutionStart) -> str:
+        """A call that begins, its arguments one by one."""
+        given = [f"{name}: {one_line(str(value), _ARGUMENT)}" for name, value in event.arguments.items()]
+        return clean(". ".join([f"Tool {event.name}", *given]))
+
+    def outcome(self, event: ToolExecutionEnd, width: int) -> str:
+        """How a call ended; the lines of a difference as added and removed."""
+        rows = [f"Tool {outcome_line(event).strip()}"]
+        rows += _spoken_changes([row.removeprefix("     ") for row in diff_lines(event.details, self._paint)])
+        return clean("\n".join([*filter(None, rows), *spoken_items(event.show)]))
+
+    def choices(self, sign: str) -> str:
+        """Words between slashes as a numbered list."""
+        words = _words(sign)
+        return f"{', '.join(f'{number} {word}' for number, word in enumerate(words, 1))}: " if words else sign
+
+    def chosen(self, sign: str, line: str) -> str:
+        """The word that a number stands for."""
+        words, asked = _words(sign), line.strip().rstrip(".)")
+        return words[int(asked) - 1] if asked in map(str, range(1, len(words) + 1)) else line
+
+    def replay(self, entries: Sequence[SaidEntry]) -> str:
+        """What was said before, each with who said it."""
+        names = {"user": "You", "assistant": "Marvin"}
+        rows = []
+        for entry in entries:
+            when = f", {local_time(entry.time)}" if entry.time else ""
+            tools = f" Tools: {', '.join(map(one_line, entry.calls))}." if entry.calls else ""
+            rows.append(f"{names[entry.role]}{when}: {clean(entry.text)}{tools}")
+        return "\n".join(["What was said before:", *rows]) if rows else ""
+
+
+def _words(sign: str) -> list[str]:
+    """The words of `[yes/no] `; none where numbers are answers of their own."""
+    inner = sign.strip().removeprefix("[").removesuffix("]")
+    words = inner.split("/")
+    is_list = sign.strip().startswith("[") and len(words) > 1 and all(word.isalpha() for word in words)
+    return words if is_list else []
+
+
+def _spoken_changes(lines: Sequence[str]) -> list[str]:
+    """The lines of a difference in words."""
+    told = []
+    names = {"+": "added: ", "-": "removed: "}
+    for line, following in zip_longest(lines, lines[1:], fillvalue=""):
+        if line.startswith("--- ") and following.startswith("+++ "):
+            told.append(f"Difference of {following.removeprefix('+++ ')}")
+            continue
+        is_name = bool(told) and told[-1] == f"Difference of {line.removeprefix('+++ ')}"
+        if is_name or line.startswith("@@"):
+            continue
+        told.append(f"{names[line[0]]}{line[1:]}" if line[:1] in names else line.strip())
+    return told
+
+
+def spoken_rows(lines: Sequence[str]) -> str:
+    """The rows of a Markdown table as `header: value`; the lines as they are where they are no table."""
+    if len(lines) < 2 or not _TABLE_RULE.fullmatch(lines[1].strip()):
+        return "".join(lines)
+    header = _cells(lines[0])
+    return "".join(f"{_spoken_row(number, header, _cells(line))}\n" for number, line in enumerate(lines[2:], 1))
+
+
+def _cells(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inner)]
+
+
+def _spoken_row(number: int, header: Sequence[str], cells: Sequence[str]) -> str:
+    named = [f"{header[place]}: {cell}" if place < len(header) else cell for place, cell in enumerate(cells) if cell]
+    return f"Row {number}. {'; '.join(named)}."
+
+
+def spoken_items(show: Sequence[Shown]) -> list[str]:
+    """What a tool shows people, in words."""
+    lines: list[str] = []
+    for item in show:
+        if not isinstance(item, Table):
+            lines += shown_lines([item])
+            continue
+        if item.title:
+            lines.append(one_line(disarm(item.title)))
+        header = [cell_text(name) for name in item.columns]
+        told = item.rows[:ROWS]
+        lines += [_spoken_row(number, header, [*map(cell_text, row)]) for number, row in enumerate(told, 1)]
+        left = len(item.rows) - len(told) + max(0, item.omitted)
+        lines += [f"{left:,} more rows."] if left else []
+    return lines

@@ -1,0 +1,53 @@
+"""What the chat on a terminal reaches beside its rows: the clipboard, an editor, what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from prompt_toolkit.application import in_terminal
+
+from ...api.controls import SaidEntry
+from ...util.streams import StandardStreams
+from ...util.text import local_time, one_line
+from ..clipboard import clipboard_sequence
+from ..editor_program import run_on_terminal
+
+
+class TerminalReach:
+    """The clipboard and editors; `terminal` is what kind of terminal it is (TERM)."""
+
+    def __init__(self, terminal: str) -> None:
+        self._terminal = terminal
+
+    def copy(self, text: str) -> bool:
+        """Put a text on the clipboard; False where the terminal has no sequence for that."""
+        sequence = clipboard_sequence(text, self._terminal)
+        StandardStreams().out(sequence)
+        return bool(sequence)
+
+    async def run_editor(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Leave the terminal to a program until it ends; returns its exit code."""
+        async with in_terminal():
+            return await run_on_terminal(command, environment)
+
+
+def replay(
+    entries: Sequence[SaidEntry],
+    *,
+    echo: Callable[[str], None],
+    answer: Callable[[str], None],
+    note: Callable[[str], None],
+) -> None:
+    """Show again what was said: prompts and answers as they were shown, and notes on what is left out."""
+    for kind, text in _replayed(entries):
+        {"user": echo, "assistant": answer, "note": note}[kind](text)
+
+
+def _replayed(entries: Sequence[SaidEntry]) -> Iterator[tuple[str, str]]:
+    for number, entry in enumerate(entries):
+        if number == 0 or entry.role == "user":
+            yield "note", f"── {local_time(entry.time)} ──" if entry.time else "── earlier ──"
+        if entry.text:
+            yield entry.role, entry.text
+        if entry.calls:
+            yield "note", f"   ({', '.join(map(one_line, entry.calls))})"

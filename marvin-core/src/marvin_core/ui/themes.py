@@ -1,0 +1,134 @@
+"""What each part of the chat is drawn with: themes on the terminal's own 16 colours, by semantic names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import get_args
+
+from ..api.errors import ConfigError
+from ..util.text import hint_at
+from .rendering import DARK, Role
+
+FOLDER = "themes"
+"""Where the user's own ones are, in the configuration folder."""
+_COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_STYLES = {"default": "39", "bold": "1", "dim": "2", "italic": "3", "underline": "4", "reverse": "7", "strike": "9"}
+WORDS: Mapping[str, str] = {
+    **_STYLES,
+    **{name: str(30 + number) for number, name in enumerate(_COLORS)},
+    **{f"bright-{name}": str(90 + number) for number, name in enumerate(_COLORS)},
+}
+"""What a part may be drawn with, and how a terminal is told."""
+_NAME = re.compile(r"\w[\w-]{0,63}")
+_LARGEST = 100_000
+
+BUILT_IN: Mapping[str, Mapping[str, str]] = {
+    "dark": {},
+    "light": {"user": "bold blue"},
+    "contrast": {
+        **dict.fromkeys(get_args(Role), "default"),
+        **dict.fromkeys(("heading", "bold", "code", "tool", "added", "place"), "bold"),
+        **dict.fromkeys(("user", "notice"), "bold underline"),
+        "error": "bold reverse",
+        "removed": "underline",
+    },
+    "colorblind": {"error": "bold yellow", "notice": "bright-yellow"},
+}
+"""The themes that come along: what differs from the dark one, beside the colours that `_SWAPPED` has."""
+_SWAPPED: Mapping[str, Mapping[str, str]] = {
+    "light": {"33": "35", "36": "34", "93": "35", "96": "34"},
+    "colorblind": {"31": "33", "32": "94", "91": "93", "92": "94"},
+}
+"""Codes of the dark theme that others take another one for, whatever they draw."""
+MEANINGS: Mapping[str, str] = {
+    "dark": "for a dark background",
+    "light": "for a light background",
+    "contrast": "bold, underlined and reversed in place of colours",
+    "colorblind": "blue and yellow in place of green and red",
+}
+
+
+def names(folder: Path) -> Mapping[str, str]:
+    """All themes, each with what it is for; `folder` is the one of the configuration."""
+    try:
+        own = sorted(path.stem for path in (folder / FOLDER).glob("*.yaml") if _NAME.fullmatch(path.stem))
+    except OSError:
+        own = []
+    return {**MEANINGS, **dict.fromkeys(own, "your own")}
+
+
+def load(name: str, folder: Path) -> Mapping[str, str]:
+    """By role, the codes of a theme; a file of the user's counts before one that comes along. Blocks.
+
+    Raises:
+        ConfigError: where there is no such theme, or its file cannot be used.
+    """
+    path = folder / FOLDER / f"{name}.yaml"
+    if _NAME.fullmatch(name) and path.is_file():
+        base, theme = _read(path)
+        return _codes(theme, base, str(path))
+    if name not in BUILT_IN:
+        raise ConfigError(f"There is no theme {name!r}. {hint_at(name, names(folder))}")
+    return _codes({}, name, name)
+
+
+def _read(path: Path) -> tuple[str, Mapping[str, str]]:
+    """The theme that a file builds on, and what it says itself."""
+    from ..util.yaml.edit import load_mapping
+
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise ConfigError(f"{path} has more than {_LARGEST:,} bytes, which no theme has.")
+        data = load_mapping(text.decode()) or {}
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is no theme: {error}.") from error
+    base = data.pop("base", "dark")
+    if not isinstance(base, str) or base not in BUILT_IN:
+        raise ConfigError(f"{path}: base is {base!r}. It takes {', '.join(BUILT_IN)}.")
+    return base, data
+
+
+def _codes(theme: Mapping[str, str], base: str, place: str) -> Mapping[str, str]:
+    """The codes of a theme that says this, and builds on one that comes along."""
+    roles = get_args(Role)
+    swapped = _SWAPPED.get(base, {})
+    found = {role: ";".join(swapped.get(code, code) for code in codes.split(";")) for role, codes in DARK.items()}
+    for role, words in {**BUILT_IN[base], **theme}.items():
+        if role not in roles:
+            raise ConfigError(f"{place}: there is nothing called {role!r}. {hint_at(str(role), roles)}")
+        unknown = [word for word in str(words).split() if word not in WORDS]
+        if unknown or not str(words).split():
+            raise ConfigError(f"{place}: {role} is {str(words)!r:.100}. {hint_at((unknown or [''])[0], WORDS)}")
+        found[role] = ";".join(WORDS[word] for word in str(words).split())
+    return found
+
+
+class Palette:
+    """The codes of the theme in use, by role; one that cannot be used is told of once, and drawn as the dark one.
+
+    `name` gives the theme's name, which may change at any time.
+    """
+
+    def __init__(self, name: Callable[[], str], folder: Path, warn: Callable[[str], None]) -> None:
+        self._name = name
+        self._folder = folder
+        self._warn = warn
+        self._loaded = "dark"
+        self._codes: Mapping[str, str] = DARK
+
+    def __call__(self) -> Mapping[str, str]:
+        """The codes, loaded where the theme is another one than before."""
+        name = self._name()
+        if name != self._loaded:
+            self._loaded, self._codes = name, DARK
+            try:
+                self._codes = load(name, self._folder)
+            except ConfigError as error:
+                self._warn(str(error))
+        return self._codes
