@@ -56,6 +56,18 @@ class Permissions(Record):
     deny: tuple[str, ...] = ()
 
 
+class ShellHook(Record):
+    """One entry below `hooks:` in config.yaml: a command of the user's that an event starts."""
+
+    event: str
+    """The method of `Hook`, or the type of the event."""
+    command: str
+    tools: tuple[str, ...] = ()
+    """Patterns of the names of tools whose calls alone start it; empty for all."""
+    sandbox: bool = False
+    """Whether it runs in the sandbox, as commands of the model do, and not as the user."""
+
+
 class Price(Record):
     """USD per million tokens, from config.yaml."""
 
@@ -196,6 +208,8 @@ class Config(Record):
     cache: CacheLifetime
     """How long services keep what they read, where one may choose."""
     permissions: Permissions
+    shell_hooks: tuple[ShellHook, ...]
+    """The commands that events start, in the order of config.yaml."""
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]
     prices_url: str

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config, EndpointSettings, NetworkPolicy, Permissions, Price, Source
+from ..api.config import Config, EndpointSettings, NetworkPolicy, Permissions, Price, ShellHook, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.limits import Limits
 from ..api.providers import Secret
@@ -197,6 +197,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "transport": settings.get("transport", "direct"),
         "cache": cache_lifetime(settings.get("cache", "")),
         "permissions": Permissions(**rules),
+        "shell_hooks": _shell_hooks(settings.get("hooks", {})),
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": _prices(settings.get("prices", {})),
         "instructions": settings.get("instructions", ""),
@@ -209,6 +210,15 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "timeouts": _timeouts(settings.get("timeouts", {})),
         "limits": _limits(settings.get("limits", {})),
     }
+
+
+def _shell_hooks(settings: Mapping[str, Any]) -> tuple[ShellHook, ...]:
+    """The commands that events start; most users have none."""
+    if not settings:
+        return ()
+    from .shell_hooks import shell_hooks
+
+    return shell_hooks(settings)
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

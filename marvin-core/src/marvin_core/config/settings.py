@@ -42,6 +42,7 @@ KEYS: Mapping[str, Any] = {
     "packs": {"off": list, "prefer": list, str: dict},
     "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
+    "hooks": {str: list},
     "child_env": list,
     "sandbox": str,
     "transport": str,
@@ -92,6 +93,8 @@ MEANINGS: Mapping[str, str] = {
     "[Permissions](../how-to/permissions.md).",
     "permissions.ask": "Calls that are asked about.",
     "permissions.deny": "Calls that never run.",
+    "hooks.NAME": "Commands that this event starts: a method of `Hook`, as before_tool, or the type of an event; see "
+    "[Commands on events](../how-to/shell-hooks.md).",
     "child_env": "Secret variables that programs which tools start may see all the same.",
     "sandbox": "Whether commands run in a sandbox, where neither --sandbox nor MARVIN_SANDBOX says so: `auto`, where "
     "one works; `required`, only in one; `off`, never. `auto` without it.",
@@ -198,6 +201,8 @@ def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> di
             result[str(key)] = _checked(value, expected, path, f"{name}.")
         elif where == "permissions.":
             result[str(key)] = _rules(value, path, name, line)
+        elif where == "hooks.":
+            result[str(key)] = _hooks(value, path, name, line)
         else:
             result[str(key)] = _value(value, expected, f"{path}, line {line}: {name}")
     return result
@@ -206,10 +211,22 @@ def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> di
 def _rules(value: Any, path: Path, name: str, line: int) -> list[str]:
     from .rules import checked_rule
 
+    return [checked_rule(item, place) for item, place in _with_places(value, path, name, line)]
+
+
+def _hooks(value: Any, path: Path, name: str, line: int) -> list[dict[str, Any]]:
+    from .shell_hooks import checked_event, checked_hook
+
+    event = checked_event(name.partition(".")[2], f"{path}, line {line}")
+    return [checked_hook(item, event, place) for item, place in _with_places(value, path, name, line)]
+
+
+def _with_places(value: Any, path: Path, name: str, line: int) -> list[tuple[Any, str]]:
+    """The entries of a list, each with the place that a mistake in it is told with."""
     items = value if isinstance(value, list) else _value(value, list, f"{path}, line {line}: {name}")
     lines = getattr(getattr(value, "lc", None), "data", None) or {}
     places = [f"{path}, line {lines[at][0] + 1 if at in lines else line}: {name}" for at in range(len(items))]
-    return [checked_rule(item, place) for item, place in zip(items, places, strict=True)]
+    return list(zip(items, places, strict=True))
 
 
 def _value(value: Any, expected: type, place: str) -> Any:
