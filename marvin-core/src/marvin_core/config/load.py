@@ -15,6 +15,7 @@ from ..api.limits import Limits
 from ..api.providers import Secret
 from ..api.timeouts import Timeouts
 from ..util.numbers import amount
+from .labels import labels
 from .limits import cache_lifetime, depth, max_cost, sandbox_use, tool_search_use
 from .secrets import Secrets
 from .settings import pack_sections, read_settings
@@ -197,6 +198,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "transport": settings.get("transport", "direct"),
         "cache": cache_lifetime(settings.get("cache", "")),
         "permissions": Permissions(**rules),
+        "labels": labels(settings.get("labels", {})),
         "shell_hooks": _shell_hooks(settings.get("hooks", {})),
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": _prices(settings.get("prices", {})),
@@ -229,6 +231,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     """
     for name, entry in settings.get("providers", {}).items():
         _endpoint(name, entry, {})
+    labels(settings.get("labels", {}))
     _timeouts(settings.get("timeouts", {}))
     _limits(settings.get("limits", {}))
     _addresses(settings.get("allow_addresses", []))

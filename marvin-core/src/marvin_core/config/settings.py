@@ -42,6 +42,7 @@ KEYS: Mapping[str, Any] = {
     "packs": {"off": list, "prefer": list, str: dict},
     "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
+    "labels": {"web": list, "repository": list, "private": list, "secret": list, "unattended": bool},
     "hooks": {str: list},
     "child_env": list,
     "sandbox": str,
@@ -93,6 +94,13 @@ MEANINGS: Mapping[str, str] = {
     "[Permissions](../how-to/permissions.md).",
     "permissions.ask": "Calls that are asked about.",
     "permissions.deny": "Calls that never run.",
+    "labels.web": "What asks once something was read from the network: tools that send, spend or run, or that reach "
+    "the network at all; see [Permissions](../how-to/permissions.md#after-what-was-read). `[send, spend, run]` without "
+    "it.",
+    "labels.repository": "The same for files of the working directory and what commands print; `[send]` without it.",
+    "labels.private": "The same for stored data, as notes and calendars; `[send]` without it.",
+    "labels.secret": "The same for results that a key or password was taken out of; `[send]` without it.",
+    "labels.unattended": "Whether that counts where nobody is there to ask: such calls are denied then.",
     "hooks.NAME": "Commands that this event starts: a method of `Hook`, as before_tool, or the type of an event; see "
     "[Commands on events](../how-to/shell-hooks.md).",
     "child_env": "Secret variables that programs which tools start may see all the same.",

@@ -15,15 +15,13 @@ from ..conversation.compactor import Compactor
 from .agent import Agent
 from .autonomy import Autonomy
 from .driver import Driver
-from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
-from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
+from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_runner, rescue, snapshot
 
 if TYPE_CHECKING:
     from ..api.events import CallOrigin
-    from ..api.hooks import Hook
     from ..api.processes import Processes
     from .calls.control import SessionPermissions
     from .calls.dispatch import Dispatcher
@@ -34,7 +32,7 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
-        self._hooks = HookRunner(_hooks(parts), hook_contexts(parts), parts.config.timeouts, parts.bus)
+        self._hooks = hook_runner(parts)
         parts.bus.subscribe(self._hooks.feed)
         self.compactor, self.autonomy = Compactor(parts), Autonomy(parts)
         self._view = ToolSessionView(parts, self.compactor, self.autonomy)
@@ -148,12 +146,3 @@ class Session:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
         await self._driver.settled(self.parts.config.timeouts.close)
         await close(self.parts, first=[self.parts.profile.flush, self._hooks.close])
-
-
-def _hooks(parts: SessionParts) -> Sequence[Hook]:
-    """The hooks of packs and of the user's files, then the commands of config.yaml."""
-    if not parts.config.shell_hooks:
-        return parts.setup.hooks
-    from .hooks.shell import shell_hooks
-
-    return (*parts.setup.hooks, *shell_hooks(parts))
