@@ -64,3 +64,9 @@ def test_the_rules_are_listed(unconfigured: Marvin) -> None:
         in unconfigured.run("permissions").text
     )
     assert "commands are taken apart by" in unconfigured.run("doctor").text
+
+
+def test_the_history_of_nobody_proposes_nothing_and_changes_nothing(unconfigured: Marvin) -> None:
+    result = unconfigured.run("permissions", "history", "--add", "--no-sandbox")
+    assert (result.code, result.err) == (0, b"")
+    assert result.text.startswith("0 of 0 past calls would be asked about today")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .api.config import (
         Config,
         EndpointSettings,
+        Labels,
         NetworkKind,
         NetworkPolicy,
         OnAsk,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
         Permissions,
         Price,
         SandboxUse,
+        ShellHook,
+        Sink,
         Source,
         ToolSearchUse,
     )
@@ -252,8 +255,8 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
-        "Config EndpointSettings NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings PermissionMode Permissions "
-        "Price SandboxUse Source ToolSearchUse"
+        "Config EndpointSettings Labels NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings PermissionMode "
+        "Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl ProfileControl PromptEntry SessionEntry SessionsControl "
@@ -413,6 +416,7 @@ __all__ = [
     "KeyControl",
     "KeyPlace",
     "KnownFiles",
+    "Labels",
     "Lead",
     "Limits",
     "LinePart",
@@ -497,8 +501,10 @@ __all__ = [
     "SessionView",
     "SessionsControl",
     "Settings",
+    "ShellHook",
     "Shown",
     "Sign",
+    "Sink",
     "Source",
     "Standing",
     "Stop",
