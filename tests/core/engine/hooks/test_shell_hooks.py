@@ -19,7 +19,9 @@ from marvin_core.api.messages import ToolOutput
 from marvin_core.api.permissions import Question, Reply
 from marvin_core.config.settings import parse_settings
 from marvin_core.config.shell_hooks import event_names
-from tests.support.engine import QUICK, Made, calls, do, make, run, says
+from marvin_core.guard.sandbox.state import RESULT
+from tests.support.engine import BARE_PATH, QUICK, Made, calls, do, make, run, says
+from tests.support.sandboxes import tried
 
 HURRIED = QUICK.replace(hook=0.4, hook_decision=0.4)
 """For commands that hang."""
@@ -262,6 +264,21 @@ def test_no_secret_reaches_a_command(tmp_path: Path) -> None:
     assert prompt(made, f"my key is {key}") == "done"
     assert "my key is" in log.read_text()
     assert key not in log.read_text()
+
+
+@pytest.mark.slow
+def test_a_command_runs_as_the_user_and_in_the_sandbox_where_it_says_so(tmp_path: Path) -> None:
+    cache = tmp_path / "home" / "marvin" / "cache"
+    cache.mkdir(parents=True)
+    kept = json.loads(tried())
+    kept["key"][-1] = BARE_PATH
+    (cache / RESULT).write_text(json.dumps(kept), encoding="utf-8")
+    (cache / RESULT).chmod(0o600)
+    outside = ShellHook(event="before_tool", command="echo x > ~/outside")
+    inside = ShellHook(event="before_tool", command="echo x > ~/inside", sandbox=True)
+    output = marked(hooked(tmp_path, shell_hooks=(outside, inside), sandbox="auto"))
+    assert "Read-only file system" in output.text
+    assert ((tmp_path / "home" / "outside").exists(), (tmp_path / "home" / "inside").exists()) == (True, False)
 
 
 # --- config.yaml ---------------------------------------------------------------------------------------------------
