@@ -225,7 +225,8 @@ RUN = {
     "how-to/provider-openai-compat.md": {"sh": 1},
     "how-to/keys.md": {"yaml": 1},  # tests/core/config/test_secrets.py
     "how-to/limit-cost.md": {"sh": 1, "yaml": 1},  # tests/e2e/test_max_cost.py
-    "how-to/permissions.md": {"sh": 1, "yaml": 2},
+    "how-to/permissions.md": {"sh": 1, "yaml": 3},
+    "how-to/shell-hooks.md": {"yaml": 1},  # tests/core/engine/hooks/test_shell_hooks.py
     "how-to/without-a-model.md": {"sh": 1},
     "how-to/declare-tools.md": {"python": 6},  # tests/core/tools/test_declarations.py, test_examples_of_pages.py
     "explanation/stability.md": {"python": 1},  # tests/core/testing/test_examples_of_pages.py

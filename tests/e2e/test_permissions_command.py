@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import Marvin
 
 RULES = """\
@@ -64,3 +65,27 @@ def test_the_rules_are_listed(unconfigured: Marvin) -> None:
         in unconfigured.run("permissions").text
     )
     assert "commands are taken apart by" in unconfigured.run("doctor").text
+
+
+def test_the_history_of_nobody_proposes_nothing_and_changes_nothing(unconfigured: Marvin) -> None:
+    result = unconfigured.run("permissions", "history", "--add", "--no-sandbox")
+    assert (result.code, result.err) == (0, b"")
+    assert result.text.startswith("0 of 0 past calls would be asked about today")
+
+
+@pytest.mark.slow
+def test_a_proposal_is_stored_with_a_yes_and_not_without(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin.make_repository()
+    habits = [("run_command", {"command": f"git status {option}".strip()}) for option in ("", "-s", "--short")]
+    marvin_model_server.script(calls(*habits), text("Done."))
+    assert marvin.ask().code == 0
+    command = ("permissions", "history", "--no-sandbox")
+    plain = marvin.run(*command)
+    assert "These rules would have asked 0 times instead of 3" in plain.text
+    assert "Nothing was changed." in plain.text
+    for answer in (b"n\n", b"\n", b""):
+        marvin.run(*command, "--add", stdin=answer)
+        assert "git status" not in marvin.run("permissions").text
+    assert "Stored in" in marvin.run(*command, "--add", stdin=b"y\n").text
+    assert "allow  run_command(git status *)" in marvin.run("permissions").text
+    assert marvin.run(*command).text.startswith("0 of 3 past calls")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .api.config import (
         Config,
         EndpointSettings,
+        Labels,
         NetworkKind,
         NetworkPolicy,
         OnAsk,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
         Permissions,
         Price,
         SandboxUse,
+        ShellHook,
+        Sink,
         Source,
         ToolSearchUse,
     )
@@ -262,8 +265,8 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
-        "Config EndpointSettings NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings PermissionMode Permissions "
-        "Price SandboxUse Source ToolSearchUse"
+        "Config EndpointSettings Labels NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings PermissionMode "
+        "Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
@@ -426,6 +429,7 @@ __all__ = [
     "KeyControl",
     "KeyPlace",
     "KnownFiles",
+    "Labels",
     "Lead",
     "Limits",
     "LinePart",
@@ -514,8 +518,10 @@ __all__ = [
     "SessionsControl",
     "Settings",
     "SharedBudget",
+    "ShellHook",
     "Shown",
     "Sign",
+    "Sink",
     "Source",
     "Standing",
     "Stop",

@@ -210,6 +210,8 @@ permissions:
   allow: ["read_file"]
   ask: ["run_command(git push *)"]
   deny: ["run_command(rm *)", "write_file(secrets/**)"]
+labels: {web: [run], secret: [], unattended: true}
+hooks: {before_tool: [./check, {command: lint, tools: [write_*], sandbox: true}], turn.end: [ring]}
 child_env: [AWS_PROFILE, 5]
 sandbox: required
 tool_search: on
@@ -232,6 +234,9 @@ limits: {answer: 1000, download: 5, parallel_calls: 3}
 def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     desk.yaml(EVERYTHING)
     config = desk.config()
+    assert [hook.event for hook in config.shell_hooks] == ["before_tool", "before_tool", "turn_end"]
+    assert (config.labels.web, config.labels.secret, config.labels.unattended) == (("run",), (), True)
+    assert config.shell_hooks[1].tools == ("write_*",)
     garden = {"litres": 7, "pump": {"hours": [6, 18]}, "when": "2026-01-02"}
     assert config.pack_sections == {"garden": garden}, "deep, and as JSON knows it"
     assert (config.provider, config.provider_origin) == ("mine", "config.yaml")

@@ -56,6 +56,33 @@ class Permissions(Record):
     deny: tuple[str, ...] = ()
 
 
+Sink: TypeAlias = Literal["send", "spend", "run", "reach"]
+"""What a tool may do with what was read before: send it somewhere, spend money, run programs, or ask the network."""
+
+
+class Labels(Record):
+    """Which kinds of tools are asked about once a session has read something of an origin."""
+
+    web: tuple[Sink, ...] = ("send", "spend", "run")
+    repository: tuple[Sink, ...] = ("send",)
+    private: tuple[Sink, ...] = ("send",)
+    secret: tuple[Sink, ...] = ("send",)
+    unattended: bool = False
+    """Whether that counts where nobody is there to ask as well; such calls are denied then."""
+
+
+class ShellHook(Record):
+    """One entry below `hooks:` in config.yaml: a command of the user's that an event starts."""
+
+    event: str
+    """The method of `Hook`, or the type of the event."""
+    command: str
+    tools: tuple[str, ...] = ()
+    """Patterns of the names of tools whose calls alone start it; empty for all."""
+    sandbox: bool = False
+    """Whether it runs in the sandbox, as commands of the model do, and not as the user."""
+
+
 class Price(Record):
     """USD per million tokens, from config.yaml."""
 
@@ -204,6 +231,10 @@ class Config(Record):
     cache: CacheLifetime
     """How long services keep what they read, where one may choose."""
     permissions: Permissions
+    labels: Labels
+    """What is asked about after what was read."""
+    shell_hooks: tuple[ShellHook, ...]
+    """The commands that events start, in the order of config.yaml."""
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]
     prices_url: str

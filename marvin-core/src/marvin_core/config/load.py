@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config, EndpointSettings, NetworkPolicy, Permissions, Price, Source
+from ..api.config import Config, EndpointSettings, NetworkPolicy, Permissions, Price, ShellHook, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.limits import Limits
 from ..api.providers import Secret
 from ..api.timeouts import Timeouts
 from ..util.numbers import amount
+from .labels import labels
 from .limits import cache_lifetime, depth, max_cost, sandbox_use, screen_reader_use, tool_search_use
 from .secrets import Secrets
 from .settings import pack_sections, read_settings
@@ -199,6 +200,8 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "transport": settings.get("transport", "direct"),
         "cache": cache_lifetime(settings.get("cache", "")),
         "permissions": Permissions(**rules),
+        "labels": labels(settings.get("labels", {})),
+        "shell_hooks": _shell_hooks(settings.get("hooks", {})),
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": _prices(settings.get("prices", {})),
         "instructions": settings.get("instructions", ""),
@@ -214,6 +217,15 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     }
 
 
+def _shell_hooks(settings: Mapping[str, Any]) -> tuple[ShellHook, ...]:
+    """The commands that events start; most users have none."""
+    if not settings:
+        return ()
+    from .shell_hooks import shell_hooks
+
+    return shell_hooks(settings)
+
+
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Check what `load` makes of settings whose keys and types are right.
 
@@ -222,6 +234,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     """
     for name, entry in settings.get("providers", {}).items():
         _endpoint(name, entry, {})
+    labels(settings.get("labels", {}))
     _timeouts(settings.get("timeouts", {}))
     _limits(settings.get("limits", {}))
     _addresses(settings.get("allow_addresses", []))

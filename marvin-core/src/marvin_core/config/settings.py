@@ -44,6 +44,8 @@ KEYS: Mapping[str, Any] = {
     "packs": {"off": list, "prefer": list, str: dict},
     "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
+    "labels": {"web": list, "repository": list, "private": list, "secret": list, "unattended": bool},
+    "hooks": {str: list},
     "child_env": list,
     "sandbox": str,
     "transport": str,
@@ -96,6 +98,15 @@ MEANINGS: Mapping[str, str] = {
     "[Permissions](../how-to/permissions.md).",
     "permissions.ask": "Calls that are asked about.",
     "permissions.deny": "Calls that never run.",
+    "labels.web": "What asks once something was read from the network: tools that send, spend or run, or that reach "
+    "the network at all; see [Permissions](../how-to/permissions.md#after-what-was-read). `[send, spend, run]` without "
+    "it.",
+    "labels.repository": "The same for files of the working directory and what commands print; `[send]` without it.",
+    "labels.private": "The same for stored data, as notes and calendars; `[send]` without it.",
+    "labels.secret": "The same for results that a key or password was taken out of; `[send]` without it.",
+    "labels.unattended": "Whether that counts where nobody is there to ask: such calls are denied then.",
+    "hooks.NAME": "Commands that this event starts: a method of `Hook`, as before_tool, or the type of an event; see "
+    "[Commands on events](../how-to/shell-hooks.md).",
     "child_env": "Secret variables that programs which tools start may see all the same.",
     "sandbox": "Whether commands run in a sandbox, where neither --sandbox nor MARVIN_SANDBOX says so: `auto`, where "
     "one works; `required`, only in one; `off`, never. Default: `auto`.",
@@ -202,6 +213,8 @@ def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> di
             result[str(key)] = _checked(value, expected, path, f"{name}.")
         elif where == "permissions.":
             result[str(key)] = _rules(value, path, name, line)
+        elif where == "hooks.":
+            result[str(key)] = _hooks(value, path, name, line)
         else:
             result[str(key)] = _value(value, expected, f"{path}, line {line}: {name}")
     return result
@@ -210,10 +223,22 @@ def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> di
 def _rules(value: Any, path: Path, name: str, line: int) -> list[str]:
     from .rules import checked_rule
 
+    return [checked_rule(item, place) for item, place in _with_places(value, path, name, line)]
+
+
+def _hooks(value: Any, path: Path, name: str, line: int) -> list[dict[str, Any]]:
+    from .shell_hooks import checked_event, checked_hook
+
+    event = checked_event(name.partition(".")[2], f"{path}, line {line}")
+    return [checked_hook(item, event, place) for item, place in _with_places(value, path, name, line)]
+
+
+def _with_places(value: Any, path: Path, name: str, line: int) -> list[tuple[Any, str]]:
+    """The entries of a list, each with the place that a mistake in it is told with."""
     items = value if isinstance(value, list) else _value(value, list, f"{path}, line {line}: {name}")
     lines = getattr(getattr(value, "lc", None), "data", None) or {}
     places = [f"{path}, line {lines[at][0] + 1 if at in lines else line}: {name}" for at in range(len(items))]
-    return [checked_rule(item, place) for item, place in zip(items, places, strict=True)]
+    return list(zip(items, places, strict=True))
 
 
 def _value(value: Any, expected: type, place: str) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..api.errors import ToolError
 from ..api.events import Event, MessageUpdate, Notice, ToolExecutionUpdate
 from ..api.messages import Message
 from ..api.timeouts import Timeouts
@@ -97,21 +98,20 @@ class HookRunner:
     async def _verdict(self, hook: Hook, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
         from ..api.hooks import Ask, Deny  # a session without hooks does without
 
-        name = type(hook).__name__
         try:
             async with asyncio.timeout(self._timeouts.hook_decision):
                 # Each its own: what one does to them is neither judged by another nor run.
                 decides = hook.before_tool(self._contexts[id(hook)], spec, deepcopy(dict(arguments)))
                 verdict: object = await attributed(_owner(hook, "before_tool"), decides)
         except TimeoutError:
-            return Deny(reason=f"the hook {name} did not decide within {self._timeouts.hook_decision:g} s")
+            return Deny(reason=f"the hook {_name(hook)} did not decide within {self._timeouts.hook_decision:g} s")
         except BaseException as error:  # a hook that guards something must fail closed
             if not is_failure(error):
                 raise
-            return Deny(reason=f"the hook {name} failed: {told(error)}")
+            return Deny(reason=f"the hook {_name(hook)} failed: {_why(error)}")
         if verdict is None or isinstance(verdict, (Deny, Ask)):
             return verdict
-        return Deny(reason=f"the hook {name} returned {verdict!r} instead of Deny, Ask or None")
+        return Deny(reason=f"the hook {_name(hook)} returned {verdict!r} instead of Deny, Ask or None")
 
     async def after_tool(self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult) -> ToolResult:
         """The result as the hooks leave it."""
@@ -140,7 +140,7 @@ class HookRunner:
         except BaseException as error:  # a stranger's hook must not end the prompt
             if not is_failure(error):
                 raise
-            self._skip(hook, what, f"failed: {told(error)}")
+            self._skip(hook, what, f"failed: {_why(error)}")
         return None
 
     def _skip(self, hook: Hook, what: str, why: str) -> None:
@@ -148,7 +148,7 @@ class HookRunner:
             if id(hook) in self._told:
                 return  # telling is an event itself: told each time, one failure would never end
             self._told.add(id(hook))
-        self._bus.warn(f"The hook {type(hook).__name__}.{what} {why}; skipped.")
+        self._bus.warn(f"The hook {_name(hook, what)} {why}; skipped.")
 
     @property
     def waiting(self) -> int:
@@ -202,5 +202,16 @@ class HookRunner:
         await asyncio.wait([self._feeder])
 
 
+def _name(hook: Hook, what: str = "") -> str:
+    """What a hook is called: one that is made of a setting has a title of its own, others are their class."""
+    title = vars(hook).get("title")
+    return title if isinstance(title, str) else ".".join(filter(None, (type(hook).__name__, what)))
+
+
+def _why(error: BaseException) -> str:
+    """What a hook raised, as it is told; what is worded for readers needs no type before it."""
+    return str(error) if type(error) is ToolError else told(error)
+
+
 def _owner(hook: Hook, what: str) -> str:
-    return f"the hook {type(hook).__name__}.{what} of {pack_of(hook)}"
+    return f"the hook {_name(hook, what)} of {pack_of(hook)}"

@@ -16,7 +16,6 @@ from . import session_views as views
 from .agent import Agent
 from .autonomy import Autonomy
 from .driver import Driver
-from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
@@ -33,7 +32,7 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
-        self._hooks = HookRunner(parts.setup.hooks, views.hook_contexts(parts), parts.config.timeouts, parts.bus)
+        self._hooks = views.hook_runner(parts)
         parts.bus.subscribe(self._hooks.feed)
         self.compactor, self.autonomy = Compactor(parts), Autonomy(parts)
         self._view = views.ToolSessionView(parts, self.compactor, self.autonomy)

@@ -16,6 +16,7 @@ from ..config.secrets import SecretAccess
 from ..conversation.compactor import Compactor
 from ..util.text import cut
 from .autonomy import Autonomy, ContinueMode
+from .hook_runner import HookRunner
 from .parts import SessionParts
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..api.agents import AgentProgress, AgentResult, AgentTask, ApartTask
     from ..api.controls import UndoEntry
-    from ..api.hooks import Hook, HookContext
+    from ..api.hooks import Hook
     from ..api.messages import UsageSummary
     from ..api.processes import Job, ProcessResult
     from ..api.settings import Settings
@@ -351,9 +352,14 @@ class SessionAgents:
         return await self._parts.agents.start_apart(task)
 
 
-def hook_contexts(parts: SessionParts) -> Callable[[Hook], HookContext]:
-    """What each hook of a session gets."""
-    return lambda hook: HookSessionView(parts, hook)
+def hook_runner(parts: SessionParts) -> HookRunner:
+    """What calls the hooks of a session: those of packs and of the user's files, then the commands of config.yaml."""
+    hooks = parts.setup.hooks
+    if parts.config.shell_hooks:
+        from .hooks.shell import shell_hooks
+
+        hooks = (*hooks, *shell_hooks(parts))
+    return HookRunner(hooks, lambda hook: HookSessionView(parts, hook), parts.config.timeouts, parts.bus)
 
 
 def trust_addresses(values: Any, clients: ToolClients) -> None:

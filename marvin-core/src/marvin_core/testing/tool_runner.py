@@ -188,7 +188,8 @@ class ToolRunner:
     @property
     def state(self) -> dict[str, dict[str, Any]]:
         """What tools and hooks keep in the session, by the distribution of their pack."""
-        return self._loop.run(self._started()).parts.state
+        kept = self._loop.run(self._started()).parts.state
+        return {name: own for name, own in kept.items() if not name.startswith(":")}  # the rest is Marvin's
 
     def close(self) -> None:
         """End everything that the calls left behind.

@@ -17,6 +17,7 @@ from ...api.tools import ToolSpec
 from ...guard.permissions.policy import Policy
 from ...guard.permissions.rules import Rule
 from ...guard.permissions.verdicts import Allow, Judgement
+from ...util.terminal_text import exact_line
 from ...util.text import hint_at, unknown_name
 from ..run import CommandContext, group
 
@@ -31,6 +32,7 @@ def extend(app: typer.Typer) -> None:
     permissions = group("The rules of config.yaml, and what they say of a call.", list_rules)
     permissions.command("list")(list_rules)
     permissions.command("test")(explain)
+    permissions.command("history")(history)
     app.add_typer(permissions, name="permissions")
 
 
@@ -65,6 +67,28 @@ def explain(
     run.write("\n".join(explanation(judgement)) + "\n")
     for line in strange_rules(config, app):
         run.write(f"\n{line}\n")
+
+
+def history(
+    context: typer.Context,
+    add: Annotated[bool, typer.Option("--add", help="Ask about each rule, and store those with a yes.")] = False,
+    most: Annotated[int, typer.Option("--sessions", min=1, help="How many sessions to look at, newest first.")] = 200,
+    sandbox: Annotated[bool | None, typer.Option(help="As inside a sandbox that holds, or without one.")] = None,
+) -> None:
+    """Say which calls of past sessions would be asked about today, and propose rules. Nothing changes without a yes."""
+    from ...config.stored_rules import store_allow_rule
+    from .permission_history import DryRun, past_calls
+
+    run: CommandContext = context.obj
+    holds = _holds(run, unattended=False) if sandbox is None else sandbox
+    calls = list(past_calls(run.config.data_folder / "sessions", most))
+    dry = DryRun(run.config, run.app().plugins.tools, calls, holds=holds)
+    run.write("\n".join(dry.report()) + "\n")
+    if dry.proposals and not add:
+        run.write("\nNothing was changed. `marvin permissions history --add` asks about each rule.\n")
+    for proposal in dry.proposals if add else ():
+        if typer.confirm(f"Allow {exact_line(proposal.rule)} from now on?", default=False):
+            run.write(f"Stored in {store_allow_rule(run.config, proposal.rule)}: allow {proposal.rule}\n")
 
 
 def _holds(run: CommandContext, *, unattended: bool) -> bool:

@@ -149,8 +149,7 @@ class Dispatcher:
         """Run one call; `origin` says who made it."""
         await self._parts.redactor.prepare(call.arguments)
         call = call.replace(arguments=self._parts.redactor.text(call.arguments))  # no tool keeps or sends a secret
-        clock = self._parts.clock
-        started = clock.monotonic()
+        started = self._parts.clock.monotonic()
         arguments: dict[str, Any] = {}
         result = ToolResult(content=INTERRUPTED, is_error=True)
         try:
@@ -158,7 +157,8 @@ class Dispatcher:
         finally:  # a call that is cancelled ends, too
             self._parts.progress.calls.pop(call.id, None)
             output, details = self._shown(call, result)
-            elapsed = clock.monotonic() - started - self.permission.waited(call.id)
+            self.permission.shown(call.name, output)
+            elapsed = self._parts.clock.monotonic() - started - self.permission.waited(call.id)
             self._parts.bus.emit(
                 ToolExecutionEnd(
                     call_id=call.id,
@@ -274,7 +274,7 @@ class Dispatcher:
                 self._recorder.keep_now(loaded.spec, context.changes)
             raise
         finally:
-            self.permission.add_wait(call.id, timer.stood)
+            self.permission.ran(pending, timer.stood)
             if origin in ("person", "typed", "trial"):  # no prompt ends afterwards
                 await self._parts.progress.settled()
         if (context.changes.any or undo is not None) and origin != "undo":

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 from ...api.errors import ConfigError, MarvinError, ToolError
 from ...api.events import CallOrigin
 from ...api.hooks import Ask, Deny, Verdict
-from ...api.messages import ToolCall
+from ...api.messages import ToolCall, ToolOutput
 from ...api.permissions import NO, AskedCall, Question, Reply
 from ...api.record import Record
 from ...api.tool_context import SessionView
 from ...api.tools import ToolSpec
 from ...guard.gates.play import verdict_in_play
 from ...guard.gates.ticket_lines import only_looks
+from ...guard.labels import SessionLabels, origins_of
 from ...guard.permissions.modes import StandingPermissions, verdict_by_hand, verdict_of_mode
-from ...guard.permissions.rules import Rule
+from ...guard.permissions.rules import Rule, nobody_there
 from ...guard.permissions.verdicts import Allow, Judgement, strongest
+from ...guard.redaction import REDACTED
 from ...tools.toolbox import LoadedTool
 from ...util.terminal_text import exact_line
 from ...util.threads import in_thread
@@ -111,10 +113,21 @@ class Permission:
         self._one_question = asyncio.Lock()
         self._replies: dict[tuple[str, str, str], list[tuple[Reply, str]]] = {}
         self._waited: dict[str, float] = {}
+        self._labels = SessionLabels(parts.state, parts.config.labels)
 
     def add_wait(self, call_id: str, seconds: float) -> None:
         """A person was waited for so long because of a call."""
         self._waited[call_id] = self._waited.get(call_id, 0.0) + seconds
+
+    def ran(self, pending: Pending, stood: float) -> None:
+        """A call has run, or failed: what it read counts from now on. `stood` is for how many seconds it waited."""
+        self.add_wait(pending.call.id, stood)
+        self._labels.add(origins_of(pending.spec, pending.arguments), pending.spec.name)
+
+    def shown(self, name: str, output: ToolOutput) -> None:
+        """A call has its output, as the model is shown it."""
+        if REDACTED in output.text:
+            self._labels.add(["secret"], name)
 
     def waited(self, call_id: str) -> float:
         """For how many seconds a person was waited for because of a call; asked once."""
@@ -209,13 +222,23 @@ class Permission:
 
     async def _with_hooks(self, pending: Pending) -> _Judged:
         judged = await self._by_rules(pending)
-        said = await self._hooks.before_tool(pending.spec, pending.arguments)
-        if isinstance(said, Ask) and isinstance(judged.verdict, Ask):
-            said = Ask(reason=f"{judged.verdict.reason}; {said.reason}")
-        verdict, by_mode = strongest(said, judged.verdict), judged.by_mode and said is None
+        said = _both(self._by_labels(pending), await self._hooks.before_tool(pending.spec, pending.arguments))
+        verdict, by_mode = _both(judged.verdict, said), judged.by_mode and said is None
         if self._parts.workspace.playing:
             verdict = verdict_in_play(verdict, by_declaration=by_mode)
         return judged.replace(verdict=verdict, by_mode=by_mode)
+
+    def _by_labels(self, pending: Pending) -> Verdict:
+        """What is said of a call because of what the session has read before."""
+        rules, attended = self._parts.config.labels, self._parts.setup.asker is not None
+        if pending.origin != "model" or not (rules.unattended or (attended and not self._parts.workspace.playing)):
+            return None
+        why = self._labels.why_asked(pending.spec)
+        if not why:
+            return None
+        if attended or self._parts.config.when_asked(pending.spec.name) == "allow-all":
+            return Ask(reason=why)
+        return nobody_there(why)
 
     @property
     def _in_home(self) -> bool:
@@ -318,6 +341,13 @@ class Permission:
             self._parts.bus.tell(f"Stored in {path}: allow {shown}")
         except MarvinError as error:
             self._parts.bus.warn(f"The rule {shown} holds for this session only: {error}")
+
+
+def _both(first: Allow | Verdict, second: Allow | Verdict) -> Any:
+    """The stronger of two verdicts; of two questions one that has the reasons of both."""
+    if isinstance(first, Ask) and isinstance(second, Ask):
+        return Ask(reason=f"{first.reason}; {second.reason}")
+    return strongest(second, first)
 
 
 def _answered(pending: Pending, reply: Reply, reason: str) -> Pending:

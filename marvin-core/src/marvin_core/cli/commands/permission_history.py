@@ -1,0 +1,149 @@
+"""`marvin permissions history`: what the calls of past sessions would be asked about, and rules that would ask less."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ...api.config import Config
+from ...api.errors import SessionError
+from ...api.hooks import Ask
+from ...api.record import Record
+from ...api.tools import ToolSpec
+from ...guard.permissions.modes import verdict_of_mode
+from ...guard.permissions.policy import Policy
+from ...guard.permissions.verdicts import Judgement
+from ...sessions.reader import load_full
+from ...sessions.store import sessions
+from ...util.text import one_line
+
+_FEWEST = 3
+"""How many calls a rule must cover to be proposed: what was done once is no habit."""
+_LONGEST = 100
+_REFUSED = " was not run: "
+
+
+class PastCall(Record):
+    """A call of a model that a session file has. `ran` is whether it was let through."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    working_dir: str
+    ran: bool
+
+    @property
+    def text(self) -> str:
+        """The call on a line: its command, or its first argument."""
+        first = next(iter(self.arguments.values()), "")
+        return one_line(f"{self.tool} {first}", _LONGEST)
+
+
+class Proposal(Record):
+    """An allow rule, and the past calls that it would let through without a question."""
+
+    rule: str
+    covers: tuple[PastCall, ...]
+
+
+def past_calls(folder: Path, most: int) -> Iterator[PastCall]:
+    """The calls of the sessions in a folder, the newest session first; damaged files are passed over."""
+    for path in islice(sessions(folder), most):
+        try:
+            whole = load_full(path)
+        except (OSError, SessionError):
+            continue
+        outputs = {output.call_id: output for message in whole.messages for output in message.outputs}
+        for call in (call for message in whole.messages for call in message.calls):
+            arguments = _object(call.arguments)
+            output = outputs.get(call.id)
+            if arguments is not None and output is not None:
+                ran = not (output.is_error and _REFUSED in output.text)
+                yield PastCall(tool=call.name, arguments=arguments, working_dir=whole.header.working_dir, ran=ran)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+class DryRun:
+    """What rules and mode would ask about these calls, if they were made today.
+
+    Args:
+        holds: whether the sandbox holds what commands do.
+    """
+
+    def __init__(self, config: Config, tools: Sequence[ToolSpec], calls: Sequence[PastCall], *, holds: bool) -> None:
+        self._config = config
+        self._mode = config.permission_mode or ("auto" if holds else "ask")
+        self._tools = {spec.name: spec for spec in tools}
+        self._holds = holds
+        self.calls = [call for call in calls if call.tool in self._tools]
+
+    def _judge(self, policy: Policy, call: PastCall) -> tuple[bool, Judgement]:
+        """Whether the call is asked about, and what the rules say of it."""
+        spec = self._tools[call.tool]
+        confined = self._holds and "exec" in spec.access
+        judgement = policy.judge(spec, call.arguments, Path(call.working_dir or "/"), confined=confined)
+        verdict = judgement.verdict
+        if verdict is None:
+            return isinstance(verdict_of_mode(self._mode, spec, holds=self._holds, in_home=False), Ask), judgement
+        return isinstance(verdict, Ask), judgement
+
+    @cached_property
+    def asked(self) -> Sequence[tuple[PastCall, Judgement]]:
+        """The calls that are asked about, each with what the rules say of it."""
+        policy = Policy(self._config)
+        judged = [(call, self._judge(policy, call)) for call in self.calls]
+        return [(call, judgement) for call, (asks, judgement) in judged if asks]
+
+    @cached_property
+    def proposals(self) -> Sequence[Proposal]:
+        """Rules that would let calls pass which were let through each time; the one with the most calls comes first.
+
+        A rule that covers a call which was refused is none, nor is one for less than three calls.
+        """
+        wanted = dict.fromkeys(j.remember for call, j in self.asked if j.remember and j.verdict is None and call.ran)
+        found = []
+        for rule in wanted:
+            policy = self._with([rule])
+            covers = tuple(call for call, _ in self.asked if not self._judge(policy, call)[0])
+            if len(covers) >= _FEWEST and all(call.ran for call in covers):
+                found.append(Proposal(rule=rule, covers=covers))
+        return sorted(found, key=lambda proposal: -len(proposal.covers))
+
+    def _with(self, rules: Sequence[str]) -> Policy:
+        permissions = self._config.permissions
+        return Policy(self._config.replace(permissions=permissions.replace(allow=(*permissions.allow, *rules))))
+
+    @cached_property
+    def left(self) -> int:
+        """How many calls would still be asked about with all the proposals."""
+        policy = self._with([proposal.rule for proposal in self.proposals])
+        return sum(self._judge(policy, call)[0] for call, _ in self.asked)
+
+    def report(self, shown: int = 5) -> Iterator[str]:
+        """The lines of a report; `shown` is how many different calls of each rule stand there."""
+        yield f"{len(self.asked)} of {len(self.calls)} past calls would be asked about today, in the mode {self._mode}."
+        by_tool: dict[str, int] = {}
+        for call, _ in self.asked:
+            by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
+        for tool, count in sorted(by_tool.items(), key=lambda item: -item[1]):
+            yield f"{count:6}  {tool}"
+        if not self.proposals:
+            yield "No rule would change that: none covers three such calls, and no call that was refused."
+            return
+        yield f"\nThese rules would have asked {self.left} times instead of {len(self.asked)}:"
+        for proposal in self.proposals:
+            yield f"\n  {proposal.rule}   ({len(proposal.covers)} calls)"
+            texts = list(dict.fromkeys(call.text for call in proposal.covers))
+            yield from (f"      {text}" for text in texts[:shown])
+            if len(texts) > shown:
+                yield f"      and {len(texts) - shown} more"

@@ -1,0 +1,106 @@
+"""Where a session's knowledge comes from, and which calls are asked about after it; no model decides anything here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+from ..api.config import Labels, Sink
+from ..api.tools import ToolSpec
+from ..util.terminal_text import exact_line
+
+Origin: TypeAlias = Literal["web", "repository", "private", "secret"]
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
+
+_KEY = ":labels"
+"""What the labels go by in the state of a session; no distribution can be called so."""
+_OF_REPOSITORIES = frozenset({"files", "git", "shell", "tickets"})
+"""Groups of tools that read the working directory."""
+_OF_THE_WEB = frozenset({"github", "knowledge", "pages", "search", "downloads", "media"})
+"""Groups of tools that read what was fetched before, as clones and articles, from the disk."""
+_OF_SESSIONS = frozenset({"session"})
+"""Groups of tools that read what the conversation holds, or brought, already."""
+_SPENDING = frozenset({"agents", "review"})
+"""Groups of tools that start agents, whose models cost money."""
+_REACHES = re.compile(
+    r"://|@[\w.-]+:"
+    r"|\b(?:curl|wget|aria2c|gh|glab|ssh|scp|sftp|rsync|nc|ncat|telnet|ftp|lynx|w3m|links|https?|xh|dig|nslookup|openssl)\b"
+    r"|\b(?:fetch|pull|clone|ls-remote|submodule|install|add|update|download)\b"
+)
+"""Signs that a command reads from the network. What it reads in another way is noticed as of the repository."""
+_CALLED: Mapping[Origin, str] = {
+    "web": "content of the web",
+    "repository": "files of the working directory",
+    "private": "private data",
+    "secret": "something that held a secret",
+}
+_DOES: Mapping[Sink, str] = {
+    "send": "send or store something elsewhere",
+    "spend": "may spend money",
+    "run": "run programs",
+    "reach": "reach the network",
+}
+
+
+def origins_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> Sequence[Origin]:
+    """Where the result of a call comes from. A secret in it is noticed elsewhere."""
+    found: list[Origin] = []
+    command = arguments.get(spec.command) if spec.command else None
+    reads_net = "net" in spec.access and (not isinstance(command, str) or _REACHES.search(command))
+    if reads_net or spec.group in _OF_THE_WEB:
+        found.append("web")
+    if spec.group in _OF_REPOSITORIES or isinstance(command, str):
+        found.append("repository")
+    elif not found and "read" in spec.access and spec.group not in _OF_SESSIONS:
+        found.append("private")
+    return found
+
+
+def sinks_of(spec: ToolSpec) -> Sequence[Sink]:
+    """What a tool may do with what was read before."""
+    found: list[Sink] = []
+    if {"net", "write"} <= spec.access and "exec" not in spec.access:
+        found.append("send")
+    if spec.group in _SPENDING or spec.confirm:
+        found.append("spend")
+    if "exec" in spec.access:
+        found.append("run")
+    if "net" in spec.access:
+        found.append("reach")
+    return found
+
+
+class SessionLabels:
+    """The labels of a session, kept in its state: until it ends, also where it is gone on with.
+
+    Args:
+        state: that of the session.
+        rules: what is asked about after what.
+    """
+
+    def __init__(self, state: dict[str, dict[str, Any]], rules: Labels) -> None:
+        self._state = state
+        self._rules = rules
+
+    def add(self, origins: Sequence[Origin], tool: str) -> None:
+        """Remember that a tool has read something of these origins; the first tool of each is named in questions."""
+        for origin in origins:
+            self._state.setdefault(_KEY, {}).setdefault(origin, tool)
+
+    @property
+    def known(self) -> Mapping[Origin, str]:
+        """The labels, each with the tool that brought it."""
+        kept = self._state.get(_KEY, {})
+        return {origin: str(kept[origin]) for origin in ORIGINS if origin in kept}
+
+    def why_asked(self, spec: ToolSpec) -> str:
+        """Why calls of a tool are asked about, with the rule behind it, as the end of a sentence; else empty."""
+        sinks = sinks_of(spec)
+        for origin, tool in self.known.items():
+            rule: tuple[Sink, ...] = getattr(self._rules, origin)
+            sink = next((one for one in sinks if one in rule), None)
+            if sink is not None:
+                read = f"{exact_line(tool)} has read {_CALLED[origin]}"
+                return f"{read}, and after that tools that {_DOES[sink]} ask (labels.{origin} of config.yaml)"
+        return ""
