@@ -47,6 +47,7 @@ class Session:
         self.subscribe = self.sessions.subscribe
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
+        self.resource = parts.resources.get
         self.keys, self.agents = parts.setup.keys, SessionAgents(parts)
         self.usage, self.rescue = parts.usage.usage, partial(rescue, parts)
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
