@@ -39,6 +39,15 @@ def refusal(kind: ServerKind, program: str, *, sandboxed: bool) -> str:
     return ""
 
 
+def passing(kind: ServerKind, path: Path) -> tuple[str, Mapping[str, Any]]:
+    """A request about a file that is answered once the server has read its newest version."""
+    if kind.name == "typescript-language-server":
+        # It tells of errors of syntax first, and of all others whenever it comes to them. This has it come to them.
+        arguments = ["semanticDiagnosticsSync", {"file": str(path)}]
+        return "workspace/executeCommand", {"command": "typescript.tsserverRequest", "arguments": arguments}
+    return "textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}}
+
+
 def options_of(kind: ServerKind, program: str, *, sandboxed: bool) -> Mapping[str, Any]:
     """The options of its start."""
     if kind.name == "typescript-language-server":

@@ -10,7 +10,7 @@ from typing import Any
 
 from marvin_core import Conversation, Processes, ToolError
 
-from .configured import answer_of, options_of, refusal
+from .configured import answer_of, options_of, passing, refusal
 from .documents import Document, path_of
 from .known import ServerKind
 from .wire import MessageReader, WireError, packed
@@ -127,14 +127,14 @@ class Server:
             self._notify("textDocument/didOpen", {"textDocument": whole})
             document.is_open = True
         self._notify("textDocument/didSave", {"textDocument": {"uri": uri}})
-        passing = asyncio.ensure_future(self._request("textDocument/documentSymbol", {"textDocument": {"uri": uri}}))
+        request = asyncio.ensure_future(self._request(*passing(self.kind, document.path)))
 
-        def passed(request: asyncio.Future[Mapping[str, Any]]) -> None:
-            if not request.cancelled() and request.exception() is None and document.version == version:
+        def passed(done: asyncio.Future[Mapping[str, Any]]) -> None:
+            if not done.cancelled() and done.exception() is None and document.version == version:
                 document.passed = True
                 self._news.set()
 
-        passing.add_done_callback(passed)
+        request.add_done_callback(passed)
 
     def forget(self, path: Path) -> None:
         """A file is of no more interest, or gone."""
@@ -215,7 +215,7 @@ class Server:
                 self._news.set()
 
     def _ended(self) -> None:
-        self._give_up("it has ended")
+        self._give_up("it ended by itself" if self._ready else "it ended while it started")
 
     def _give_up(self, fault: str) -> None:
         """It is of no more use, and whoever waits for it need not."""
