@@ -254,6 +254,7 @@ RUN = {
     "extend/sub-commands.md": {"python": 2, "toml": 1, "sh": 1},
     "how-to/run-the-pipeline.md": {"sh": 6, "yaml": 1},  # tests/pipeline: test_pipeline_command.py, test_whole_run.py
     "how-to/review-a-code-base.md": {"console": 2, "yaml": 1},  # tests/pipeline/test_review_jobs.py
+    "how-to/language-servers.md": {"yaml": 1},  # tests/tools_coding/test_lsp_commands.py
     "how-to/web.md": {"yaml": 1},  # tests/tools_web/test_services.py
     "extend/single-files.md": {"python": 2, "markdown": 1},
 }

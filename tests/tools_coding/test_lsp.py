@@ -92,6 +92,26 @@ def test_real_servers_of_python_say_what_is_wrong(marvin_home: Path, marvin_work
         assert 'b.py:1: error: "missing" is unknown import symbol' in said
 
 
+@pytest.mark.slow
+def test_no_interpreter_of_the_project_is_run(marvin_home: Path, marvin_workdir: Path, programs: Path) -> None:
+    """Without a sandbox: a repository could bring any program as its Python. Packages of .venv are found all the same."""
+    (programs / "basedpyright-langserver").symlink_to(VENV / "basedpyright-langserver")
+    environment, ran = marvin_workdir / ".venv", marvin_workdir / "ran"
+    packages = environment / "lib" / "python3.11" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "acme.py").write_text("thing = 1\n")
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    (environment / "bin").mkdir()
+    for name in ("python", "python3"):
+        program = environment / "bin" / name
+        program.write_text(f'#!/bin/sh\ntouch {ran}\nexec {sys.executable} "$@"\n')
+        program.chmod(0o755)
+    with desk(marvin_home, marvin_workdir, programs, wait=30.0) as at:
+        said = at.write("a.py", "import acme\n\nprint(acme.thing, acme.other)\n")
+        assert 'a.py:3: error: "other" is not a known attribute of module "acme"' in said
+    assert not ran.exists()
+
+
 def test_what_is_wrong_is_told_by_lines_and_without_controls(
     marvin_home: Path, marvin_workdir: Path, programs: Path
 ) -> None:

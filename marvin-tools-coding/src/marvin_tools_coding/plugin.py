@@ -133,11 +133,6 @@ def marvin_register_commands() -> Iterable[Command]:
 @hookimpl
 def marvin_extend_cli(app: typer.Typer) -> None:
     """Add `marvin lsp`."""
-    import typer
+    from .lsp.commands import group
 
-    from .lsp.commands import install, status
-
-    group = typer.Typer(help="Language servers, which tell after each edit what is wrong with the file.")
-    group.command("install")(install)
-    group.command("status")(status)
-    app.add_typer(group, name="lsp")
+    app.add_typer(group(), name="lsp")

@@ -47,9 +47,8 @@ class Session:
         self.subscribe = self.sessions.subscribe
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
-        self.resource = parts.resources.get
         self.keys, self.agents = parts.setup.keys, SessionAgents(parts)
-        self.usage, self.rescue = parts.usage.usage, partial(rescue, parts)
+        self.usage, self.rescue, self.resource = parts.usage.usage, partial(rescue, parts), parts.resources.get
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
     @cached_property

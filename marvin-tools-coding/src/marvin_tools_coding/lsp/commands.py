@@ -61,6 +61,14 @@ def status(context: typer.Context) -> None:
         run.write(f"{kind.name}: {program or f'missing; {_way(kind)}'} ({ends})\n")
 
 
+def group() -> typer.Typer:
+    """The sub-commands below `marvin lsp`."""
+    made = typer.Typer(help="Language servers, which tell after each edit what is wrong with the file.")
+    made.command("install")(install)
+    made.command("status")(status)
+    return made
+
+
 def _way(kind: ServerKind) -> str:
     return f"marvin lsp install {kind.name}" if kind.source else kind.how
 
