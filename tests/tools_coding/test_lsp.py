@@ -94,7 +94,7 @@ def test_real_servers_of_python_say_what_is_wrong(marvin_home: Path, marvin_work
 
 @pytest.mark.slow
 def test_no_interpreter_of_the_project_is_run(marvin_home: Path, marvin_workdir: Path, programs: Path) -> None:
-    """Without a sandbox: a repository could bring any program as its Python. Packages of .venv are found all the same."""
+    """Without a sandbox: a repository could bring any program as its Python. Its packages are found all the same."""
     (programs / "basedpyright-langserver").symlink_to(VENV / "basedpyright-langserver")
     environment, ran = marvin_workdir / ".venv", marvin_workdir / "ran"
     packages = environment / "lib" / "python3.11" / "site-packages"
