@@ -127,6 +127,31 @@ def test_what_is_wrong_is_told_by_lines_and_without_controls(
     assert (marvin_workdir / "lsp.left").read_text() == "cleanly"
 
 
+@pytest.mark.parametrize("path", ["./x/../a.py", "ä b#%20.py", "x/a?.py"])
+def test_files_are_found_again_however_they_are_named(
+    marvin_home: Path, marvin_workdir: Path, programs: Path, path: str
+) -> None:
+    misbehaving(programs, "good")
+    (marvin_workdir / "x").mkdir()
+    with desk(marvin_home, marvin_workdir, programs) as at:
+        assert f"\n{path}:1: error: wrong here" in at.write(path, NOT_PYTHON)
+
+
+def test_a_file_that_was_removed_or_moved_is_of_no_more_interest(
+    marvin_home: Path, marvin_workdir: Path, programs: Path
+) -> None:
+    misbehaving(programs, "good")
+    with desk(marvin_home, marvin_workdir, programs) as at:
+        at.write("a.py", NOT_PYTHON)
+        change = "*** Update File: a.py\n*** Move to: b.py\n@@\n-x = 1  # wrong\n+y = 1  # wrong"
+        moved = at.runner.call("apply_patch", patch=f"*** Begin Patch\n{change}\n*** End Patch")
+        assert "\nb.py:1: error: wrong here" in moved.text
+        assert "a.py:" not in moved.text
+        gone = at.runner.call("apply_patch", patch="*** Begin Patch\n*** Delete File: b.py\n*** End Patch")
+        assert not gone.is_error
+        assert "ruff" not in gone.text
+
+
 @pytest.mark.parametrize("way", ["no_version", "utf_16", "wrong_types", "asks"])
 def test_servers_with_habits_of_their_own_are_understood(
     marvin_home: Path, marvin_workdir: Path, programs: Path, way: str

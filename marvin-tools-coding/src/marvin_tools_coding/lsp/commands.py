@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -82,6 +83,8 @@ def _known(name: str) -> ServerKind:
 
 
 def _outside_of_projects(run: CliContext, program: str, *, outside: bool) -> str | None:
-    """As edits look for it: nothing in the working directory counts."""
+    """As edits look for it: nothing in the working directory, or in an environment of Python, counts."""
     path = shutil.which(program)
-    return None if path is None or path.startswith(f"{run.config.working_dir}/") else path
+    if path is None or Path(path).is_relative_to(run.config.working_dir):
+        return None
+    return None if (Path(path).parent.parent / "pyvenv.cfg").exists() else path

@@ -187,6 +187,8 @@ class Server:
             self._give_up(str(error))
 
     def _take(self, chunk: bytes) -> None:
+        if self.fault:
+            return
         self._received += len(chunk)
         try:
             if self._received > _FLOOD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -51,9 +52,9 @@ class LanguageServers:
         for path in dict.fromkeys(paths):
             for server in self._for(context, path):
                 if (text := texts.get(path)) is None:
-                    server.forget(root / path)
+                    server.forget(_file(root, path))
                 else:
-                    server.show(root / path, text)
+                    server.show(_file(root, path), text)
                     shown[server].append(path)
         missing = [path for path in texts if not any(path in said for said in shown.values())]
         offered = await self.offers.offer(context, settings.install, missing)
@@ -94,14 +95,14 @@ class LanguageServers:
         limit = min(settings.wait, context.time_left / 2)
         await asyncio.gather(
             *(
-                server.settled([root / path for path in paths], limit if server.silent < _SILENT else _HARDLY)
+                server.settled([_file(root, path) for path in paths], limit if server.silent < _SILENT else _HARDLY)
                 for server, paths in shown.items()
             )
         )
 
     def _said(self, root: Path, shown: Mapping[Server, Sequence[str]]) -> str:
         """What came of these files, and of earlier ones that it had not come of yet."""
-        now = {root / path for paths in shown.values() for path in paths}
+        now = {_file(root, path) for paths in shown.values() for path in paths}
         late: dict[str, list[Diagnostic]] = {}
         late_by = []
         for server, path, file in self._owed:
@@ -114,13 +115,13 @@ class LanguageServers:
         said_by, waiting = [], defaultdict(list)
         for server, paths in shown.items():
             for path in paths:
-                document = server.documents.get(root / path)
+                document = server.documents.get(_file(root, path))
                 if document is not None and document.wait_left <= 0:
                     said.setdefault(path, []).extend(document.said or ())
                     said_by.append(server.kind.name)
                 elif not server.fault:
                     waiting[server.kind.name].append(path)
-                    self._owed.append((server, path, root / path))
+                    self._owed.append((server, path, _file(root, path)))
         texts = (report.told(said, said_by), report.pending(waiting), report.told(late, late_by))
         return "\n".join(filter(None, texts))
 
@@ -168,6 +169,11 @@ async def diagnostics_after(context: ToolContext, paths: Sequence[str]) -> str:
         return await servers.after_edit(context, paths[:_FILES])
     except Exception:  # the file is written: nothing of this may tell the model that it is not
         return ""
+
+
+def _file(root: Path, path: str) -> Path:
+    """The file as servers name it, however the call wrote it."""
+    return Path(os.path.normpath(root / path))
 
 
 def _texts(context: ToolContext, paths: Sequence[str]) -> Mapping[str, str]:
