@@ -146,7 +146,7 @@ if TYPE_CHECKING:
         Question,
         Reply,
     )
-    from .api.processes import Job, Processes, ProcessResult
+    from .api.processes import Conversation, Job, Processes, ProcessResult
     from .api.providers import (
         CacheLifetime,
         CallDelta,
@@ -299,7 +299,7 @@ _NAMES_IN = {
     "api.session": "ChatSettings Command CommandFunction RunningCall SessionControl SessionSnapshot TurnResult UISpec",
     "api.settings": "Settings",
     "api.timeouts": "Timeouts",
-    "api.processes": "Job ProcessResult Processes",
+    "api.processes": "Conversation Job ProcessResult Processes",
     "api.tool_context": ("Clock FileInfo FileKind FileWrite PackContext PackFolders Paths SessionView ToolContext"),
     "api.tools": "Access Gate Mode Sign Tool ToolDecorator ToolGroup ToolResult ToolSet ToolSpec ToolTimeout tool",
     "api.ui": "UI AsksSecrets AsksText CliContext CopiesText Lead OpensEditors RunControl",
@@ -397,6 +397,7 @@ __all__ = [
     "ConfigError",
     "ContextOverflow",
     "ContextUse",
+    "Conversation",
     "CopiesText",
     "CostCeiling",
     "Delta",

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from marvin_core import ToolGroup, hookimpl
+
+if TYPE_CHECKING:
+    import typer
+
+    from marvin_core import Command, PackSettings, SessionControl
 
 _READ = "Read what you rely on with read_file; large files in ranges of lines."
 _SEARCH = "Find your way with code_grep and glob instead of reading many files."
@@ -100,3 +106,33 @@ _GROUPS = (
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The groups files, git, shell, tickets, agents and github."""
     return _GROUPS
+
+
+@hookimpl
+def marvin_register_settings() -> PackSettings:
+    """How language servers are used."""
+    from marvin_core import PackSettings
+
+    return PackSettings(model=".settings:CodingSettings")
+
+
+async def _diagnostics(session: SessionControl, text: str) -> str:
+    from .lsp.commands import diagnostics
+
+    return await diagnostics(session, text)
+
+
+@hookimpl
+def marvin_register_commands() -> Iterable[Command]:
+    """The command `diagnostics`."""
+    from marvin_core import Command
+
+    return (Command(name="diagnostics", help="list language servers and what they found", run=_diagnostics),)
+
+
+@hookimpl
+def marvin_extend_cli(app: typer.Typer) -> None:
+    """Add `marvin lsp`."""
+    from .lsp.commands import group
+
+    app.add_typer(group(), name="lsp")

@@ -30,6 +30,30 @@ class ProcessResult(Record):
     file_size: int = 0
 
 
+class Conversation(Protocol):
+    """A program that is talked with over its standard input and output. It ends with the session at the latest."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def running(self) -> bool: ...
+    @property
+    def sandboxed(self) -> bool:
+        """Whether it runs in a sandbox."""
+        ...
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input, as it takes it, and do not wait.
+
+        `ToolError` where it has ended, or does not read what was sent before.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close its input. Where it does not end by that soon, it is ended, with all that it started."""
+        ...
+
+
 class Processes(Protocol):
     """The only way to a child process."""
 
@@ -80,6 +104,29 @@ class Processes(Protocol):
         """Start a program as a job of the session, and do not wait for it. Its two streams go to the log.
 
         `title` is as of `run`. `ToolError` where the program cannot be started, or no log can be written.
+        """
+        ...
+
+    async def converse(
+        self,
+        argv: Sequence[str],
+        *,
+        on_output: Callable[[bytes], None],
+        on_end: Callable[[], None],
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Conversation:
+        """Start a program to talk with, and do not wait for its end. It runs in the sandbox, where there is one.
+
+        It outlives the call, so keep it in a `ToolContext.resource` that closes it. On Linux it ends with Marvin, even
+        where that is killed.
+
+        Args:
+            on_output: gets its standard output, in pieces as they come; standard error is dropped.
+            on_end: called once when it ends, by itself or closed.
+
+        Raises:
+            ToolError: where the program does not exist or cannot be started.
         """
         ...
 

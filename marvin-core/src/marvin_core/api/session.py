@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from .events import CallOrigin, Event, Unsubscribe
 from .messages import Message, ToolOutput
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .permissions import PermissionControl
     from .processes import Processes
     from .tool_context import PackContext
+
+T = TypeVar("T")
 
 
 class TurnResult(Record):
@@ -175,6 +178,10 @@ class SessionControl(Protocol):
     @property
     def processes(self) -> Processes:
         """Programs and jobs of the session, in its working directory."""
+        ...
+
+    async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """What tools keep for the session, for the commands of their pack: the same as `ToolContext.resource`."""
         ...
 
     def pack(self, name: str) -> PackContext:

@@ -287,8 +287,7 @@ class ToolContext(PackContext, Protocol):
     def http(self) -> httpx.AsyncClient:
         """A client with Marvin's proxies, certificates, time-outs and limits; shared, never close it.
 
-        It reaches public addresses, and those that the user allows; it raises `ToolError` for others.
-        """
+        It reaches public addresses and those that the user allows. `ToolError` for others."""
         ...
 
     async def may_reach(self, url: str) -> None:
@@ -331,6 +330,8 @@ class ToolContext(PackContext, Protocol):
         """The user's home folder: for what belongs to the user and to no project, as ~/Downloads does."""
         ...
 
+    @property
+    def config_folder(self) -> Path: ...
     @property
     def profile_folder(self) -> Path: ...
     @property

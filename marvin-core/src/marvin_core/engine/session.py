@@ -47,7 +47,7 @@ class Session:
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
         self.keys, self.agents, self.person = parts.setup.keys, views.SessionAgents(parts), views.SessionPerson(parts)
-        self.usage, self.rescue = parts.usage.usage, partial(views.rescue, parts)
+        self.usage, self.rescue, self.resource = parts.usage.usage, partial(views.rescue, parts), parts.resources.get
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
     @cached_property

@@ -24,6 +24,7 @@ from marvin_core import (
 )
 
 from ..habits import IGNORED, PATHS, for_real
+from ..lsp.known import SUFFIXES
 from .edit_arguments import EVERY, NEWS, OLDS, PATCHES, EditArguments, patches_of
 
 FilePath = Annotated[str, "File below the working directory"]
@@ -46,7 +47,8 @@ async def create_file(context: ToolContext, path: FilePath, content: Content) ->
         hint = "Change it with apply_patch, or overwrite it with write_file."
         raise ToolError(f"{path!r} exists already, and nothing was changed. {hint}") from error
     await _note(context, [path])
-    return ToolResult(content=f"Created {path}: {_size(content, written.size)}.", details=_details(written.diff))
+    said = f"Created {path}: {_size(content, written.size)}."
+    return await _looked_at(context, [path], ToolResult(content=said, details=_details(written.diff)))
 
 
 @tool(access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=IGNORED, adapt=for_real)
@@ -70,10 +72,11 @@ async def append_file(
         notes += " The file did not end in a newline, so its last line goes on with this text."
     if appended.mixes_line_ends:
         notes += " The file has CRLF line ends, the appended text LF."
-    return ToolResult(
+    result = ToolResult(
         content=f"Appended {_size(content, appended.size)} to {path}; it has {appended.total:,} bytes now.{notes}",
         details=_details(appended.diff),
     )
+    return await _looked_at(context, [path], result)
 
 
 @tool(access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=IGNORED, adapt=for_real)
@@ -87,7 +90,7 @@ async def write_file(context: ToolContext, path: FilePath, content: Content) -> 
         said = f"Created {path}: {size}."
     else:
         said = f"Replaced {path}, which had {written.old_size:,} bytes: {size}."
-    return ToolResult(content=said, details=_details(written.diff))
+    return await _looked_at(context, [path], ToolResult(content=said, details=_details(written.diff)))
 
 
 @tool(
@@ -136,8 +139,20 @@ async def apply_patch(
         if not error.occurs_often or patch:
             raise
         raise EditFailed(f'{error} To change all of them give "replace_all": true.') from error
-    await _note(context, [name for file in done for name in (file.path, file.moved_from) if name])
-    return await in_thread(lambda: ToolResult(content="\n".join(map(_said, done)), details=_details(_diffs(done))))
+    paths = [name for file in done for name in (file.path, file.moved_from) if name]
+    await _note(context, paths)
+    result = await in_thread(lambda: ToolResult(content="\n".join(map(_said, done)), details=_details(_diffs(done))))
+    return await _looked_at(context, paths, result)
+
+
+async def _looked_at(context: ToolContext, paths: Sequence[str], result: ToolResult) -> ToolResult:
+    """The result with what language servers say of the files, where there are any."""
+    if not any(path.endswith(tuple(SUFFIXES)) for path in paths):
+        return result  # nothing of language servers is imported
+    from ..lsp.service import diagnostics_after
+
+    said = await diagnostics_after(context, paths)
+    return result.replace(content=f"{result.content}\n{said}") if said else result
 
 
 def _known(context: ToolContext) -> KnownFiles | None:

@@ -147,6 +147,11 @@ class CallContext(SecretAccess):
         return self._parts.config.home
 
     @property
+    def config_folder(self) -> Path:
+        """The folder of config.yaml."""
+        return self._parts.config.config_folder
+
+    @property
     def profile_folder(self) -> Path:
         """The folder of the active profile."""
         return self._parts.profile.folder

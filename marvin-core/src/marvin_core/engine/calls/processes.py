@@ -21,6 +21,7 @@ class CallProcesses:
         """What the sandbox kept its programs from, and what else it has to say of them."""
         self.which = runner.which
         self.job_list = runner.job_list
+        self.converse = runner.converse
         self.stop_job = runner.stop_job
         self.job_output = runner.job_output
 

@@ -227,6 +227,11 @@ class Child:
         """Keep its input open, by whose end it notices that it is to end itself; it has so many seconds for that."""
         self._input, self.grace = descriptor, grace
 
+    @property
+    def held_input(self) -> int:
+        """The descriptor of an input that is kept open; -1 where there is none, or no longer."""
+        return self._input
+
     def let_go(self) -> bool:
         """Have what is held end itself; False where nothing is held, or was let go before."""
         held = bool(self.grace) and self._input >= 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING
 from ...api.errors import ToolError
 from ...api.limits import Limits
 from ..search_path import ProgramSearch
+from .standstill import Standstill
 
 if TYPE_CHECKING:
-    from ...api.processes import Job, ProcessResult
+    from ...api.processes import Conversation, Job, ProcessResult
     from ...api.timeouts import Timeouts
     from .agents import AgentLife
     from .apart import ApartJobs
     from .child import Capture, Child, Sink
     from .jobs import JobLog, KeptJob
     from .program import Launcher, Program, Sandbox
-    from .surroundings import Stoppable, WorkFolders
+    from .surroundings import WorkFolders
     from .tree import Family
 
 
-class ProcessRunner:
+class ProcessRunner(Standstill):
     """Runs programs for the tools of one session.
 
     Args:
@@ -46,13 +47,12 @@ class ProcessRunner:
         sandbox: Sandbox | None = None,
         limits: Limits | None = None,
     ) -> None:
+        super().__init__()
         self._folders = folders
         self._limits = limits or Limits()
         self._sandbox = sandbox
         self._child_env = child_env
         self._timeouts = timeouts
-        self._children: set[Child] = set()
-        self._clocks: list[Stoppable] = []
         self._jobs: dict[str, KeptJob] = {}
         self._put_away: dict[str, KeptJob] = {}
         self._last_job = 0
@@ -182,6 +182,24 @@ class ProcessRunner:
             self._children.discard(child)
         return self._keep_job(title or title_of(argv), child, log, is_whole=True).look()
 
+    async def converse(
+        self,
+        argv: Sequence[str],
+        *,
+        on_output: Callable[[bytes], None],
+        on_end: Callable[[], None],
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Conversation:
+        """Start a program to talk with, as `Processes.converse` says."""
+        from .conversation import bound_to_us, sinks, talk_with
+
+        launcher = await self._launcher(outside=False)
+        argv = bound_to_us(self.which, argv) if launcher is None else argv
+        where, grace = cwd or self._folders.root, self._timeouts.terminate
+        child = await self._start(launcher, argv, where, None, sinks(on_output), env, grace=grace)
+        return talk_with(child, (self._end, self._children.discard), on_end, sandboxed=launcher is not None)
+
     def _open_log(self) -> JobLog:
         from .jobs import open_log
 
@@ -222,8 +240,9 @@ class ProcessRunner:
         sinks: Sequence[Sink],
         env: Mapping[str, str] | None,
         agent: AgentLife | None = None,
+        grace: float = 0.0,
     ) -> Child:
-        """Start a program that writes to one sink, standard error merged, or to two."""
+        """Start a program that writes to one sink or two; with `grace`, seconds for its end, its input stays open."""
         from .child import Child
         from .program import Pipes, Request, launched, start, why_not_started
         from .table import OWN, adopts_orphans, ticks
@@ -243,7 +262,7 @@ class ProcessRunner:
         def family(started: Program) -> Family:
             return Family(started.pid, token, since, OWN if launcher is None else launcher.place)
 
-        pipes = Pipes(outputs=len(sinks), has_input=bool(stdin) or agent is not None)
+        pipes = Pipes(outputs=len(sinks), has_input=bool(stdin or grace) or agent is not None)
         try:
             if agent is not None:
                 environment[agent.lifeline] = pipes.stamp
@@ -256,6 +275,8 @@ class ProcessRunner:
                 child.feed(pipes.input(), stdin)
             elif agent is not None:
                 child.hold(pipes.input(), agent.grace)
+            elif grace:
+                child.hold(pipes.input(), grace)
             return child
         except (OSError, ValueError) as error:
             raise ToolError(why_not_started(argv, cwd, error)) from error
@@ -311,23 +332,6 @@ class ProcessRunner:
             if reached() or time.monotonic() > deadline:
                 return
             await asyncio.sleep(self._timeouts.kill_poll)
-
-    @contextmanager
-    def counted(self, clock: Stoppable) -> Iterator[None]:
-        """Have a clock stand still with those of the programs, as long as the context lasts."""
-        self._clocks.append(clock)
-        try:
-            yield
-        finally:
-            self._clocks.remove(clock)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Have no time pass for what runs now: a person is asked for its sake, and nobody knows for which."""
-        with ExitStack() as stack:
-            for clock in (*self._children, *self._clocks):
-                stack.enter_context(clock.stopped())
-            yield
 
     def job_list(self) -> Sequence[Job]:
         """The jobs of this session, oldest first, and behind them those of its folder that run on by themselves."""

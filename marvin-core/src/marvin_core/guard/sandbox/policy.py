@@ -186,9 +186,10 @@ class Layout:
             elif os.path.exists(real) and real != Path("/"):
                 self._add("hidden", real)
         for own in policy.own:
-            skills = Path(os.path.realpath(own)) / "skills"  # they bring programs of their own
-            if _is_real(skills):
-                self._add("read-only", skills)
+            for name in ("skills", "lsp"):  # there are programs in them
+                programs = Path(os.path.realpath(own)) / name
+                if _is_real(programs):
+                    self._add("read-only", programs)
 
     def _sockets(self) -> None:
         """Hide the sockets of the machine's services: to connect to one takes no right to write where it lies."""

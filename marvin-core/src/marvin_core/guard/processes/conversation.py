@@ -1,0 +1,137 @@
+"""A program that is talked with: what is sent waits until it is read, and its end is noticed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ...api.errors import ToolError
+
+if TYPE_CHECKING:
+    from .child import Child, Sink
+
+_WAITING = 32_000_000
+"""Bytes that may wait for a program that does not read."""
+
+
+class HandedOn:
+    """A sink that hands on what comes."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._take(chunk)
+
+
+class ProgramTalk:
+    """The `Conversation` with a child.
+
+    Args:
+        end: sees to it that nothing of the child is alive.
+        sandboxed: whether it runs in a sandbox.
+    """
+
+    def __init__(self, child: Child, end: Callable[[Child], Awaitable[None]], *, sandboxed: bool) -> None:
+        self.sandboxed = sandboxed
+        self._child = child
+        self._end = end
+        self._waiting = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._ending: asyncio.Future[None] | None = None
+        child.family.outlive_call()
+
+    @property
+    def pid(self) -> int:
+        """Its number among the processes."""
+        return self._child.family.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._child.exit_code is None and self._ending is None
+
+    def when_over(self, over: Callable[[], None]) -> None:
+        """Have this called once when it ends by itself. Nothing that it started stays."""
+
+        def ended(_: object) -> None:
+            self._ending = self._start_ending()
+            over()
+
+        self._child.finished.add_done_callback(ended)
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input, as it takes it. `ToolError` where it has ended or reads nothing."""
+        if not self.running or self._child.held_input < 0:
+            raise ToolError("The program has ended.")
+        if len(self._waiting) + len(data) > _WAITING:
+            raise ToolError("The program does not read what is sent to it.")
+        if not self._waiting:
+            os.set_blocking(self._child.held_input, False)
+            self._loop.add_writer(self._child.held_input, self._write)
+        self._waiting += data
+        self._write()
+
+    def _write(self) -> None:
+        descriptor = self._child.held_input
+        if descriptor < 0:
+            self._waiting.clear()
+            return
+        try:
+            while self._waiting:
+                del self._waiting[: os.write(descriptor, self._waiting[:65_536])]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it reads no further, and has ended or is about to
+            self._waiting.clear()
+        self._loop.remove_writer(descriptor)
+
+    async def close(self) -> None:
+        """Close its input, and see to it that nothing of it is alive soon after."""
+        await asyncio.shield(self._start_ending())
+
+    def _start_ending(self) -> asyncio.Future[None]:
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self._end(self._child))
+        return self._ending
+
+
+def talk_with(
+    child: Child,
+    ends: tuple[Callable[[Child], Awaitable[None]], Callable[[Child], None]],
+    on_end: Callable[[], None],
+    *,
+    sandboxed: bool,
+) -> ProgramTalk:
+    """The conversation with a child that was just started.
+
+    Args:
+        ends: what sees to it that nothing of the child is alive, and what is told then.
+    """
+    end, over = ends
+
+    async def ended(child: Child) -> None:
+        try:
+            await end(child)
+        finally:
+            over(child)
+
+    talk = ProgramTalk(child, ended, sandboxed=sandboxed)
+    talk.when_over(on_end)
+    return talk
+
+
+def sinks(take: Callable[[bytes], None]) -> Sequence[Sink]:
+    """Where the output goes: standard output to `take`, standard error nowhere."""
+    return [HandedOn(take), HandedOn(lambda _: None)]
+
+
+def bound_to_us(which: Callable[..., str | None], argv: Sequence[str]) -> Sequence[str]:
+    """A command line for outside of any sandbox, by which the program ends with this process, however that ends."""
+    setpriv = which("setpriv", outside=True) if sys.platform == "linux" else None
+    program = argv[0] if "/" in argv[0] else which(argv[0])
+    return argv if setpriv is None or program is None else [setpriv, "--pdeathsig", "KILL", "--", program, *argv[1:]]

@@ -1,0 +1,90 @@
+"""What people ask of language servers: `/diagnostics`, `marvin lsp install` and `marvin lsp status`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from marvin_core import CliContext, MarvinError, SessionControl
+
+from . import installing, report
+from .finding import found, installed
+from .known import KINDS, ServerKind, by_name
+from .service import language_servers
+
+_LISTED = 500
+
+
+async def diagnostics(session: SessionControl, text: str) -> str:
+    """What /diagnostics shows: the servers of the session, and all that they said."""
+    servers = await session.resource(language_servers)
+    if not servers.servers:
+        return "No language server runs yet: the first edit of a file starts those that look at it."
+    lines = [f"{one.kind.name}: {one.state}, process {one.pid or '-'}, {one.root}" for one in servers.servers]
+    said = servers.diagnostics(session.working_dir)
+    return "\n".join([*lines, "", report.listed(said, _LISTED) if said else "No problems are known."])
+
+
+def install(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(kind.name for kind in KINDS)}.")],
+) -> None:
+    """Install a language server for Marvin alone, into the folder lsp below the configuration folder."""
+    run: CliContext = context.obj
+    kind = _known(name)
+    folder = run.config.config_folder
+    commands = installing.steps(kind, folder, shutil.which)
+    run.warn(f"installing {kind.name} from {kind.source}")
+    installing.begin(kind, folder)
+    for command in commands:
+        done = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        if done.returncode != 0:
+            said = done.stdout.decode("utf-8", "replace").strip()[-2_000:]
+            raise MarvinError(f"{kind.name} was not installed: {said}")
+    installing.finish(kind, folder)
+    run.write(f"{kind.name} is installed: {installed(kind, folder) or folder}\n")
+
+
+def status(context: typer.Context) -> None:
+    """List the language servers that Marvin knows, and where they are."""
+    run: CliContext = context.obj
+    which = partial(_outside_of_projects, run)
+    for kind in KINDS:
+        program = found(kind, run.config.config_folder, which)
+        ends = " ".join(kind.languages)
+        run.write(f"{kind.name}: {program or f'missing; {_way(kind)}'} ({ends})\n")
+
+
+def group() -> typer.Typer:
+    """The sub-commands below `marvin lsp`."""
+    made = typer.Typer(help="Language servers, which tell after each edit what is wrong with the file.")
+    made.command("install")(install)
+    made.command("status")(status)
+    return made
+
+
+def _way(kind: ServerKind) -> str:
+    return f"marvin lsp install {kind.name}" if kind.source else kind.how
+
+
+def _known(name: str) -> ServerKind:
+    kind = by_name(name)
+    if kind is None:
+        names = ", ".join(one.name for one in KINDS)
+        raise MarvinError(f"There is no language server {name!r}. Those that Marvin knows: {names}.")
+    return kind
+
+
+def _outside_of_projects(run: CliContext, program: str, *, outside: bool) -> str | None:
+    """As edits look for it: nothing in the working directory, or in an environment of Python, counts."""
+    path = shutil.which(program)
+    if path is None or Path(path).is_relative_to(run.config.working_dir):
+        return None
+    return None if (Path(path).parent.parent / "pyvenv.cfg").exists() else path

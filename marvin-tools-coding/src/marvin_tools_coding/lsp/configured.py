@@ -1,0 +1,96 @@
+"""What language servers are told beside files: options, settings, and what they may not do without a sandbox."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .known import ServerKind
+
+_NOTHING = -32601
+_NULL = (
+    "client/registerCapability",
+    "client/unregisterCapability",
+    "window/workDoneProgress/create",
+    "window/showMessageRequest",
+    "workspace/diagnostic/refresh",
+    "workspace/semanticTokens/refresh",
+    "workspace/inlayHint/refresh",
+    "workspace/codeLens/refresh",
+)
+
+
+def _typescript_of(program: str) -> str:
+    """The TypeScript that was installed beside typescript-language-server; empty where there is none."""
+    for folder in Path(os.path.realpath(program)).parents:
+        if folder.name == "node_modules":
+            found = folder / "typescript" / "lib" / "tsserver.js"
+            return str(found) if found.is_file() else ""
+    return ""
+
+
+def refusal(kind: ServerKind, program: str, *, sandboxed: bool) -> str:
+    """Why a server is not used here; empty where it is."""
+    if kind.name == "typescript-language-server" and not sandboxed and not _typescript_of(program):
+        return "it has no TypeScript beside it, and would run the project's own outside of a sandbox"
+    return ""
+
+
+def passing(kind: ServerKind, path: Path) -> tuple[str, Mapping[str, Any]]:
+    """A request about a file that is answered once the server has read its newest version."""
+    if kind.name == "typescript-language-server":
+        # It tells of errors of syntax first, and of all others whenever it comes to them. This has it come to them.
+        arguments = ["semanticDiagnosticsSync", {"file": str(path)}]
+        return "workspace/executeCommand", {"command": "typescript.tsserverRequest", "arguments": arguments}
+    return "textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}}
+
+
+def options_of(kind: ServerKind, program: str, *, sandboxed: bool) -> Mapping[str, Any]:
+    """The options of its start."""
+    if kind.name == "typescript-language-server":
+        # Of the project would be whatever lies in its node_modules; types would be fetched while nobody asked.
+        path = _typescript_of(program)
+        return {"disableAutomaticTypingAcquisition": True, **({"tsserver": {"path": path}} if path else {})}
+    return {**kind.options, **({} if sandboxed else kind.careful)}
+
+
+def answer_of(
+    kind: ServerKind, root: Path, method: str, given: Mapping[str, Any], *, sandboxed: bool
+) -> Mapping[str, Any]:
+    """The answer to a request of a server's, as `result` or `error`."""
+    if method == "workspace/configuration":
+        items = given.get("items")
+        settings = _settings(kind, root, sandboxed=sandboxed)
+        return {"result": [_section(settings, item) for item in items] if isinstance(items, list) else []}
+    if method == "workspace/workspaceFolders":
+        return {"result": [{"uri": root.as_uri(), "name": root.name or "/"}]}
+    if method == "workspace/applyEdit":
+        return {"result": {"applied": False}}
+    if method in _NULL:
+        return {"result": None}
+    return {"error": {"code": _NOTHING, "message": "not supported"}}
+
+
+def _settings(kind: ServerKind, root: Path, *, sandboxed: bool) -> Mapping[str, Any]:
+    if sandboxed:
+        return kind.settings
+    if "python" not in kind.settings:
+        return {**kind.settings, **({kind.name: kind.careful} if kind.careful else {})}
+    # The interpreter of a project is a program of the project's. Its packages are found without it.
+    packages = [str(path) for path in sorted(root.glob(".venv/lib/python3*/site-packages"))]
+    python = dict(kind.settings["python"])
+    python["analysis"] = {**python["analysis"], "extraPaths": packages}
+    sections = {name: {**given, "analysis": python["analysis"]} for name, given in kind.settings.items()}
+    return {**sections, "python": {**python, "pythonPath": sys.executable}}
+
+
+def _section(settings: Mapping[str, Any], item: object) -> Any:
+    """The settings of a section, as `a.b` names it; None where there are none."""
+    name = item.get("section") if isinstance(item, dict) else None
+    found: Any = settings
+    for part in name.split(".") if isinstance(name, str) and name else ():
+        found = found.get(part) if isinstance(found, dict) else None
+    return found

@@ -1,0 +1,87 @@
+"""What happens where a server is missing: one line a session, a question in a chat, an installation behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal
+
+from marvin_core import ToolContext, ToolError, in_thread, one_line, output_text
+
+from . import installing
+from .known import ServerKind, offered_for
+
+_LIMIT = 600.0
+_ANSWERS = ("yes", "not now", "never")
+_NEVER = "lsp_not_wanted"
+
+
+class Offers:
+    """What was offered in a session, and what is being installed."""
+
+    def __init__(self) -> None:
+        self._offered: set[str] = set()
+        self._installing: list[asyncio.Task[str]] = []
+
+    async def offer(self, context: ToolContext, install: Literal["ask", "auto", "never"], paths: Sequence[str]) -> str:
+        """What is to be told of files that no server looks at, and of installations that came to their end."""
+        said = [task.result() for task in self._installing if task.done() and not task.cancelled()]
+        self._installing = [task for task in self._installing if not task.done()]
+        kinds = {kind.name: kind for path in paths if (kind := offered_for(path)) is not None}
+        for name, kind in kinds.items():
+            if name not in self._offered:
+                self._offered.add(name)
+                said.append(await self._one(context, install, kind))
+        return "\n".join(filter(None, said))
+
+    async def _one(self, context: ToolContext, install: Literal["ask", "auto", "never"], kind: ServerKind) -> str:
+        if not kind.source:
+            return f"[No {kind.name} is in PATH, so edits come without diagnostics. The user can add it: {kind.how}]"
+        line = f"[No language server for {kind.role} is there. The user can add one: marvin lsp install {kind.name}]"
+        if install == "never" or not (install == "auto" or context.session.interactive):
+            return line
+        if install == "ask" and await self._answer(context, kind) != _ANSWERS[0]:
+            return line
+        self._installing.append(asyncio.ensure_future(_installed(context, kind)))
+        return f"[{kind.name} is being installed; edits have its diagnostics once it is.]"
+
+    async def _answer(self, context: ToolContext, kind: ServerKind) -> str:
+        noted = context.folders.state / _NEVER
+        if await in_thread(noted.exists):
+            return _ANSWERS[2]
+        question = (
+            f"Install the language server {kind.name} from {kind.source} for Marvin alone? Each edit then tells what "
+            "is wrong with the file."
+        )
+        try:
+            answer = await context.ask(question, _ANSWERS)
+        except ToolError:  # nobody is there
+            return _ANSWERS[1]
+        if answer == _ANSWERS[2]:
+            await in_thread(noted.touch)
+        return answer
+
+    async def close(self) -> None:
+        """Give up what is being installed."""
+        for task in self._installing:
+            task.cancel()
+        await asyncio.gather(*self._installing, return_exceptions=True)
+
+
+async def _installed(context: ToolContext, kind: ServerKind) -> str:
+    """Install a server; what is to be told of it."""
+    try:
+        folder = context.config_folder
+        commands = installing.steps(kind, folder, lambda name: context.processes.which(name, outside=True))
+        await in_thread(lambda: installing.begin(kind, folder))
+        for command in commands:
+            # A person said yes, and neither a model nor the repository has a say in what is fetched.
+            result = await context.processes.run(
+                command, cwd=folder, timeout=_LIMIT, merge_stderr=True, outside=True, output_limit=20_000
+            )
+            if result.exit_code != 0:
+                return f"[{kind.name} was not installed: {one_line(output_text(result.output), 500)}]"
+        await in_thread(lambda: installing.finish(kind, folder))
+    except (ToolError, OSError) as error:
+        return f"[{kind.name} was not installed: {error}]"
+    return f"[{kind.name} is installed.]"

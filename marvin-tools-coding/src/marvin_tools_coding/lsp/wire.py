@@ -1,0 +1,78 @@
+"""The wire of language servers: JSON-RPC messages, each behind a header that tells its length."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_HEADER_LIMIT = 4_096
+_BODY_LIMIT = 16_000_000
+"""Bytes of one message."""
+
+
+class WireError(ValueError):
+    """What a server sent is none of the protocol."""
+
+
+def packed(message: Mapping[str, Any]) -> bytes:
+    """A message as it is sent."""
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class MessageReader:
+    """Takes bytes as they come, and gives the messages in them."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._length = -1
+        self._charset = "utf-8"
+
+    def feed(self, chunk: bytes) -> Iterator[Mapping[str, Any]]:
+        """The messages that are whole by now.
+
+        Raises:
+            WireError: the bytes are no messages, or one is too long.
+        """
+        self._data += chunk
+        while True:
+            if self._length < 0:
+                end = self._data.find(b"\r\n\r\n")
+                if end < 0:
+                    if len(self._data) > _HEADER_LIMIT:
+                        raise WireError("it sent no header")
+                    return
+                self._take_header(bytes(self._data[:end]))
+                del self._data[: end + 4]
+            if len(self._data) < self._length:
+                return
+            body = bytes(self._data[: self._length])
+            del self._data[: self._length]
+            self._length = -1
+            yield self._message(body)
+
+    def _take_header(self, header: bytes) -> None:
+        fields = {}
+        for line in header.decode("latin-1").split("\r\n"):
+            name, _, value = line.partition(":")
+            fields[name.strip().lower()] = value.strip()
+        length = fields.get("content-length", "")
+        if not (length.isascii() and length.isdigit()) or len(length) > len(str(_BODY_LIMIT)):
+            raise WireError("it sent a header without a length")
+        self._length = int(length)
+        if self._length > _BODY_LIMIT:
+            raise WireError(f"it sent a message of {self._length:,} bytes")
+        _, _, charset = fields.get("content-type", "").partition("charset=")
+        self._charset = charset.strip('"; ') or "utf-8"
+
+    def _message(self, body: bytes) -> Mapping[str, Any]:
+        try:
+            # "utf8" is how the first version of the protocol wrote it.
+            message = json.loads(body.decode(codecs.lookup(self._charset).name))
+        except (ValueError, LookupError, RecursionError) as error:
+            raise WireError(f"it sent what is no JSON: {error}") from error
+        if not isinstance(message, dict):
+            raise WireError("it sent what is no message")
+        return message

@@ -1,0 +1,25 @@
+"""What the coding tools are configured with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from marvin_core import Field, Settings
+
+
+class LspSettings(Settings):
+    """The language servers that look at each file that is edited."""
+
+    use: bool = True
+    """Whether language servers are started at all."""
+    install: Literal["ask", "auto", "never"] = "ask"
+    """What happens where a server is missing that Marvin can install: a chat asks, it is installed, or nothing."""
+    wait: Annotated[float, Field(gt=0, le=30)] = 3.0
+    """The seconds that an edit waits for its diagnostics."""
+
+
+class CodingSettings(Settings):
+    """The section `coding` below `packs:` in config.yaml."""
+
+    lsp: LspSettings = LspSettings()
+    """Language servers."""

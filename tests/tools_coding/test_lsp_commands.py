@@ -1,0 +1,79 @@
+"""What people ask of language servers: /diagnostics, and marvin lsp."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from marvin_core import MarvinError
+from marvin_core.testing import PackRunner
+from marvin_tools_coding import plugin
+from marvin_tools_coding.lsp.finding import WHOLE, installed
+from marvin_tools_coding.lsp.installing import steps
+from marvin_tools_coding.lsp.known import KINDS, by_name
+from marvin_tools_coding.settings import CodingSettings
+from tests.e2e.test_docs import DOCS
+from tests.tools_coding.test_lsp import NOT_PYTHON, misbehaving
+
+
+def test_status_names_each_server_and_how_to_get_it(marvin_pack: PackRunner) -> None:
+    said = marvin_pack.cli(plugin, "lsp", "status").out
+    assert [line.partition(":")[0] for line in said.splitlines()] == [kind.name for kind in KINDS]
+    assert "missing; marvin lsp install typescript-language-server" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("gopls", "is in no package registry"), ("nonsense", "Those that Marvin knows: basedpyright")]
+)
+def test_what_cannot_be_installed_is_explained(marvin_pack: PackRunner, name: str, why: str) -> None:
+    outcome = marvin_pack.cli(plugin, "lsp", "install", name)
+    assert outcome.code == 1
+    assert why in outcome.err
+
+
+def test_half_an_installation_is_not_used(tmp_path: Path) -> None:
+    kind = by_name(" Ruff")
+    assert kind is not None
+    program = tmp_path / "lsp" / "ruff" / "bin" / "ruff"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert installed(kind, tmp_path) is None
+    (tmp_path / "lsp" / "ruff" / WHOLE).touch()
+    assert installed(kind, tmp_path) == str(program)
+
+
+def test_the_command_lists_servers_and_all_that_they_found(marvin_pack: PackRunner, tmp_path: Path) -> None:
+    (command,) = plugin.marvin_register_commands()
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    misbehaving(folder, "good")
+    session = marvin_pack.session(
+        env={"PATH": f"{folder}:/usr/bin:/bin"}, settings={"coding": {"lsp": {"wait": 20, "install": "never"}}}
+    )
+    assert session.command(command) == (
+        "No language server runs yet: the first edit of a file starts those that look at it."
+    )
+    session.call("create_file", path="a.py", content=NOT_PYTHON)
+    session.call("create_file", path="b/c.py", content="\n" + NOT_PYTHON)
+    said = session.command(command)
+    assert said is not None
+    assert said.startswith("ruff: running, process ")
+    assert "\na.py:1: error: wrong here" in said
+    assert "\nb/c.py:2: error: wrong here" in said
+
+
+def test_the_settings_of_the_page_are_the_ones_there_are(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "how-to" / "language-servers.md").read_text(), re.DOTALL)
+    given = YAML(typ="safe", pure=True).load(block)["packs"]["coding"]
+    assert CodingSettings(**given) == CodingSettings()
+
+
+def test_without_npm_it_says_what_to_install(tmp_path: Path) -> None:
+    kind = by_name("typescript-language-server")
+    assert kind is not None
+    with pytest.raises(MarvinError, match="needs npm"):
+        steps(kind, tmp_path, lambda _: None)
