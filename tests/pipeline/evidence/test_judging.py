@@ -155,6 +155,24 @@ def test_a_test_that_was_red_and_does_not_pass_is_not_green(results: list[Result
     assert len(judged.places) == 1
 
 
+@pytest.mark.parametrize(
+    ("red", "let_go"),
+    [
+        ("tests/test_a.py::One::test_b[1-x]", "tests/test_a.py::One::test_b"),
+        ("tests.test_a.One.test_b", "tests/test_a.py::One::test_b"),
+        ("test/a.test.js > sums > adds", "test/a.test.js::sums > adds"),
+        ("tests/test_a.py", "tests/test_a.py::test_b"),
+    ],
+)
+def test_a_test_that_a_review_let_go_is_not_missing(red: str, let_go: str) -> None:
+    """Only that one: its neighbour is."""
+    assert judge_green([report(GREEN, exit_code=0)], [red], [let_go]).outcome == "passed"
+    other = "tests/test_other.py" if red.endswith(".py") else f"{red.partition('[')[0]}_2"
+    assert judge_green([report(GREEN, exit_code=0)], [other], [let_go]).outcome == "failed"
+    failing = GREEN.replace(name=red, outcome="failed")
+    assert judge_green([report(failing)], [red], [let_go]).outcome == "failed"
+
+
 def test_tests_that_were_red_and_pass_are_named() -> None:
     other = GREEN.replace(name="u/test_b.py::c", file="u/test_b.py")
     judged = judge_green([report(GREEN, other, exit_code=0)], ["t.py::a", "u/test_b.py", "u/conftest.py"])

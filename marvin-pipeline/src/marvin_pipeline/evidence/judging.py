@@ -111,11 +111,12 @@ class _Sorted:
                 self.red.append(result.name)
 
 
-def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgement:
+def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Collection[str] = ()) -> Judgement:
     """Whether the tests that were red pass, and none of them is missing.
 
     Args:
         red: the tests that were, by their names; of a file that could not be imported the file.
+        let_go: the tests that a review let be gone or skipped, as `FILE::TEST`.
     """
     results = [result for report in reports for result in report.results]
     faults = [f"{report.command}: {report.fault}" for report in reports if report.fault]
@@ -124,9 +125,13 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
     failing = [f"`{one.command}` ends with exit code {one.exit_code}." for one in counted if one.exit_code]
     green: list[str] = []
     missing: list[str] = []
+    left_out = 0
     for name in red:
         found = [one for one in results if one.name == name] or _below(results, name) or _around(results, name)
-        if not any(one.outcome == "passed" for one in found) and all(one.outcome == "skipped" for one in found):
+        is_missing = all(one.outcome == "skipped" for one in found)
+        if is_missing and any(_is_same(name, one) for one in let_go):
+            left_out += 1
+        elif is_missing:
             missing.append(f"{name}: {'it is skipped' if found else 'it is gone'}")
         elif bad := next((one for one in found if one.outcome not in ("passed", "skipped")), None):
             failing.append(_place(bad, f"it does not pass ({bad.outcome}) {_cause(bad)}".rstrip()))
@@ -142,8 +147,27 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
             is_missing=bool(missing),
         )
     how = " The exit code alone says so." if by_code and not red else ""
+    how += f" A review let {_count(left_out, 'further test')} go." if left_out else ""
     told = f"{_count(len(green), 'test')} that failed before {'passes' if len(green) == 1 else 'pass'} now."
     return Judgement(outcome="passed", reason=f"{told}{how}", tests=tuple(green))
+
+
+def _is_same(name: str, let_go: str) -> bool:
+    """Whether a test is one that a review let go, or the file in which it was.
+
+    Args:
+        name: as its runner names it.
+        let_go: as it is named where tests are compared, `FILE::TEST`.
+    """
+    file, _, test = let_go.partition("::")
+    if name == file:
+        return True
+    known = name.partition("[")[0]
+    return (
+        name == f"{file} > {test}"
+        or known == let_go
+        or (_holds(file, name) and known.endswith(f".{test.replace('::', '.')}"))
+    )
 
 
 def _below(results: Iterable[TestResult], name: str) -> list[TestResult]:

@@ -22,6 +22,7 @@ from .reports.running import commands_with_tests, run_tests
 
 if TYPE_CHECKING:
     from ..run.context import Run
+    from .held import HeldTests
 
 _NO_TESTS = (
     "No command was found that runs tests. Make them run by the usual command of the project's language: a script "
@@ -52,7 +53,7 @@ async def note_tests_before(run: Run, phase: str) -> None:
     await in_thread(partial(proof.note_known, found))
 
 
-async def prove_red(run: Run, phase: str, role: str, begun: str) -> None:
+async def prove_red(run: Run, phase: str, role: str, begun: str, held: HeldTests) -> None:
     """See to it that the new tests of a phase fail, each of them since the code is missing.
 
     What is wrong goes back to the writer, `proof_rounds` times at most.
@@ -60,10 +61,11 @@ async def prove_red(run: Run, phase: str, role: str, begun: str) -> None:
     Args:
         role: the writer of the tests.
         begun: the commit that the phase began with.
+        held: looks at what the writer mends, before it is run: a mock makes a test fail as well.
 
     Raises:
         NotProven: something stays wrong.
-        BudgetExceeded, MarvinError: as of `Run.ask_for`.
+        BudgetExceeded, MarvinError: as of `Run.ask_for` and `HeldTests.hold`.
     """
     proof = _Proof(run, phase)
     if await proof.holds("red"):
@@ -78,20 +80,22 @@ async def prove_red(run: Run, phase: str, role: str, begun: str) -> None:
             await in_thread(partial(proof.note_names, _names(reports), commit))
             return
         await proof.send_back("red", judged, role)
+        await held.hold(role)
 
 
-async def prove_green(run: Run, phase: str, role: str, *, mends_later: bool = False) -> PhaseEnd:
+async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends_later: bool = False) -> PhaseEnd:
     """See to it that the tests which were red pass now, and that none of them is gone.
 
     What is wrong goes back to an agent, `proof_rounds` times at most.
 
     Args:
         role: the agent that it goes back to.
+        held: looks at what the agent mends, before it is run: tests that ask for less pass as well.
         mends_later: a later phase mends tests that fail; only those that are gone go back.
 
     Raises:
         NotProven: something stays wrong.
-        BudgetExceeded, MarvinError: as of `Run.ask_for`.
+        BudgetExceeded, MarvinError: as of `Run.ask_for` and `HeldTests.hold`.
     """
     proof = _Proof(run, phase)
     red = await in_thread(proof.red)
@@ -104,13 +108,14 @@ async def prove_green(run: Run, phase: str, role: str, *, mends_later: bool = Fa
         return PhaseEnd(outcome="passed", reason="")
     while True:
         commit = await run.git.checkpoint(f"{phase}: before the tests are run that were red")
-        judged = judge_green(await proof.reports(), red)
+        judged = judge_green(await proof.reports(), red, await in_thread(proof.let_go))
         await proof.record("green", judged, commit)
         if judged.outcome != "failed":
             return PhaseEnd(outcome="passed", reason=judged.reason)
         if mends_later and not judged.is_missing:
             return PhaseEnd(outcome="ended", reason=f"{judged.reason} Phase 4a mends that.")
         await proof.send_back("green", judged, role)
+        await held.hold(role)
 
 
 class _Proof:
@@ -175,6 +180,16 @@ class _Proof:
         """The newest gate of each phase that writes tests, of those that were passed."""
         gates = (gate for gate in self._log.read() if gate.name == "red" and gate.outcome != "failed")
         return list({gate.phase: gate for gate in gates if gate.phase in _RED_PHASES}.values())
+
+    def let_go(self) -> Collection[str]:
+        """The tests that a review let ask for less since they were red, as `FILE::TEST`. Blocks."""
+        found: set[str] = set()
+        for gate in self._log.read():
+            if gate.name == "red" and gate.phase in _RED_PHASES:
+                found.clear()
+            elif gate.name == "unweakened" and gate.outcome == "accepted":
+                found.update(gate.tests)
+        return found
 
     async def reports(self) -> Sequence[TestReport]:
         """Run the tests of the project."""
