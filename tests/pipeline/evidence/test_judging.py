@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,22 @@ def test_a_test_that_a_review_let_go_is_not_missing(red: str, let_go: str) -> No
     assert judge_green([report(GREEN, exit_code=0)], [other], [let_go]).outcome == "failed"
     failing = GREEN.replace(name=red, outcome="failed")
     assert judge_green([report(failing)], [red], [let_go]).outcome == "failed"
+
+
+def test_cases_whose_names_change_from_run_to_run_are_the_same_as_long_as_none_is_lost() -> None:
+    red = ["t.py::a[10:31]", "t.py::a[10:32]"]
+    later = [GREEN.replace(name=f"t.py::a[11:0{number}]") for number in range(2)]
+    judged = judge_green([report(*later, exit_code=0)], red)
+    assert (judged.outcome, judged.tests) == ("passed", tuple(red))
+    assert judge_green([report(later[0], exit_code=0)], red).is_missing
+    assert judge_green([report(later[0], later[1].replace(outcome="failed"))], red).outcome == "failed"
+
+
+def test_many_tests_are_judged_in_time_that_grows_with_their_number() -> None:
+    many = [GREEN.replace(name=f"tests/test_{number % 100}.py::test_{number}") for number in range(20_000)]
+    begun = time.process_time()
+    assert judge_green([report(*many, exit_code=0)], [one.name for one in many]).outcome == "passed"
+    assert time.process_time() - begun < 2
 
 
 def test_tests_that_were_red_and_pass_are_named() -> None:

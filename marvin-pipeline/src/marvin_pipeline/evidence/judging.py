@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from marvin_core import Record
@@ -118,7 +119,7 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Col
         red: the tests that were, by their names; of a file that could not be imported the file.
         let_go: the tests that a review let be gone or skipped, as `FILE::TEST`.
     """
-    results = [result for report in reports for result in report.results]
+    reported = _Reported([result for report in reports for result in report.results], red)
     faults = [f"{report.command}: {report.fault}" for report in reports if report.fault]
     by_code = [report for report in reports if report.runner in ("", "cargo") and not report.fault]
     counted = by_code if red else [report for report in reports if not report.fault]
@@ -127,7 +128,7 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Col
     missing: list[str] = []
     left_out = 0
     for name in red:
-        found = [one for one in results if one.name == name] or _below(results, name) or _around(results, name)
+        found = reported.of(name)
         is_missing = all(one.outcome == "skipped" for one in found)
         if is_missing and any(_is_same(name, one) for one in let_go):
             left_out += 1
@@ -162,7 +163,7 @@ def _is_same(name: str, let_go: str) -> bool:
     file, _, test = let_go.partition("::")
     if name == file:
         return True
-    known = name.partition("[")[0]
+    known = _without_case(name)
     return (
         name == f"{file} > {test}"
         or known == let_go
@@ -170,15 +171,46 @@ def _is_same(name: str, let_go: str) -> bool:
     )
 
 
-def _below(results: Iterable[TestResult], name: str) -> list[TestResult]:
-    """The tests of a file, or below a folder whose conftest.py it is."""
-    folder = name.removesuffix("conftest.py") if name.endswith("/conftest.py") or name == "conftest.py" else f"{name}/"
-    return [one for one in results if one.file == name or (one.file and one.file.startswith(folder))]
+class _Reported:
+    """The tests of reports, to be found by the names of those that were red."""
+
+    def __init__(self, results: Sequence[TestResult], red: Iterable[str]) -> None:
+        self._names: dict[str, list[TestResult]] = {}
+        self._files: dict[str, list[TestResult]] = {}
+        self._cases: dict[str, list[TestResult]] = {}
+        for one in results:
+            self._names.setdefault(one.name, []).append(one)
+            self._files.setdefault(one.file, []).append(one)
+            self._cases.setdefault(_without_case(one.name), []).append(one)
+        self._broken = [one for one in results if _is_file(one) and one.outcome == "error"]
+        self._red = Counter(map(_without_case, red))
+
+    def of(self, name: str) -> Sequence[TestResult]:
+        """What there is of a test, or of a file; nothing where it is gone."""
+        return self._names.get(name) or self._below(name) or self._other_cases(name) or self._around(name)
+
+    def _below(self, name: str) -> Sequence[TestResult]:
+        """The tests of a file, or below a folder: one that is a package, or whose conftest.py it is."""
+        if name in self._files or "::" in name:
+            return self._files.get(name, ())
+        is_conftest = name == "conftest.py" or name.endswith("/conftest.py")
+        folder = name.removesuffix("conftest.py") if is_conftest else f"{name}/"
+        return [one for file, tests in self._files.items() if file and file.startswith(folder) for one in tests]
+
+    def _other_cases(self, name: str) -> Sequence[TestResult]:
+        """The cases of a test, where their names change from run to run, as with dates in them, and none is lost."""
+        test = _without_case(name)
+        cases = self._cases.get(test, ()) if test != name else ()
+        return cases if len(cases) >= self._red[test] else ()
+
+    def _around(self, name: str) -> Sequence[TestResult]:
+        """The file of a test that is not told of, since the file cannot be imported any more."""
+        return [one for one in self._broken if _holds(one.file, name)]
 
 
-def _around(results: Iterable[TestResult], name: str) -> list[TestResult]:
-    """The file of a test that is not told of, since the file cannot be imported any more."""
-    return [one for one in results if _is_file(one) and one.outcome == "error" and _holds(one.file, name)]
+def _without_case(name: str) -> str:
+    """The name of a test without that of its case, as pytest puts it behind."""
+    return name.partition("[")[0]
 
 
 def _holds(file: str, name: str) -> bool:

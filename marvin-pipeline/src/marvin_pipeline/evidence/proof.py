@@ -108,7 +108,7 @@ async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends
         return PhaseEnd(outcome="passed", reason="")
     while True:
         commit = await run.git.checkpoint(f"{phase}: before the tests are run that were red")
-        judged = judge_green(await proof.reports(), red, await in_thread(proof.let_go))
+        judged = await in_thread(partial(proof.judge_green, await proof.reports(), red))
         await proof.record("green", judged, commit)
         if judged.outcome != "failed":
             return PhaseEnd(outcome="passed", reason=judged.reason)
@@ -181,7 +181,7 @@ class _Proof:
         gates = (gate for gate in self._log.read() if gate.name == "red" and gate.outcome != "failed")
         return list({gate.phase: gate for gate in gates if gate.phase in _RED_PHASES}.values())
 
-    def let_go(self) -> Collection[str]:
+    def _let_go(self) -> Collection[str]:
         """The tests that a review let ask for less since they were red, as `FILE::TEST`. Blocks."""
         found: set[str] = set()
         for gate in self._log.read():
@@ -200,7 +200,9 @@ class _Proof:
             await run_command(processes, run.folder, command, time_for_command(run))
         found = commands_with_tests(commands)
         self._folders = {command.folder for command in found}
-        return await run_tests(processes, run.folder, found, time_for_command(run)) if found else ()
+        reports = [await run_tests(processes, run.folder, command, time_for_command(run)) for command in found]
+        run.limits.check_time()  # what the end of the run cut off says nothing of the tests
+        return reports
 
     def judge_red(self, reports: Sequence[TestReport], changed: frozenset[str]) -> Judgement:
         """What the reports prove of the new tests. Blocks."""
@@ -210,6 +212,10 @@ class _Proof:
         earlier = (name for gate in self._red_gates() if gate.phase == self._phase for name in gate.tests)
         before = Before(known=frozenset(self.known() or ()), changed=changed, earlier=frozenset(earlier))
         return judge_red(reports, before, own_modules(run.folder, run.files.text("design.md"), self._folders))
+
+    def judge_green(self, reports: Sequence[TestReport], red: Collection[str]) -> Judgement:
+        """What the reports prove of the tests that were red. Blocks."""
+        return judge_green(reports, red, self._let_go())
 
     async def record(self, name: GateName, judged: Judgement, commit: str) -> None:
         """Keep what was found with its commit, and tell of it."""
