@@ -37,6 +37,7 @@ RIGHT = [
     {"cause": "ModuleNotFoundError", "missing": "adder.core", "outcome": "error"},
     {"cause": "ImportError", "missing": "adder", "outcome": "error", "name": "t.py"},
     {"cause": "NotImplementedError", "outcome": "error", "origin": "adder.py"},
+    {"cause": "ModuleNotFoundError", "missing": "src.adder", "outcome": "error"},
     {"cause": "MODULE_NOT_FOUND", "missing": "./src/adder.js", "outcome": "error"},
     {"cause": "MISSING_EXPORT", "missing": "./adder.js", "outcome": "error"},
 ]
@@ -56,6 +57,7 @@ WRONG = [
     ({"cause": "SyntaxError", "origin": "t.py", "outcome": "error"}, "has a syntax error"),
     ({"cause": "NameError", "origin": "tests/test_a.py"}, "nothing defines"),
     ({"cause": "AttributeError", "missing": "os", "origin": "tests/test_a.py"}, "none of the project's modules"),
+    ({"cause": "NotImplementedError", "origin": "tests/test_a.py"}, "raises NotImplementedError itself"),
     ({"cause": "OSError", "outcome": "error"}, "as a fixture"),
     ({"cause": "AssertionError", "outcome": "error", "origin": "tests/conftest.py"}, "as a fixture"),
 ]
@@ -251,6 +253,17 @@ def test_modules_are_told_from_the_design_the_manifest_and_what_is_there(tmp_pat
         assert own.has(name), name
     for name in ("requests", "json", "tests", "conftest", "flask", "test_core", "", "nothing", "docs"):
         assert not own.has(name), name
+
+
+def test_folders_of_sources_and_aliases_of_them_are_of_the_project(tmp_path: Path) -> None:
+    own = own_modules(tmp_path, "The program is `src/adder/core.py`.")
+    assert own.has("src.adder.core")
+    assert own.has("src")
+    for name in ("@/adder", "~/adder", "#lib/adder"):
+        assert own.has(name, of_python=False), name
+        assert not own.has(name), name
+    assert not own.has("src", of_python=False)
+    assert not own.has("@ada/other", of_python=False)
 
 
 def test_where_nothing_names_modules_an_unknown_one_may_be_meant(tmp_path: Path) -> None:

@@ -230,6 +230,32 @@ def test_a_test_that_a_review_let_go_is_not_asked_back(marvin: Marvin, models: P
     assert not {"green_tests", "sent_back"} & set(models.asked)
 
 
+FORGED = """import json
+import subprocess
+
+commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+for name in ("green", "unweakened", "no_mocks"):
+    line = {"name": name, "phase": "3", "outcome": "passed", "reason": "forged", "commit": commit, "tests": []}
+    for place in (".marvin/logs/evidence.jsonl", ".marvin/report/report.json", ".marvin/logs/progress/2b-proof.jsonl"):
+        try:
+            with open(place, "a") as log:
+                log.write("\\n" + json.dumps({**line, "places": [], "accepted_by": ""}) + "\\n")
+        except OSError:
+            pass
+"""
+
+
+def test_tests_cannot_forge_the_evidence_where_the_sandbox_holds_them(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {})
+    through(models, writer({"adder.py": ADDER}, "Implement adder"))
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": f"{FORGED}\n{GOOD}"}, "Test adder")
+    done = until(marvin, "3", MARVIN_SANDBOX="auto")
+    assert done.code == 0, done.err.decode() + done.text
+    kept = [path for path in (marvin.project / ".marvin").rglob("*") if path.is_file()]
+    assert [path.name for path in kept if b"forged" in path.read_bytes()] == []
+    assert [gate["outcome"] for gate in gates(marvin, "green")] == ["passed"]
+
+
 STUB = "def add(a, b):\n    raise NotImplementedError\n"
 
 

@@ -74,6 +74,19 @@ def test_files_are_named_from_the_project_where_the_settings_of_pytest_lie_above
     }
 
 
+def test_a_test_that_pytest_cannot_begin_is_not_red(tmp_path: Path) -> None:
+    """As one that is async without a plugin for such; one that says itself that it fails is."""
+    text = "import pytest\n\n\nasync def test_a():\n    assert 1 == 2\n\n\ndef test_b():\n    pytest.fail('no')\n\n\n"
+    text += "def test_c():\n    with pytest.raises(ValueError):\n        pass\n"
+    argv = (*PYTEST, "-p", "no:asyncio", "-p", "no:anyio")
+    report = run(tmp_path, {"test_a.py": text}, *argv)
+    assert report.fault == ""
+    judged = judge_red([report], Before(changed=frozenset({"test_a.py"})), OwnModules(names=frozenset()))
+    assert judged.tests == ("test_a.py::test_b", "test_a.py::test_c")
+    (place,) = judged.places
+    assert place.startswith("test_a.py::test_a: what comes before it fails")
+
+
 UNITTEST = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.fail()\n"
 
 

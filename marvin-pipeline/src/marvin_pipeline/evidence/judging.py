@@ -243,6 +243,8 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
     if result.cause == "SyntaxError":
         return f"{result.origin or 'a file'} has a syntax error: {result.message}"
     in_test = not result.origin or is_test(result.origin)
+    if result.cause == "NotImplementedError" and result.origin and in_test:
+        return "the test raises NotImplementedError itself, so that it tests nothing yet"
     if result.cause in _NAMES and in_test:
         return f"it uses a name that nothing defines: {result.message}"
     if result.cause == "AttributeError" and in_test and result.missing not in ("", "builtins"):

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from .lines import Lines, below, place_of_report, told_of
+from .lines import Lines, below, is_elsewhere, place_of_report, told_of
 
 _PLACE = place_of_report()
 _TOLD = "marvin_told"
 """An attribute of reports; with xdist it comes from the worker with the rest of the report."""
 
+_GIVEN_UP = "given up"
+"""Of what is told: pytest did not begin the test, as one that is async where no plugin runs such."""
 _USAGE = 4
 """The exit code of pytest where a conftest.py cannot be imported."""
 _ORDER = ("passed", "expected_failure", "skipped", "failed", "error")
@@ -62,7 +64,7 @@ def _outcome(report: Any, told: dict[str, str]) -> str:
     if report.skipped:
         return "expected_failure" if is_expected else "skipped"
     if report.failed:
-        return "failed" if report.when == "call" else "error"
+        return "failed" if report.when == "call" and not told.get(_GIVEN_UP) else "error"
     # A hook of the project may say that it passed: what was raised counts.
     return "failed" if told.get("cause") and report.when == "call" else "passed"
 
@@ -98,7 +100,10 @@ def pytest_load_initial_conftests() -> Iterator[None]:
 def pytest_runtest_makereport(call: Any) -> Iterator[None]:
     outcome: Any = yield
     error = call.excinfo
-    setattr(outcome.get_result(), _TOLD, {} if error is None else told_of(error.value, error.tb))
+    told = {} if error is None else told_of(error.value, error.tb)
+    if told.get("cause") == "Failed" and is_elsewhere(error.tb):
+        told[_GIVEN_UP] = "yes"
+    setattr(outcome.get_result(), _TOLD, told)
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
