@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ RIGHT = [
     {"cause": "ModuleNotFoundError", "missing": "adder.core", "outcome": "error"},
     {"cause": "ImportError", "missing": "adder", "outcome": "error", "name": "t.py"},
     {"cause": "NotImplementedError", "outcome": "error", "origin": "adder.py"},
+    {"cause": "ModuleNotFoundError", "missing": "src.adder", "outcome": "error"},
     {"cause": "MODULE_NOT_FOUND", "missing": "./src/adder.js", "outcome": "error"},
     {"cause": "MISSING_EXPORT", "missing": "./adder.js", "outcome": "error"},
 ]
@@ -55,6 +57,7 @@ WRONG = [
     ({"cause": "SyntaxError", "origin": "t.py", "outcome": "error"}, "has a syntax error"),
     ({"cause": "NameError", "origin": "tests/test_a.py"}, "nothing defines"),
     ({"cause": "AttributeError", "missing": "os", "origin": "tests/test_a.py"}, "none of the project's modules"),
+    ({"cause": "NotImplementedError", "origin": "tests/test_a.py"}, "raises NotImplementedError itself"),
     ({"cause": "OSError", "outcome": "error"}, "as a fixture"),
     ({"cause": "AssertionError", "outcome": "error", "origin": "tests/conftest.py"}, "as a fixture"),
 ]
@@ -155,6 +158,40 @@ def test_a_test_that_was_red_and_does_not_pass_is_not_green(results: list[Result
     assert len(judged.places) == 1
 
 
+@pytest.mark.parametrize(
+    ("red", "let_go"),
+    [
+        ("tests/test_a.py::One::test_b[1-x]", "tests/test_a.py::One::test_b"),
+        ("tests.test_a.One.test_b", "tests/test_a.py::One::test_b"),
+        ("test/a.test.js > sums > adds", "test/a.test.js::sums > adds"),
+        ("tests/test_a.py", "tests/test_a.py::test_b"),
+    ],
+)
+def test_a_test_that_a_review_let_go_is_not_missing(red: str, let_go: str) -> None:
+    """Only that one: its neighbour is."""
+    assert judge_green([report(GREEN, exit_code=0)], [red], [let_go]).outcome == "passed"
+    other = "tests/test_other.py" if red.endswith(".py") else f"{red.partition('[')[0]}_2"
+    assert judge_green([report(GREEN, exit_code=0)], [other], [let_go]).outcome == "failed"
+    failing = GREEN.replace(name=red, outcome="failed")
+    assert judge_green([report(failing)], [red], [let_go]).outcome == "failed"
+
+
+def test_cases_whose_names_change_from_run_to_run_are_the_same_as_long_as_none_is_lost() -> None:
+    red = ["t.py::a[10:31]", "t.py::a[10:32]"]
+    later = [GREEN.replace(name=f"t.py::a[11:0{number}]") for number in range(2)]
+    judged = judge_green([report(*later, exit_code=0)], red)
+    assert (judged.outcome, judged.tests) == ("passed", tuple(red))
+    assert judge_green([report(later[0], exit_code=0)], red).is_missing
+    assert judge_green([report(later[0], later[1].replace(outcome="failed"))], red).outcome == "failed"
+
+
+def test_many_tests_are_judged_in_time_that_grows_with_their_number() -> None:
+    many = [GREEN.replace(name=f"tests/test_{number % 100}.py::test_{number}") for number in range(20_000)]
+    begun = time.process_time()
+    assert judge_green([report(*many, exit_code=0)], [one.name for one in many]).outcome == "passed"
+    assert time.process_time() - begun < 2
+
+
 def test_tests_that_were_red_and_pass_are_named() -> None:
     other = GREEN.replace(name="u/test_b.py::c", file="u/test_b.py")
     judged = judge_green([report(GREEN, other, exit_code=0)], ["t.py::a", "u/test_b.py", "u/conftest.py"])
@@ -216,6 +253,17 @@ def test_modules_are_told_from_the_design_the_manifest_and_what_is_there(tmp_pat
         assert own.has(name), name
     for name in ("requests", "json", "tests", "conftest", "flask", "test_core", "", "nothing", "docs"):
         assert not own.has(name), name
+
+
+def test_folders_of_sources_and_aliases_of_them_are_of_the_project(tmp_path: Path) -> None:
+    own = own_modules(tmp_path, "The program is `src/adder/core.py`.")
+    assert own.has("src.adder.core")
+    assert own.has("src")
+    for name in ("@/adder", "~/adder", "#lib/adder"):
+        assert own.has(name, of_python=False), name
+        assert not own.has(name), name
+    assert not own.has("src", of_python=False)
+    assert not own.has("@ada/other", of_python=False)
 
 
 def test_where_nothing_names_modules_an_unknown_one_may_be_meant(tmp_path: Path) -> None:

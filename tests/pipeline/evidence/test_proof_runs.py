@@ -177,17 +177,86 @@ def test_after_the_implementation_the_tests_that_were_red_are_named_as_green(
     assert "debug" not in models.asked
 
 
-def test_a_test_that_the_implementation_deletes_is_brought_back(marvin: Marvin, models: PipelineModels) -> None:
-    lay(marvin, "2a", {"tests/test_old.py": "def test_old():\n    pass\n"})
+SKIPS = "import unittest\n\nraise unittest.SkipTest('later')\n"
+"""A program that has every test of it skipped, in which no file of tests says so."""
 
-    files = {"adder.py": ADDER, "pytest.ini": "[pytest]\naddopts = --ignore=tests/test_a.py\n"}
-    through(models, writer(files, "Implement adder"))
-    sent_back = prompts_of(models, "green_tests", patch("pytest.ini", "[pytest]\n"))
+
+def test_a_test_that_the_program_has_skipped_is_brought_back_as_it_was(marvin: Marvin, models: PipelineModels) -> None:
+    """Who is sent back for it may not weaken it either."""
+    lay(marvin, "2a", {})
+    through(models, writer({"adder.py": SKIPS}, "Implement adder"))
+    weak = {"adder.py": ADDER, "tests/test_a.py": GOOD.replace(" == 5", "")}
+    sent_back = prompts_of(models, "green_tests", writer(weak, "Mend", reads=tuple(weak)))
+    models.scripts["tests_judge"] = steps(said("Nothing of it is right."))
+    held = prompts_of(models, "sent_back", patch("tests/test_a.py", GOOD))
     done = until(marvin, "3")
     assert done.code == 0, done.err.decode() + done.text
     (prompt,) = sent_back
-    assert "tests/test_a.py: it is gone" in prompt
+    assert "tests/test_a.py: it is skipped" in prompt
+    (prompt,) = held
+    assert "weaker, `truthy` in place of `exact`" in prompt
     assert [gate["outcome"] for gate in gates(marvin, "green")] == ["failed", "passed"]
+    assert gates(marvin, "unweakened")[-1]["outcome"] == "passed"
+    assert (marvin.project / "tests/test_a.py").read_text() == GOOD
+
+
+def test_who_mends_a_test_for_the_gate_red_does_so_without_mocks(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {})
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": BAD["passes without the code"][0]}, "Test adder")
+    models.scripts["red_tests"] = patch("tests/test_a.py", f"from unittest import mock\n{GOOD}")
+    sent_back = prompts_of(models, "sent_back", patch("tests/test_a.py", GOOD))
+    done = until(marvin, "2b")
+    assert done.code == 0, done.err.decode() + done.text
+    (prompt,) = sent_back
+    assert "use the real part" in prompt
+    assert [gate["outcome"] for gate in gates(marvin, "red")] == ["failed", "passed"]
+    assert marvin.git("show", f"{gates(marvin, 'red')[-1]['commit']}:tests/test_a.py") == GOOD
+
+
+def test_a_test_that_a_review_let_go_is_not_asked_back(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {})
+    both = f"{GOOD}\n\ndef test_of_nothing():\n    assert add(0, 0) == 0\n"
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": both, "adder.py": STUB}, "Test adder")
+    models.scripts["implementation"] = writer(
+        {"adder.py": ADDER, "tests/test_a.py": GOOD}, "Implement adder", reads=("adder.py", "tests/test_a.py")
+    )
+    judged = '{"places": [{"id": "W1", "verdict": "accepted", "reason": "The design takes it back."}]}'
+    models.scripts["tests_judge"] = steps(said(judged))
+    done = until(marvin, "4a")
+    assert done.code == 0, done.err.decode() + done.text
+    greens = gates(marvin, "green")
+    assert [(gate["outcome"], gate["tests"]) for gate in greens] == [("passed", ["tests/test_a.py::test_adds"])] * 2
+    assert "A review let 1 further test go." in greens[0]["reason"]
+    assert not {"green_tests", "sent_back"} & set(models.asked)
+
+
+FORGED = """import json
+import subprocess
+
+commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+for name in ("green", "unweakened", "no_mocks"):
+    line = {"name": name, "phase": "3", "outcome": "passed", "reason": "forged", "commit": commit, "tests": []}
+    for place in (".marvin/logs/evidence.jsonl", ".marvin/report/report.json", ".marvin/logs/progress/2b-proof.jsonl"):
+        try:
+            with open(place, "a") as log:
+                log.write("\\n" + json.dumps({**line, "places": [], "accepted_by": ""}) + "\\n")
+        except OSError:
+            pass
+"""
+
+
+def test_tests_cannot_forge_the_evidence_where_the_sandbox_holds_them(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {})
+    through(models, writer({"adder.py": ADDER}, "Implement adder"))
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": f"{FORGED}\n{GOOD}"}, "Test adder")
+    done = until(marvin, "3", MARVIN_SANDBOX="auto")
+    assert done.code == 0, done.err.decode() + done.text
+    kept = [path for path in (marvin.project / ".marvin").rglob("*") if path.is_file()]
+    assert [path.name for path in kept if b"forged" in path.read_bytes()] == []
+    assert [gate["outcome"] for gate in gates(marvin, "green")] == ["passed"]
+
+
+STUB = "def add(a, b):\n    raise NotImplementedError\n"
 
 
 def test_a_test_that_fails_after_the_implementation_is_left_to_4a(marvin: Marvin, models: PipelineModels) -> None:
@@ -266,5 +335,6 @@ def test_the_same_holds_for_the_runner_of_node(marvin: Marvin, models: PipelineM
     done = until(marvin, "3", MARVIN_SANDBOX="auto")
     assert done.code == 0, done.err.decode() + done.text
     assert "it imports adders-of-nobody" in sent_back[0]
-    assert [gate["outcome"] for gate in gates(marvin)] == ["failed", "passed", "passed"]
+    assert [gate["outcome"] for gate in gates(marvin, "red")] == ["failed", "passed"]
+    assert [gate["outcome"] for gate in gates(marvin, "green")] == ["passed"]
     assert gates(marvin, "green")[0]["tests"] == ["test/add.test.js"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from marvin_pipeline.checks.commands import ProjectCommand
 from marvin_pipeline.evidence.records import TestResult as Result
-from marvin_pipeline.evidence.reports.plans import plan_of
+from marvin_pipeline.evidence.reports.plans import RUNNERS, plan_of
 from marvin_pipeline.evidence.reports.reading import ReadReport, read_go, read_lines
 
 PYTEST, UNITTEST = ("python3", "-m", "pytest"), ("python3", "-m", "unittest")
@@ -242,15 +242,34 @@ def test_node_tells_how_each_test_ended_and_why(tmp_path: Path) -> None:
     assert told(reported(lay(tmp_path, NODE_FILES), "node", "--test")) == NODE_TOLD
 
 
+@needs_node
+def test_a_module_that_settings_lead_to_is_missing_by_its_name(tmp_path: Path) -> None:
+    """As Node, Jest and Vite say so."""
+    lay(tmp_path, {"package.json": json.dumps({"imports": {"#b/*": "./src/*.js"}}), "a.cjs": "require('#a/adder');\n"})
+    errors = (
+        "Configuration error:\\n\\nCould not locate module @/adder mapped as:\\n/src/$1.",
+        'Failed to resolve import "../adder" from "test/a.test.ts". Does the file exist?',
+    )
+    code = f"const {{ told }} = require({str(RUNNERS / 'node_told.cjs')!r});\nconst show = (error) => "
+    code += "{ const { cause, missing } = told(error); console.log(`${cause} ${missing}`); };\n"
+    code += "try { require('./a.cjs'); } catch (error) { show(error); }\n"
+    code += "".join(f"show(new Error('{text}'));\n" for text in errors)
+    (tmp_path / "show.cjs").write_text(code)
+    done = subprocess.run(["node", "show.cjs"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "MODULE_NOT_FOUND #a/adder",
+        "MODULE_NOT_FOUND @/adder",
+        "MODULE_NOT_FOUND ./adder",
+    ]
+
+
 @needs_npm
 def test_node_tells_the_same_behind_a_script_and_in_a_folder_with_a_space(tmp_path: Path) -> None:
     folder = tmp_path / "a project"
     package = json.dumps({"name": "adder", "scripts": {"test": "NODE_ENV=test node --test"}})
     files = {f"front/{name}": text for name, text in {**NODE_FILES, "package.json": package}.items()}
     read = reported(lay(folder, files), "npm", "run", "test", place="front")
-    assert set(told(read)) == {f"front/{name}" for name in NODE_TOLD if name.endswith("js")} | {
-        name for name in NODE_TOLD if not name.endswith("js")
-    }
+    assert set(told(read)) == {f"front/{name}" for name in NODE_TOLD}
     assert {one.file.partition("/")[0] for one in read.results} == {"front"}
 
 

@@ -24,18 +24,18 @@ PYTEST = (sys.executable, "-m", "pytest")
 TEST = "def test_a():\n    assert 1 == 2\n"
 
 
-def run(folder: Path, files: Mapping[str, str], *argv: str, timeout: float = 60) -> Report:
-    """Run a test command of a project."""
+def run(folder: Path, files: Mapping[str, str], *argv: str, timeout: float = 60, inside: str = ".") -> Report:
+    """Run a test command of a project, in a folder of it."""
     (folder / ".marvin").mkdir()
     for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
 
     async def go() -> Report:
         environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
         runner = ProcessRunner(Folders(root=folder, base=folder), environment, Timeouts())
         try:
-            (report,) = await run_tests(runner, folder, [ProjectCommand(kind="test", argv=argv)], timeout)
-            return report
+            return await run_tests(runner, folder, ProjectCommand(kind="test", argv=argv, folder=inside), timeout)
         finally:
             await runner.close()
 
@@ -60,6 +60,51 @@ def test_of_an_unknown_runner_the_exit_code_is_told(tmp_path: Path) -> None:
 def test_what_a_runner_says_that_cannot_report_is_told(tmp_path: Path) -> None:
     report = run(tmp_path, {"test_a.py": TEST}, *PYTEST, "--no-such-flag")
     assert "--no-such-flag" in report.fault
+
+
+def test_files_are_named_from_the_project_where_the_settings_of_pytest_lie_above_it(tmp_path: Path) -> None:
+    """As in a repository of several projects."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    project = tmp_path / "back"
+    project.mkdir()
+    report = run(project, {"tests/test_a.py": TEST, "tests/test_b.py": "import nothing_of_it\n"}, *PYTEST)
+    assert {(one.name, one.file) for one in report.results} == {
+        ("tests/test_a.py::test_a", "tests/test_a.py"),
+        ("tests/test_b.py", "tests/test_b.py"),
+    }
+
+
+def test_a_test_that_pytest_cannot_begin_is_not_red(tmp_path: Path) -> None:
+    """As one that is async without a plugin for such; one that says itself that it fails is."""
+    text = "import pytest\n\n\nasync def test_a():\n    assert 1 == 2\n\n\ndef test_b():\n    pytest.fail('no')\n\n\n"
+    text += "def test_c():\n    with pytest.raises(ValueError):\n        pass\n"
+    argv = (*PYTEST, "-p", "no:asyncio", "-p", "no:anyio")
+    report = run(tmp_path, {"test_a.py": text}, *argv)
+    assert report.fault == ""
+    judged = judge_red([report], Before(changed=frozenset({"test_a.py"})), OwnModules(names=frozenset()))
+    assert judged.tests == ("test_a.py::test_b", "test_a.py::test_c")
+    (place,) = judged.places
+    assert place.startswith("test_a.py::test_a: what comes before it fails")
+
+
+UNITTEST = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.fail()\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "text", "name"),
+    [
+        (PYTEST, TEST, "back/test_a.py::test_a"),
+        ((sys.executable, "-m", "unittest"), UNITTEST, "back.test_a.A.test_a"),
+    ],
+)
+def test_tests_of_a_folder_are_not_those_of_another_one(
+    tmp_path: Path, argv: tuple[str, ...], text: str, name: str
+) -> None:
+    report = run(tmp_path, {"back/test_a.py": text, "front/test_a.py": text}, *argv, inside="back")
+    assert [(one.name, one.file) for one in report.results] == [(name, "back/test_a.py")]
+    broken = report.results[0].replace(name="back/test_a.py", outcome="error")
+    judged = judge_green([report.replace(results=(broken,))], [name])
+    assert not judged.is_missing, "it is there, and cannot be imported"
 
 
 SPOILING = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from marvin_core import Record
@@ -111,22 +112,27 @@ class _Sorted:
                 self.red.append(result.name)
 
 
-def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgement:
+def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Collection[str] = ()) -> Judgement:
     """Whether the tests that were red pass, and none of them is missing.
 
     Args:
         red: the tests that were, by their names; of a file that could not be imported the file.
+        let_go: the tests that a review let be gone or skipped, as `FILE::TEST`.
     """
-    results = [result for report in reports for result in report.results]
+    reported = _Reported([result for report in reports for result in report.results], red)
     faults = [f"{report.command}: {report.fault}" for report in reports if report.fault]
     by_code = [report for report in reports if report.runner in ("", "cargo") and not report.fault]
     counted = by_code if red else [report for report in reports if not report.fault]
     failing = [f"`{one.command}` ends with exit code {one.exit_code}." for one in counted if one.exit_code]
     green: list[str] = []
     missing: list[str] = []
+    left_out = 0
     for name in red:
-        found = [one for one in results if one.name == name] or _below(results, name) or _around(results, name)
-        if not any(one.outcome == "passed" for one in found) and all(one.outcome == "skipped" for one in found):
+        found = reported.of(name)
+        is_missing = all(one.outcome == "skipped" for one in found)
+        if is_missing and any(_is_same(name, one) for one in let_go):
+            left_out += 1
+        elif is_missing:
             missing.append(f"{name}: {'it is skipped' if found else 'it is gone'}")
         elif bad := next((one for one in found if one.outcome not in ("passed", "skipped")), None):
             failing.append(_place(bad, f"it does not pass ({bad.outcome}) {_cause(bad)}".rstrip()))
@@ -142,19 +148,69 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
             is_missing=bool(missing),
         )
     how = " The exit code alone says so." if by_code and not red else ""
+    how += f" A review let {_count(left_out, 'further test')} go." if left_out else ""
     told = f"{_count(len(green), 'test')} that failed before {'passes' if len(green) == 1 else 'pass'} now."
     return Judgement(outcome="passed", reason=f"{told}{how}", tests=tuple(green))
 
 
-def _below(results: Iterable[TestResult], name: str) -> list[TestResult]:
-    """The tests of a file, or below a folder whose conftest.py it is."""
-    folder = name.removesuffix("conftest.py") if name.endswith("/conftest.py") or name == "conftest.py" else f"{name}/"
-    return [one for one in results if one.file == name or (one.file and one.file.startswith(folder))]
+def _is_same(name: str, let_go: str) -> bool:
+    """Whether a test is one that a review let go, or the file in which it was.
+
+    Args:
+        name: as its runner names it.
+        let_go: as it is named where tests are compared, `FILE::TEST`.
+    """
+    file, _, test = let_go.partition("::")
+    if name == file:
+        return True
+    known = _without_case(name)
+    return (
+        name == f"{file} > {test}"
+        or known == let_go
+        or (_holds(file, name) and known.endswith(f".{test.replace('::', '.')}"))
+    )
 
 
-def _around(results: Iterable[TestResult], name: str) -> list[TestResult]:
-    """The file of a test that is not told of, since the file cannot be imported any more."""
-    return [one for one in results if _is_file(one) and one.outcome == "error" and _holds(one.file, name)]
+class _Reported:
+    """The tests of reports, to be found by the names of those that were red."""
+
+    def __init__(self, results: Sequence[TestResult], red: Iterable[str]) -> None:
+        self._names: dict[str, list[TestResult]] = {}
+        self._files: dict[str, list[TestResult]] = {}
+        self._cases: dict[str, list[TestResult]] = {}
+        for one in results:
+            self._names.setdefault(one.name, []).append(one)
+            self._files.setdefault(one.file, []).append(one)
+            self._cases.setdefault(_without_case(one.name), []).append(one)
+        self._broken = [one for one in results if _is_file(one) and one.outcome == "error"]
+        self._red = Counter(map(_without_case, red))
+
+    def of(self, name: str) -> Sequence[TestResult]:
+        """What there is of a test, or of a file; nothing where it is gone."""
+        return self._names.get(name) or self._below(name) or self._other_cases(name) or self._around(name)
+
+    def _below(self, name: str) -> Sequence[TestResult]:
+        """The tests of a file, or below a folder: one that is a package, or whose conftest.py it is."""
+        if name in self._files or "::" in name:
+            return self._files.get(name, ())
+        is_conftest = name == "conftest.py" or name.endswith("/conftest.py")
+        folder = name.removesuffix("conftest.py") if is_conftest else f"{name}/"
+        return [one for file, tests in self._files.items() if file and file.startswith(folder) for one in tests]
+
+    def _other_cases(self, name: str) -> Sequence[TestResult]:
+        """The cases of a test, where their names change from run to run, as with dates in them, and none is lost."""
+        test = _without_case(name)
+        cases = self._cases.get(test, ()) if test != name else ()
+        return cases if len(cases) >= self._red[test] else ()
+
+    def _around(self, name: str) -> Sequence[TestResult]:
+        """The file of a test that is not told of, since the file cannot be imported any more."""
+        return [one for one in self._broken if _holds(one.file, name)]
+
+
+def _without_case(name: str) -> str:
+    """The name of a test without that of its case, as pytest puts it behind."""
+    return name.partition("[")[0]
 
 
 def _holds(file: str, name: str) -> bool:
@@ -187,6 +243,8 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
     if result.cause == "SyntaxError":
         return f"{result.origin or 'a file'} has a syntax error: {result.message}"
     in_test = not result.origin or is_test(result.origin)
+    if result.cause == "NotImplementedError" and result.origin and in_test:
+        return "the test raises NotImplementedError itself, so that it tests nothing yet"
     if result.cause in _NAMES and in_test:
         return f"it uses a name that nothing defines: {result.message}"
     if result.cause == "AttributeError" and in_test and result.missing not in ("", "builtins"):

@@ -22,6 +22,10 @@ _NAMED_FOLDER = re.compile(r"(?<![\w./-])([A-Za-z_]\w{0,60})/(?![\w/.])")
 """A folder by itself, as trees of folders have it."""
 _AROUND = frozenset({"src", "lib", "."})
 """Folders that are no part of the names of modules."""
+_SOURCES = frozenset({"src", "lib"})
+"""Folders of a project that are imported as packages, as `src.adder`, also before they are there."""
+_ALIASES = ("@/", "~/", "#")
+"""What begins the name of a file of the project where its settings say where that lies; no package is called so."""
 _OF_TESTS = frozenset({"pytest", "hypothesis", "mock", "nose", "_pytest", "xdist"})
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]{0,100})")
 _LISTED = 500
@@ -47,7 +51,7 @@ class OwnModules(Record):
             parts = PurePosixPath(module).parts
             return "node_modules" not in parts and not is_test(module)
         first = module.partition(".")[0] if of_python else module
-        if first in self.names:
+        if first in self.names or (first in _SOURCES if of_python else first.startswith(_ALIASES)):
             return True
         is_open = of_python and not self.is_told and first.isidentifier()
         return is_open and first not in self.foreign | sys.stdlib_module_names | _OF_TESTS | _TEST_FOLDERS

@@ -22,6 +22,7 @@ from .reports.running import commands_with_tests, run_tests
 
 if TYPE_CHECKING:
     from ..run.context import Run
+    from .held import HeldTests
 
 _NO_TESTS = (
     "No command was found that runs tests. Make them run by the usual command of the project's language: a script "
@@ -52,7 +53,7 @@ async def note_tests_before(run: Run, phase: str) -> None:
     await in_thread(partial(proof.note_known, found))
 
 
-async def prove_red(run: Run, phase: str, role: str, begun: str) -> None:
+async def prove_red(run: Run, phase: str, role: str, begun: str, held: HeldTests) -> None:
     """See to it that the new tests of a phase fail, each of them since the code is missing.
 
     What is wrong goes back to the writer, `proof_rounds` times at most.
@@ -60,10 +61,11 @@ async def prove_red(run: Run, phase: str, role: str, begun: str) -> None:
     Args:
         role: the writer of the tests.
         begun: the commit that the phase began with.
+        held: looks at what the writer mends, before it is run: a mock makes a test fail as well.
 
     Raises:
         NotProven: something stays wrong.
-        BudgetExceeded, MarvinError: as of `Run.ask_for`.
+        BudgetExceeded, MarvinError: as of `Run.ask_for` and `HeldTests.hold`.
     """
     proof = _Proof(run, phase)
     if await proof.holds("red"):
@@ -78,20 +80,22 @@ async def prove_red(run: Run, phase: str, role: str, begun: str) -> None:
             await in_thread(partial(proof.note_names, _names(reports), commit))
             return
         await proof.send_back("red", judged, role)
+        await held.hold(role)
 
 
-async def prove_green(run: Run, phase: str, role: str, *, mends_later: bool = False) -> PhaseEnd:
+async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends_later: bool = False) -> PhaseEnd:
     """See to it that the tests which were red pass now, and that none of them is gone.
 
     What is wrong goes back to an agent, `proof_rounds` times at most.
 
     Args:
         role: the agent that it goes back to.
+        held: looks at what the agent mends, before it is run: tests that ask for less pass as well.
         mends_later: a later phase mends tests that fail; only those that are gone go back.
 
     Raises:
         NotProven: something stays wrong.
-        BudgetExceeded, MarvinError: as of `Run.ask_for`.
+        BudgetExceeded, MarvinError: as of `Run.ask_for` and `HeldTests.hold`.
     """
     proof = _Proof(run, phase)
     red = await in_thread(proof.red)
@@ -104,13 +108,14 @@ async def prove_green(run: Run, phase: str, role: str, *, mends_later: bool = Fa
         return PhaseEnd(outcome="passed", reason="")
     while True:
         commit = await run.git.checkpoint(f"{phase}: before the tests are run that were red")
-        judged = judge_green(await proof.reports(), red)
+        judged = await in_thread(partial(proof.judge_green, await proof.reports(), red))
         await proof.record("green", judged, commit)
         if judged.outcome != "failed":
             return PhaseEnd(outcome="passed", reason=judged.reason)
         if mends_later and not judged.is_missing:
             return PhaseEnd(outcome="ended", reason=f"{judged.reason} Phase 4a mends that.")
         await proof.send_back("green", judged, role)
+        await held.hold(role)
 
 
 class _Proof:
@@ -176,6 +181,16 @@ class _Proof:
         gates = (gate for gate in self._log.read() if gate.name == "red" and gate.outcome != "failed")
         return list({gate.phase: gate for gate in gates if gate.phase in _RED_PHASES}.values())
 
+    def _let_go(self) -> Collection[str]:
+        """The tests that a review let ask for less since they were red, as `FILE::TEST`. Blocks."""
+        found: set[str] = set()
+        for gate in self._log.read():
+            if gate.name == "red" and gate.phase in _RED_PHASES:
+                found.clear()
+            elif gate.name == "unweakened" and gate.outcome == "accepted":
+                found.update(gate.tests)
+        return found
+
     async def reports(self) -> Sequence[TestReport]:
         """Run the tests of the project."""
         run = self._run
@@ -185,7 +200,9 @@ class _Proof:
             await run_command(processes, run.folder, command, time_for_command(run))
         found = commands_with_tests(commands)
         self._folders = {command.folder for command in found}
-        return await run_tests(processes, run.folder, found, time_for_command(run)) if found else ()
+        reports = [await run_tests(processes, run.folder, command, time_for_command(run)) for command in found]
+        run.limits.check_time()  # what the end of the run cut off says nothing of the tests
+        return reports
 
     def judge_red(self, reports: Sequence[TestReport], changed: frozenset[str]) -> Judgement:
         """What the reports prove of the new tests. Blocks."""
@@ -195,6 +212,10 @@ class _Proof:
         earlier = (name for gate in self._red_gates() if gate.phase == self._phase for name in gate.tests)
         before = Before(known=frozenset(self.known() or ()), changed=changed, earlier=frozenset(earlier))
         return judge_red(reports, before, own_modules(run.folder, run.files.text("design.md"), self._folders))
+
+    def judge_green(self, reports: Sequence[TestReport], red: Collection[str]) -> Judgement:
+        """What the reports prove of the tests that were red. Blocks."""
+        return judge_green(reports, red, self._let_go())
 
     async def record(self, name: GateName, judged: Judgement, commit: str) -> None:
         """Keep what was found with its commit, and tell of it."""

@@ -96,12 +96,12 @@ async def _tests(run: Run, phase: str, *roles: str) -> PhaseEnd:
     await note_tests_before(run, phase)
     await _written(run, phase, *roles)
     await held.hold(roles[-1])  # what is left of it is told behind the review, which may have it mended
-    await prove_red(run, phase, roles[-1], begun)
+    await prove_red(run, phase, roles[-1], begun, held)
     end = await _reviewed(run, phase, begun, held)
     if end.goes_on:
-        await prove_red(run, phase, roles[-1], begun)
-        if phase == TEST_PHASES[-1]:
-            await held.keep("The tests of 2a and 2b are what the run is held to.", "passed")
+        end = await _and_held(end, held, prove_red(run, phase, roles[-1], begun, held))
+    if end.goes_on and phase == TEST_PHASES[-1]:
+        await held.keep("The tests of 2a and 2b are what the run is held to.", "passed")
     return end
 
 
@@ -113,7 +113,18 @@ async def _implementation(run: Run) -> PhaseEnd:
     await _written(run, "3", "implementation")
     await held.hold("implementation")
     end = await _reviewed(run, "3", begun, held)
-    return end.then(await prove_green(run, "3", "implementation", mends_later=True)) if end.goes_on else end
+    if not end.goes_on:
+        return end
+    return await _and_held(end, held, prove_green(run, "3", "implementation", held, mends_later=True))
+
+
+async def _and_held(end: PhaseEnd, held: HeldTests, proof: Awaitable[PhaseEnd | None]) -> PhaseEnd:
+    """The end of a phase behind a proof, whose agents may have left something else in the tests."""
+    before = held.left_over()
+    proven = await proof
+    end = end.then(proven) if proven else end
+    after = held.left_over()
+    return end if after == before else end.then(after)
 
 
 async def _reviewed(run: Run, phase: str, begun: str, held: HeldTests) -> PhaseEnd:
@@ -146,7 +157,7 @@ async def _debug(run: Run) -> PhaseEnd:
     if end.goes_on:
         end = end.then(await _reviewed(run, "4a", begun, held))
     if end.goes_on:
-        end = end.then(await prove_green(run, "4a", "debug"))
+        end = await _and_held(end, held, prove_green(run, "4a", "debug", held))
     return end.then(await check_mutations(run, "4a")) if end.goes_on else end
 
 

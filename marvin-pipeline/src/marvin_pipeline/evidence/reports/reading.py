@@ -146,12 +146,11 @@ def result_of(test: Mapping[str, Any], folder: str) -> TestResult | None:
     texts = {key: test.get(key, "") for key in ("name", "file", "outcome", "cause", "missing", "message", "origin")}
     if not all(isinstance(text, str) for text in texts.values()) or texts["outcome"] not in _OUTCOMES:
         return None
-    name, is_file = one_line(texts["name"], _NAME), texts["name"] == texts["file"]
-    file = _placed(texts["file"], folder)
+    name, file = one_line(texts["name"], _NAME), _placed(texts["file"], folder)
     if not name:
         return None
     return TestResult(
-        name=file if is_file else name,
+        name=_name_from(folder, name, one_line(texts["file"], _NAME)),
         file=file,
         outcome=texts["outcome"],
         cause=one_line(texts["cause"], _NAME),
@@ -159,6 +158,15 @@ def result_of(test: Mapping[str, Any], folder: str) -> TestResult | None:
         message=one_line(texts["message"], _MESSAGE),
         origin=_placed(texts["origin"], folder),
     )
+
+
+def _name_from(folder: str, name: str, file: str) -> str:
+    """The name of a test as the project's folder would have it: two folders may have tests of the same name."""
+    if folder == "." or not file:
+        return name
+    if name.startswith(file):
+        return f"{_placed(file, folder)}{name[len(file) :]}"
+    return f"{folder.replace('/', '.')}.{name}"  # a module and what is in it
 
 
 def _placed(path: str, folder: str) -> str:

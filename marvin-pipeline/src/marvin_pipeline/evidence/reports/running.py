@@ -35,18 +35,12 @@ def commands_with_tests(commands: ProjectCommands) -> Sequence[ProjectCommand]:
     return (*tests, *(one for one in commands.of("e2e") if one.argv[:3] not in known))
 
 
-async def run_tests(
-    processes: Processes, root: Path, commands: Sequence[ProjectCommand], timeout: float
-) -> Sequence[TestReport]:
-    """Run all of some test commands, whether one fails or not.
+async def run_tests(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> TestReport:
+    """Run a test command for its report.
 
     Args:
-        timeout: seconds for each of them.
+        timeout: seconds that it may take.
     """
-    return [await _run(processes, root, command, timeout) for command in commands]
-
-
-async def _run(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> TestReport:
     folder = await in_thread(lambda: _made(root))
     try:
         report = folder / "report.jsonl"

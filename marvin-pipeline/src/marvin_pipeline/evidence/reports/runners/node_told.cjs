@@ -29,18 +29,26 @@ function below(path) {
   return found === '' || found === '..' || found.startsWith('..' + sep) || isAbsolute(found) ? '' : found;
 }
 
+// What Vite says of a module, and the file that wants it; what Jest and Node say of one that settings lead elsewhere.
+const OF_VITE = /Failed to resolve import "([^"]{1,1000})" from "([^"]{1,1000})"/;
+const OF_SETTINGS = /Could not locate module (\S{1,1000}) mapped as|Package import specifier "([^"]{1,1000})"/;
+
 // The module that is missing: of a file its path in the project behind `./`, of a package its name.
 function missing(error) {
   const message = String(error.message ?? '');
+  const ofVite = OF_VITE.exec(message);
   const from = [
     /imported from '?([^'\n]+?)'?$/m.exec(message)?.[1],
     error.requireStack?.[0],
+    ofVite && resolve(root, ofVite[2]),
     /^(file:\/\/[^\n]{1,1000}):\d+$/m.exec(String(error.stack ?? ''))?.[1], // of an export that is missing
   ].find(Boolean);
   const base = from ? dirname(from.startsWith('file:') ? fileURLToPath(from) : from) : root;
   const named =
     error.moduleName ??
     (error.url && error.code === 'ERR_MODULE_NOT_FOUND' ? error.url : undefined) ??
+    ofVite?.[1] ??
+    OF_SETTINGS.exec(message)?.slice(1).find(Boolean) ??
     /Cannot find (?:module|package) '([^']{1,1000})'/.exec(message)?.[1] ??
     /The requested module '([^']{1,1000})' does not provide/.exec(message)?.[1] ??
     /Named export '[^']{1,200}' not found\. The requested module '([^']{1,1000})'/.exec(message)?.[1];
@@ -50,11 +58,12 @@ function missing(error) {
   return inside ? `./${inside}` : named;
 }
 
-const MISSING = new Set(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND', 'ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_UNSUPPORTED_DIR_IMPORT']);
+const MISSING = new Set(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND', 'ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_UNSUPPORTED_DIR_IMPORT', 'ERR_PACKAGE_IMPORT_NOT_DEFINED']);
 const NO_EXPORT = /does not provide an export named|^Named export '/;
 
 function cause(error) {
   if (MISSING.has(error.code)) return 'MODULE_NOT_FOUND';
+  if (OF_VITE.test(error.message ?? '') || OF_SETTINGS.test(error.message ?? '')) return 'MODULE_NOT_FOUND';
   // An export that is not there is a SyntaxError to Node; what is wrong is the module, not the test.
   if (error.name === 'SyntaxError' && NO_EXPORT.test(error.message ?? '')) return 'MISSING_EXPORT';
   if (error.code === 'ERR_ASSERTION' || error.name === 'AssertionError' || error.matcherResult) return 'AssertionError';

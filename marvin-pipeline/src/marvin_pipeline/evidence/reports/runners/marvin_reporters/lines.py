@@ -102,6 +102,15 @@ def _origin(error: BaseException, tb: TracebackType | None) -> str:
     return below(path)
 
 
+def is_elsewhere(tb: TracebackType | None) -> bool:
+    """Whether nothing of the folder was running when it was raised, as where the runner itself gives up a test."""
+    while tb is not None:
+        if below(tb.tb_frame.f_code.co_filename):
+            return False
+        tb = tb.tb_next
+    return True
+
+
 def place_of_report() -> str:
     """Where the report goes; empty where none is asked for. Programs that the tests start are not told."""
     return os.environ.pop("MARVIN_REPORT", "")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from .lines import Lines, below, place_of_report, told_of
+from .lines import Lines, below, is_elsewhere, place_of_report, told_of
 
 _PLACE = place_of_report()
 _TOLD = "marvin_told"
 """An attribute of reports; with xdist it comes from the worker with the rest of the report."""
 
+_GIVEN_UP = "given up"
+"""Of what is told: pytest did not begin the test, as one that is async where no plugin runs such."""
 _USAGE = 4
 """The exit code of pytest where a conftest.py cannot be imported."""
 _ORDER = ("passed", "expected_failure", "skipped", "failed", "error")
@@ -22,8 +25,9 @@ _ORDER = ("passed", "expected_failure", "skipped", "failed", "error")
 class _Reporter:
     """Gathers the phases of each test, and reports it when it has ended."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, root: str) -> None:
         self._lines = lines
+        self._root = root
         self._begun: dict[str, dict[str, Any]] = {}
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -34,18 +38,25 @@ class _Reporter:
             found.update(outcome=outcome, told=told)
         if report.when == "teardown":
             done = self._begun.pop(report.nodeid)
-            self._lines.test(report.nodeid, _file(report.nodeid), done["outcome"], done["told"])
+            self._told(report.nodeid, done["outcome"], done["told"])
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
-            self._lines.test(report.nodeid, _file(report.nodeid), "error", getattr(report, _TOLD, {}))
+            self._told(report.nodeid, "error", getattr(report, _TOLD, {}))
         elif report.skipped and report.nodeid:
-            self._lines.test(report.nodeid, _file(report.nodeid), "skipped", {})
+            self._told(report.nodeid, "skipped", {})
 
     def pytest_sessionfinish(self, exitstatus: Any) -> None:
         for name, done in self._begun.items():  # it was ended in the middle of these
-            self._lines.test(name, _file(name), "error", done["told"])
+            self._told(name, "error", done["told"])
         self._lines.end(int(exitstatus))
+
+    def _told(self, nodeid: str, outcome: str, told: dict[str, str]) -> None:
+        """Report a test, with its file relative to where pytest is run: its settings may lie in a folder above."""
+        path, mark, rest = nodeid.partition("::")
+        if self._root and path:
+            path = below(os.path.join(self._root, path)) or path
+        self._lines.test(path + mark + rest, path, outcome, told)
 
 
 def _outcome(report: Any, told: dict[str, str]) -> str:
@@ -53,18 +64,20 @@ def _outcome(report: Any, told: dict[str, str]) -> str:
     if report.skipped:
         return "expected_failure" if is_expected else "skipped"
     if report.failed:
-        return "failed" if report.when == "call" else "error"
+        return "failed" if report.when == "call" and not told.get(_GIVEN_UP) else "error"
     # A hook of the project may say that it passed: what was raised counts.
     return "failed" if told.get("cause") and report.when == "call" else "passed"
 
 
-def _file(nodeid: str) -> str:
-    return nodeid.partition("::")[0]
+def _root(config: Any) -> str:
+    """The folder that pytest names files from; empty where that is the one that it is run in."""
+    root = os.path.realpath(str(getattr(config, "rootpath", None) or getattr(config, "rootdir", "")))
+    return "" if root == os.path.realpath(os.getcwd()) else root
 
 
 def pytest_configure(config: Any) -> None:
     if _PLACE and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Reporter(Lines(_PLACE)), "marvin-report")
+        config.pluginmanager.register(_Reporter(Lines(_PLACE), _root(config)), "marvin-report")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -87,7 +100,10 @@ def pytest_load_initial_conftests() -> Iterator[None]:
 def pytest_runtest_makereport(call: Any) -> Iterator[None]:
     outcome: Any = yield
     error = call.excinfo
-    setattr(outcome.get_result(), _TOLD, {} if error is None else told_of(error.value, error.tb))
+    told = {} if error is None else told_of(error.value, error.tb)
+    if told.get("cause") == "Failed" and is_elsewhere(error.tb):
+        told[_GIVEN_UP] = "yes"
+    setattr(outcome.get_result(), _TOLD, told)
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
