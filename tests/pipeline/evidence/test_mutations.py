@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.support_e2e import Marvin
-from tests.support.pipeline import ADDER, PipelineModels, writer
+from tests.support.pipeline import PipelineModels, writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -48,7 +48,7 @@ def test_tests_that_catch_what_is_changed_pass(marvin: Marvin, models: PipelineM
 
 def test_tests_that_catch_little_are_reported_and_with_strict_they_fail(marvin: Marvin, models: PipelineModels) -> None:
     models.scripts["tests"] = writer({"tests/test_adder.py": WEAK, "tests/__init__.py": ""}, "Test adder")
-    models.scripts["integration_tests"] = writer({"tests/more.txt": "nothing"}, "Nothing")
+    models.scripts["integration_tests"] = writer({"tests/test_program.py": WEAK}, "Test adder again")
     models.scripts["implementation"] = writer({"adder.py": PROGRAM}, "Implement adder")
     done = run_to_4a(marvin)
     assert done.code == 0, done.err.decode() + done.text
@@ -63,10 +63,9 @@ def test_tests_that_catch_little_are_reported_and_with_strict_they_fail(marvin: 
 
 def test_a_language_without_a_tool_is_not_measured(marvin: Marvin, models: PipelineModels) -> None:
     models.scripts["implementation"] = writer({"adder.go": "package adder\n", "adder.py": ""}, "Implement adder")
-    models.scripts["tests"] = writer(
-        {"tests/test_a.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"}, "T"
-    )
-    models.scripts["integration_tests"] = ADDER["structure"]
+    test = "import unittest\n\nimport adder\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        adder\n"
+    models.scripts["tests"] = writer({"tests/test_a.py": test, "tests/__init__.py": ""}, "Test that adder is there")
+    models.scripts["integration_tests"] = writer({"tests/test_b.py": test}, "Test it again")
     done = run_to_4a(marvin)
     assert done.code == 0, done.err.decode() + done.text
     assert gate(marvin)["standing"] == "not_measured"
