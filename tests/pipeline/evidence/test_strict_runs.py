@@ -57,5 +57,7 @@ def test_a_run_whose_evidence_is_whole_passes_all_gates(marvin: Marvin, models: 
     assert {one["id"]: one["proof"] for one in told["criteria"]} == {"AC-1": "shown", "AC-2": "shown"}
     suites = JUnitXml.fromfile(str(marvin.project / ".marvin/report/junit.xml"))
     assert (suites.failures, suites.errors) == (0, 0)
-    lines = [json.loads(line) for line in (marvin.project / ".marvin/logs/evidence.jsonl").read_text().split("\n") if line]
+    lines = [
+        json.loads(line) for line in (marvin.project / ".marvin/logs/evidence.jsonl").read_text().split("\n") if line
+    ]
     assert all(marvin.git("cat-file", "-t", line["commit"]).strip() == "commit" for line in lines)
