@@ -180,7 +180,14 @@ def test_flags_behind_the_words_count_and_reach_the_runs(batches: Batches, model
 def test_strict_holds_also_of_tasks_that_passed_without_it(batches: Batches, models: PipelineModels) -> None:
     batches.tasks(2)
     assert batches.marvin.run(*batches.words(), limit=600).code == 0
-    gate = {"name": "no_mocks", "phase": "1a", "outcome": "failed", "reason": "It stands in.", "tests": [], "places": []}
+    gate = {
+        "name": "no_mocks",
+        "phase": "1a",
+        "outcome": "failed",
+        "reason": "It stands in.",
+        "tests": [],
+        "places": [],
+    }
     weak = {**gate, "commit": batches.record("t02")["commit"], "accepted_by": ""}
     log = batches.results / "t02/repository/.marvin/logs/evidence.jsonl"
     log.write_text(f"{json.dumps(weak)}\n")

@@ -64,7 +64,12 @@ class BatchOptions(Record):
             "task-time": self.task_time,
         }
         named = [f"--{name}={value}" for name, value in given.items() if value is not None]
-        return [*named, *(["--retry"] if self.retry else []), *(["--push"] if self.push else []), *(["--strict"] if self.strict else [])]
+        return [
+            *named,
+            *(["--retry"] if self.retry else []),
+            *(["--push"] if self.push else []),
+            *(["--strict"] if self.strict else []),
+        ]
 
     def check(self) -> None:
         """Refuse what cannot be meant. Raises `UsageError`."""

@@ -58,6 +58,8 @@ async def _measured(run: Run, phase: str, commit: str) -> Gate:
             done.append(await attempt(run, own, _seconds(run)))
         except NotMeasured as why:
             (faults if why.is_fault else others).append(str(why))
+        except OSError as error:  # the disk is full, or what agents wrote is in the way
+            faults.append(f"The copy of the project cannot be worked with: {error}")
     if any(file.endswith(_CODE) for file in new):
         others.append("There is no tool here for some of the languages.")
     return _judged(phase, commit, _Found(done=tuple(done), faults=tuple(faults), others=tuple(others)))
