@@ -64,12 +64,8 @@ class BatchOptions(Record):
             "task-time": self.task_time,
         }
         named = [f"--{name}={value}" for name, value in given.items() if value is not None]
-        return [
-            *named,
-            *(["--retry"] if self.retry else []),
-            *(["--push"] if self.push else []),
-            *(["--strict"] if self.strict else []),
-        ]
+        switches = {"--retry": self.retry, "--push": self.push, "--strict": self.strict}
+        return [*named, *(flag for flag, is_on in switches.items() if is_on)]
 
     def check(self) -> None:
         """Refuse what cannot be meant. Raises `UsageError`."""

@@ -63,7 +63,7 @@ class Clone:
         return begun
 
     def _make_room(self, folder: Path, begun: str, branch: str) -> None:
-        """Have no branch `marvin`, as git cannot keep `marvin/ID` beside it. What it holds is there as `origin/marvin`."""
+        """Have no branch `marvin`, since git keeps no `marvin/ID` beside it. It is there as `origin/marvin`."""
         taken = f"refs/heads/{branch.partition('/')[0]}"
         if self._commit(folder, taken):
             self._check(("update-ref", "--no-deref", "HEAD", begun), folder, "update-ref")
