@@ -177,6 +177,30 @@ def test_flags_behind_the_words_count_and_reach_the_runs(batches: Batches, model
     assert seen == {True: "qwen/qwen3-14b", False: "qwen/qwen3-32b"}
 
 
+def test_strict_holds_also_of_tasks_that_passed_without_it(batches: Batches, models: PipelineModels) -> None:
+    batches.tasks(2)
+    assert batches.marvin.run(*batches.words(), limit=600).code == 0
+    gate = {
+        "name": "no_mocks",
+        "phase": "1a",
+        "outcome": "failed",
+        "reason": "It stands in.",
+        "tests": [],
+        "places": [],
+    }
+    weak = {**gate, "commit": batches.record("t02")["commit"], "accepted_by": ""}
+    log = batches.results / "t02/repository/.marvin/logs/evidence.jsonl"
+    log.write_text(f"{json.dumps(weak)}\n")
+    done = batches.marvin.run(*batches.words("--strict"), limit=600)
+    assert done.code == 5, done.err.decode() + done.text
+    assert batches.states() == {"t01": "passed", "t02": "tests"}
+    assert "It stands in." in batches.record("t02")["reason"]
+    before = batches.over()
+    assert batches.marvin.run(*batches.words("--strict"), limit=600).code == 5
+    assert batches.over() == before, "what was judged is not judged again"
+    assert models.asked.count("ux") == 2, "no work is done for it"
+
+
 def test_a_branch_is_pushed_where_that_is_asked_for(batches: Batches, models: PipelineModels) -> None:
     batches.tasks(1)
     done = batches.marvin.run(*batches.words("--push"), limit=600)

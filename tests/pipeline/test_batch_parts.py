@@ -230,6 +230,19 @@ def test_a_clone_is_on_a_branch_of_its_own_and_shares_nothing(tmp_path: Path, lo
         Clone(tmp_path / "none", 60, lock).make(str(tmp_path / "nowhere"), "", "marvin/c")
 
 
+def test_a_branch_that_is_named_marvin_is_no_hindrance(tmp_path: Path, lock: int) -> None:
+    source = repository(tmp_path / "source")
+    git(source, "branch", "-m", "marvin")
+    (source / "file").write_text("x")
+    git(source, "add", ".")
+    git(source, "commit", "-qm", "Three")
+    begun = Clone(tmp_path / "clone", 60.0, lock).make(str(source), "", "marvin/t1")
+    assert git(tmp_path / "clone", "symbolic-ref", "HEAD").strip() == "refs/heads/marvin/t1"
+    assert git(tmp_path / "clone", "rev-parse", "HEAD", "origin/marvin").split() == [begun, begun]
+    assert git(tmp_path / "clone", "branch", "--format=%(refname)") == "refs/heads/marvin/t1"
+    assert git(tmp_path / "clone", "status", "--porcelain", "--untracked-files=no") == ""
+
+
 def test_a_repository_without_a_commit_is_cloned_too(tmp_path: Path, lock: int) -> None:
     (tmp_path / "empty").mkdir()
     git(tmp_path / "empty", "init", "-q")

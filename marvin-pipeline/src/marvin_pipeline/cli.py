@@ -117,6 +117,7 @@ def batch(
     scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="The scheduler of dask that runs already.")] = "",
     retry: Annotated[bool, typer.Option("--retry", help="Go on with tasks that failed, too.")] = False,
     push: Annotated[bool, typer.Option("--push", help="Push each branch to its repository.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Have weak evidence fail a task.")] = False,
     until: Annotated[str, typer.Option(help="The last phase of tasks that name none.")] = "",
     task_cost: Annotated[float | None, typer.Option(metavar="USD", help="For a task that names no ceiling.")] = None,
     task_time: Annotated[
@@ -140,6 +141,7 @@ def batch(
         scheduler=scheduler,
         retry=retry,
         push=push,
+        strict=strict,
         until=until,
         task_cost=task_cost,
         task_time=task_time,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from marvin_pipeline.evidence.mutations.copying import break_code
 from tests.e2e.support_e2e import Marvin
-from tests.support.pipeline import ADDER, PipelineModels, writer
+from tests.support.pipeline import PipelineModels, writer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 PROMPT = "Build adder, a program that adds two numbers."
 FLAGS = ("--non-interactive", "--design-first", "--working-dir=.")
@@ -36,7 +38,17 @@ def run_to_4a(marvin: Marvin, *flags: str, mutations: int = 12) -> Any:
     return marvin.run(*FLAGS, "--prompt", PROMPT, "--until=4a", *flags, limit=800, env=env)
 
 
+@pytest.mark.slow
 def test_tests_that_catch_what_is_changed_pass(marvin: Marvin, models: PipelineModels) -> None:
+    models.scripts["structure"] = writer(
+        {
+            "pyproject.toml": '[project]\nname = "adder"\nversion = "1.0"\n',
+            "a_script.py": "",
+        },
+        "Set up adder",
+    )
+    files = {"adder.py": PROGRAM.replace("a if a > b else b", "max(a, b)"), "a_script.py": "print(__name__)\n"}
+    models.scripts["implementation"] = writer(files, "Implement adder, and a script that no test uses")
     done = run_to_4a(marvin)
     assert done.code == 0, done.err.decode() + done.text
     found = gate(marvin)
@@ -46,9 +58,10 @@ def test_tests_that_catch_what_is_changed_pass(marvin: Marvin, models: PipelineM
     assert marvin.git("status", "--porcelain", "--", "adder.py") == ""
 
 
+@pytest.mark.slow
 def test_tests_that_catch_little_are_reported_and_with_strict_they_fail(marvin: Marvin, models: PipelineModels) -> None:
     models.scripts["tests"] = writer({"tests/test_adder.py": WEAK, "tests/__init__.py": ""}, "Test adder")
-    models.scripts["integration_tests"] = writer({"tests/more.txt": "nothing"}, "Nothing")
+    models.scripts["integration_tests"] = writer({"tests/test_program.py": WEAK}, "Test adder again")
     models.scripts["implementation"] = writer({"adder.py": PROGRAM}, "Implement adder")
     done = run_to_4a(marvin)
     assert done.code == 0, done.err.decode() + done.text
@@ -61,13 +74,28 @@ def test_tests_that_catch_little_are_reported_and_with_strict_they_fail(marvin: 
     assert "mutations of the new code are caught" in strict.said
 
 
+@pytest.mark.slow
 def test_a_language_without_a_tool_is_not_measured(marvin: Marvin, models: PipelineModels) -> None:
     models.scripts["implementation"] = writer({"adder.go": "package adder\n", "adder.py": ""}, "Implement adder")
-    models.scripts["tests"] = writer(
-        {"tests/test_a.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"}, "T"
-    )
-    models.scripts["integration_tests"] = ADDER["structure"]
+    test = "import unittest\n\nimport adder\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        adder\n"
+    models.scripts["tests"] = writer({"tests/test_a.py": test, "tests/__init__.py": ""}, "Test that adder is there")
+    models.scripts["integration_tests"] = writer({"tests/test_b.py": test}, "Test it again")
     done = run_to_4a(marvin)
     assert done.code == 0, done.err.decode() + done.text
     assert gate(marvin)["standing"] == "not_measured"
     assert "There is no tool here" in gate(marvin)["reason"]
+
+
+def test_what_is_broken_for_a_moment_is_of_the_copy_alone(tmp_path: Path) -> None:
+    outside, copy = tmp_path / "outside", tmp_path / "copy"
+    outside.mkdir()
+    copy.mkdir()
+    for place in (outside / "a.py", copy / "a.py"):
+        place.write_text("a = 1\n")
+    (copy / "link.py").symlink_to(outside / "a.py")
+    (copy / "folder").symlink_to(outside)
+    broken = break_code(copy, ("a.py", "link.py", "folder/a.py"))
+    assert broken == {copy / "a.py": b"a = 1\n"}
+    with pytest.raises((SyntaxError, ValueError)):
+        compile((copy / "a.py").read_bytes(), "a.py", "exec")
+    assert (outside / "a.py").read_text() == "a = 1\n"

@@ -158,10 +158,25 @@ def test_gates_of_another_history_do_not_count(tmp_path: Path) -> None:
     assert [one.standing for one in logged.results().gates if one.gate.name == "green"] == ["of_elsewhere"]
 
 
+@pytest.mark.parametrize("outcome", ["not_measured", "passed"])
+def test_what_an_earlier_run_could_not_measure_is_held_against_a_strict_one(tmp_path: Path, outcome: str) -> None:
+    logged, commit = whole(tmp_path)
+    logged.gate("mutations", "4a", commit, outcome, reason="Stryker is not installed.", faults=("Stryker is missing.",))
+    report = logged.report()
+    told = [one for one in json.loads(report["report.json"])["gates"] if one["name"] == "mutations"]
+    assert [(one["standing"], one["faults"]) for one in told] == [(outcome, ["Stryker is missing."])]
+    (weak,) = weaknesses(logged.results())
+    assert weak == "4a: Stryker is not installed. Once that is mended, begin with --from 4a."
+    logged.gate("mutations", "4a", commit)
+    assert weaknesses(logged.results()) == []
+
+
 @pytest.mark.parametrize(
     "line",
     [
         {"name": "unheard-of"},
+        {"faults": [7]},
+        {"faults": 7},
         {"outcome": "splendid"},
         {"phase": ["2a"]},
         {"phase": "9"},

@@ -43,6 +43,8 @@ class BatchOptions(Record):
     retry: bool = False
     """Whether tasks that failed are gone on with."""
     push: bool = False
+    strict: bool = False
+    """Whether weak evidence fails a task, also of one that passed without this."""
     until: str = ""
     task_cost: float | None = None
     """USD for a task whose line names no ceiling."""
@@ -62,7 +64,8 @@ class BatchOptions(Record):
             "task-time": self.task_time,
         }
         named = [f"--{name}={value}" for name, value in given.items() if value is not None]
-        return [*named, *(["--retry"] if self.retry else []), *(["--push"] if self.push else [])]
+        switches = {"--retry": self.retry, "--push": self.push, "--strict": self.strict}
+        return [*named, *(flag for flag, is_on in switches.items() if is_on)]
 
     def check(self) -> None:
         """Refuse what cannot be meant. Raises `UsageError`."""
@@ -131,6 +134,8 @@ class Batch:
         """Whether a task that was over is to be gone on with."""
         if record.state == "budget":
             return self._money.has_more_for(task)
+        if record.state == "passed":
+            return self._options.strict and not record.is_strict  # nothing is left to do but to judge it
         return self._options.retry and record.state in _RETRIED
 
     async def run(self, engine: Engine) -> None:
@@ -246,6 +251,8 @@ class Batch:
             yield f"--network={config.network.as_text()}"
         if config.trust_project:
             yield "--trust-project"
+        if self._options.strict:
+            yield "--strict"
         yield from (f"--model={tier}={model}" for tier, model in task.models)
         if task.until:
             yield f"--until={task.until}"

@@ -53,6 +53,7 @@ class Clone:
         )
         begun = self._begun(part, base)
         if begun:
+            self._make_room(part, begun, branch)
             self._check(("checkout", "--quiet", "--no-track", "-b", branch, begun), part, "checkout")
         else:
             self._check(("symbolic-ref", "HEAD", f"refs/heads/{branch}"), part, "symbolic-ref")
@@ -60,6 +61,13 @@ class Clone:
         (part / ".tickets").mkdir(exist_ok=True)  # else those of a project around the results would be taken
         os.rename(part, self._folder)
         return begun
+
+    def _make_room(self, folder: Path, begun: str, branch: str) -> None:
+        """Have no branch `marvin`, since git keeps no `marvin/ID` beside it. It is there as `origin/marvin`."""
+        taken = f"refs/heads/{branch.partition('/')[0]}"
+        if self._commit(folder, taken):
+            self._check(("update-ref", "--no-deref", "HEAD", begun), folder, "update-ref")
+            self._check(("update-ref", "-d", taken), folder, "update-ref")
 
     def _know_who(self, folder: Path) -> None:
         """Where nobody has told git who commits, Marvin does: agents commit here, too."""

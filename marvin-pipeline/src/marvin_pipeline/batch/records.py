@@ -106,6 +106,8 @@ class TaskRecord(Record):
     next_phase: str = ""
     """What would come next; empty where it is done."""
     pushed: bool = False
+    is_strict: bool = False
+    """Whether the evidence was judged as `--strict` asks for."""
     tries: tuple[Try, ...] = ()
 
     @property

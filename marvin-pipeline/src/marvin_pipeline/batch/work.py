@@ -143,6 +143,7 @@ class _Work:
             reason=one_line(reason, _WHY) if reason else "",
             next_phase=str(report.get("next_phase") or ""),
             commit=self._clone.head(),
+            is_strict="--strict" in order.words,
         )
         if order.push and record.commit and record.commit != record.base:
             try:

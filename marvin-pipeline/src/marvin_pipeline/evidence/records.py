@@ -76,6 +76,9 @@ class Gate(Record):
     """What it found, one place a line: `FILE:LINE: what`."""
     accepted_by: str = ""
     """The session of the reviewer that let it stand; empty where none did."""
+    faults: tuple[str, ...] = ()
+    """Why less is known than was asked for, as where a tool is missing or fails. `--strict` holds that against the run,
+    also against a later one that goes on with it."""
 
 
 class EvidenceLog:
@@ -120,6 +123,7 @@ def _gate(line: bytes) -> Gate | None:
             tests=tuple(value["tests"]),
             places=tuple(value["places"]),
             accepted_by=value["accepted_by"],
+            faults=tuple(value.get("faults", ())),
         )
     except (ValueError, RecursionError, KeyError, TypeError):
         return None

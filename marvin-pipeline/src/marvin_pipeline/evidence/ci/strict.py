@@ -32,14 +32,19 @@ def _gates(results: Results) -> Sequence[str]:
         for phase, name in needed
         if (phase, name) not in there
     ]
-    return [*missing, *(_about(one) for one in results.gates if not one.holds)]
+    return [*missing, *(_about(one) for one in results.gates if not one.holds or _lacks(one))]
+
+
+def _lacks(result: GateResult) -> bool:
+    """Whether less is known than was asked for, and nothing later made up for it."""
+    return bool(result.gate.faults) and result.standing not in ("settled", "accepted")
 
 
 def _about(result: GateResult) -> str:
     gate = result.gate
     if result.standing == "of_elsewhere":
         return f"What {gate.phase} recorded on this is of another history: {GATE_WORDS[gate.name]}."
-    return f"{gate.phase}: {gate.reason}"
+    return f"{gate.phase}: {gate.reason} Once that is mended, begin with --from {gate.phase}."
 
 
 def _criteria(results: Results) -> Sequence[str]:

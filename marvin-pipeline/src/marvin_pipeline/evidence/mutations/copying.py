@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,11 +70,11 @@ def in_copy(command: ProjectCommand, root: Path, copy: Path) -> ProjectCommand:
     return command.replace(argv=tuple(argv), environment=(*command.environment, *added))
 
 
-async def check_copy(run: Run, copy: Path, command: ProjectCommand, file: str, timeout: float) -> CommandRun:
+async def check_copy(run: Run, copy: Path, command: ProjectCommand, files: Sequence[str], timeout: float) -> CommandRun:
     """See to it that the tests pass in the copy, and that they are of the copy; returns how they passed.
 
     Args:
-        file: a file of the code, which is broken for a moment.
+        files: the files of the code. All of them are broken for a moment: one alone may be a script that no test uses.
 
     Raises:
         NotMeasured: they do not pass there, or pass with broken code.
@@ -85,13 +85,21 @@ async def check_copy(run: Run, copy: Path, command: ProjectCommand, file: str, t
         raise NotMeasured(
             f"In a copy of the project its tests do not pass, so nothing tells what they catch ({well.ending})."
         )
-    path = copy / file
-    content = await in_thread(path.read_bytes)
-    await in_thread(lambda: path.write_bytes(b"\x00 this is no code {{{ (\n"))
+    contents = await in_thread(lambda: break_code(copy, files))
     try:
         broken = await run_command(processes, copy, command, timeout)
     finally:
-        await in_thread(lambda: path.write_bytes(content))
+        await in_thread(lambda: [path.write_bytes(content) for path, content in contents.items()])
     if broken.passed:
-        raise NotMeasured(f"The tests pass with a {file} that is no code at all: they do not use it.")
+        more = f" and {len(files) - 1} more files that are" if len(files) > 1 else " that is"
+        raise NotMeasured(f"The tests pass with {files[0]}{more} no code at all: they do not use the new code.")
     return well
+
+
+def break_code(copy: Path, files: Sequence[str]) -> Mapping[Path, bytes]:
+    """Have no code in files; returns what they held. A link is left alone: it may lead anywhere. Blocks."""
+    paths = [copy / file for file in files]
+    contents = {path: path.read_bytes() for path in paths if path.resolve() == copy.resolve() / path.relative_to(copy)}
+    for path in contents:
+        path.write_bytes(b"\x00 this is no code {{{ (\n")
+    return contents

@@ -58,9 +58,11 @@ async def _measured(run: Run, phase: str, commit: str) -> Gate:
             done.append(await attempt(run, own, _seconds(run)))
         except NotMeasured as why:
             (faults if why.is_fault else others).append(str(why))
+        except OSError as error:  # the disk is full, or what agents wrote is in the way
+            faults.append(f"The copy of the project cannot be worked with: {error}")
     if any(file.endswith(_CODE) for file in new):
         others.append("There is no tool here for some of the languages.")
-    return _judged(run, phase, commit, _Found(done=tuple(done), faults=tuple(faults), others=tuple(others)))
+    return _judged(phase, commit, _Found(done=tuple(done), faults=tuple(faults), others=tuple(others)))
 
 
 class _Found(Record):
@@ -71,22 +73,21 @@ class _Found(Record):
     others: tuple[str, ...]
 
 
-def _judged(run: Run, phase: str, commit: str, found: _Found) -> Gate:
+def _judged(phase: str, commit: str, found: _Found) -> Gate:
     mutations = [mutation for tried in found.done for mutation in tried.mutations]
-    is_strict = run.control.config.strict
     told = " ".join([*found.faults, *found.others])
     if not mutations:
         why = told or "There is no new code that a tool could change."
-        return _gate(phase, commit, "failed" if is_strict and found.faults else "not_measured", why)
+        return _gate(phase, commit, "not_measured", why).replace(faults=found.faults)
     caught = sum(one.caught for one in mutations)
     tools = ", ".join(f"{one.tool}{' (cut off by its time)' if one.is_cut_off else ''}" for one in found.done)
     reason = (
         f"{caught} of {len(mutations)} mutations of the new code are caught ({share(mutations):.0%}), a sample of "
         f"{sum(one.found for one in found.done)} by {tools}. {told}"
     ).strip()
-    is_enough = share(mutations) >= ENOUGH and not (is_strict and found.faults)
+    outcome: GateOutcome = "passed" if share(mutations) >= ENOUGH else "failed"
     places = tuple(one.place for one in mutations if not one.caught)
-    return _gate(phase, commit, "passed" if is_enough else "failed", reason).replace(places=places)
+    return _gate(phase, commit, outcome, reason).replace(places=places, faults=found.faults)
 
 
 def _gate(phase: str, commit: str, outcome: GateOutcome, reason: str) -> Gate:

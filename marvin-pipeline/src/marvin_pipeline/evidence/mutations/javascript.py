@@ -57,7 +57,8 @@ async def try_javascript(run: Run, new: Mapping[str, Sequence[int]], seconds: fl
         clock = run.control.clock
         begun = clock.monotonic()
         moved = in_copy(command, run.folder, copy)
-        await check_copy(run, copy, moved, f"{folder}{drawn[0][0]}", seconds)
+        files = tuple(dict.fromkeys(f"{folder}{file}" for file, _ in drawn))
+        await check_copy(run, copy, moved, files, seconds)
         place = copy / command.folder
         await in_thread(lambda: _prepare(place, moved, drawn))
         await _run(run, moved, place, seconds - (clock.monotonic() - begun))

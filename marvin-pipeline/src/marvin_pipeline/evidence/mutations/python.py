@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,12 +62,12 @@ class _Session:
         self._run = run
         self._copy = copy
         self._command = command
-        self._own = copy / ".marvin" / "cosmic-ray"
+        self._own = Path(tempfile.mkdtemp(prefix="cosmic-ray-", dir=copy))  # no name that a link could have
 
     async def run(self, new: Mapping[str, Sequence[int]], seconds: float) -> Tried:
         clock = self._run.control.clock
         begun = clock.monotonic()
-        well = await check_copy(self._run, self._copy, self._command, next(iter(new)), seconds)
+        well = await check_copy(self._run, self._copy, self._command, tuple(new), seconds)
         limit = max(_LEAST, _FACTOR * well.seconds)
         await in_thread(lambda: self._prepare(new, limit))
         await self._do(*_PROGRAM, "init", "config.toml", "all.sqlite", seconds=seconds)
@@ -85,7 +86,6 @@ class _Session:
 
     def _prepare(self, new: Mapping[str, Sequence[int]], limit: float) -> None:
         """Write what the tool is told. Paths count from the folder in which the tests run."""
-        self._own.mkdir(parents=True, exist_ok=True)
         at = {self._from_here(file): list(lines) for file, lines in new.items()}
         (self._own / "lines.json").write_text(json.dumps(at), encoding="utf-8")
         runner = next((name for name in _FAST if name in self._command.argv), "")
