@@ -76,6 +76,7 @@ def history(
     sandbox: Annotated[bool | None, typer.Option(help="As inside a sandbox that holds, or without one.")] = None,
 ) -> None:
     """Say which calls of past sessions would be asked about today, and propose rules. Nothing changes without a yes."""
+    from ...config.program import command_name
     from ...config.stored_rules import store_allow_rule
     from .permission_history import DryRun, past_calls
 
@@ -85,7 +86,7 @@ def history(
     dry = DryRun(run.config, run.app().plugins.tools, calls, holds=holds)
     run.write("\n".join(dry.report()) + "\n")
     if dry.proposals and not add:
-        run.write("\nNothing was changed. `marvin permissions history --add` asks about each rule.\n")
+        run.write(f"\nNothing was changed. `{command_name()} permissions history --add` asks about each rule.\n")
     for proposal in dry.proposals if add else ():
         if typer.confirm(f"Allow {exact_line(proposal.rule)} from now on?", default=False):
             run.write(f"Stored in {store_allow_rule(run.config, proposal.rule)}: allow {proposal.rule}\n")
