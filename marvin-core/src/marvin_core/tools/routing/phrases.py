@@ -22,7 +22,7 @@ from ...api.errors import PluginError, ToolError
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...util.text import unknown_name
-from .ranking import POLITE_WORDS
+from .words import POLITE_WORDS
 from .slots import KINDS, TYPED, Utterance, kind_of
 
 Check: TypeAlias = Callable[[ToolSpec, Mapping[str, Any]], object]

@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeAlias
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from .phrases import Match, Phrase
-from .ranking import Ranking, meaningful, normalized, words
+from .ranking import Ranking
 from .slots import JOINING, TYPED, Utterance, kind_of
+from .words import meaningful, normalized, words
 
 Action: TypeAlias = Literal["act", "confirm", "ask", "offer", "nothing"]
 
@@ -94,9 +95,8 @@ class Router:
 
     def _route(self, text: str) -> Route:
         said = Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
-        if said.tokens:  # values are no words about tools
-            text = " ".join(token.text for token in said.tokens if token.kind == "word")
-        ranked = self._ranking.best(text, _LOOKED_AT)
+        near_ones = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
+        ranked = [(spec, score) for spec, score, _ in near_ones]
         spoken = self._spoken(said)
         meant = self._meant(said, ranked, spoken)
         if meant is not None:
@@ -104,9 +104,8 @@ class Router:
                 return Route(action="ask", proposals=(meant,))
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
-        enough = _NEAR * self._ranking.most(text)
-        near = [spec for spec, _ in spoken] + [spec for spec, score in ranked if score >= enough]
-        if not meaningful(text):
+        near = [spec for spec, _ in spoken] + [spec for spec, _, covered in near_ones if covered >= _NEAR]
+        if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
         nearest = _distinct(near)[:OFFERED]
         if _QUESTION.match(text):  # whoever asks wants to read something, and not to change it

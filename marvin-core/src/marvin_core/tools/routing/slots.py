@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 from ...api.record import Record
-from .ranking import normalized
+from .words import normalized
 
 Kind: TypeAlias = Literal[
     "number", "integer", "duration", "time", "path", "glob", "url", "unit", "word", "name", "text", "quoted"
