@@ -25,6 +25,8 @@ _NAME, _DESCRIPTION, _PHRASE, _PARAMETER = 4, 2, 2, 1
 """How often a word counts, by where it stands."""
 _CONCEPT = 0.45
 """The part of a word's weight that another word for the same thing has."""
+_OTHER = 0.6
+"""The part of what is said that another word for the same thing covers."""
 _VALUE = 0.7
 """The same for a value of a kind that a tool takes."""
 _NEAREST = 1.0
@@ -35,9 +37,13 @@ _ALIKE = 0.8
 """How alike two spellings are that may be of one word: difflib's ratio, 1 for the same."""
 _SPELLED = 5
 """Characters of the shortest word that is corrected by one letter without being asked."""
+_SURE = 7
+"""Characters of a word that may also have a letter too many or another one."""
 _LONGEST_QUERY = 2_000
 _KINDS = sorted(TYPED - {"number", "integer", "quoted"})
 _COMMON = STOP_WORDS | ASKING_WORDS
+_PREPOSITIONS = frozenset("about for of on in at near from to by with called named like that is as into".split())
+"""What a value of free text stands behind; a word there need not be one that a tool has."""
 
 
 class Asked(Record):
@@ -63,6 +69,7 @@ class Ranking:
         self._norms = [K1 * (1 - B + B * length / average) if average else K1 for length in lengths]
         self._holders = Counter(word for document in self._documents for word in document)
         self._phrases: dict[int, list[frozenset[str]]] = {}
+        self._corrected: dict[str, str] = {}
 
     def best(self, text: str, limit: int) -> list[tuple[ToolSpec, float]]:
         """The tools that share a word with the text, the best first and no more than `limit`, with their scores."""
@@ -85,7 +92,9 @@ class Ranking:
             for first, end, _ in said.find(kind):
                 parts[f"<{kind}>"] = _VALUE
                 values.update(stem(word) for word in words(said.part(first, end)))
+        is_after_preposition = False
         for number, token in enumerate(said.tokens):
+            is_after_preposition = is_after_preposition or token.word in _PREPOSITIONS
             is_value = token.kind != "word" or (number > 0 and token.text[:1].isupper())
             for word in words(token.text):
                 if word in _COMMON:
@@ -95,7 +104,7 @@ class Ranking:
                     values.add(known)
                     parts.setdefault(known, 0.3)
                     continue
-                if is_value and not self._holders[known]:
+                if not self._holders[known] and (is_value or is_after_preposition):
                     values.add(known)
                 told.add(known)
                 parts[known] = 1.0
@@ -111,22 +120,26 @@ class Ranking:
         form = next(words(word), "")
         if not form or form in _COMMON or self._holders[stem(form)]:
             return ""
+        found = self._known(stem(form))
+        if found != stem(form) or len(form) < _SURE:
+            return found if self._holders[found] else ""
         # Only what no tool fits comes here, and difflib costs milliseconds to import.
-        from difflib import SequenceMatcher
+        from difflib import get_close_matches
 
-        spellings = {word.casefold(), form, stem(form)}
-        pairs = ((spelling, known) for known in self._holders if known[:1] == form[:1] for spelling in spellings)
-        rated = ((sorted(pair[0]) == sorted(pair[1]), SequenceMatcher(None, *pair).ratio(), pair[1]) for pair in pairs)
-        _, score, best = max(rated, default=(False, 0.0, ""))
-        return best if score >= _ALIKE else ""
+        near = [known for known in self._holders if known[:1] == form[:1]]
+        return next(iter(get_close_matches(stem(form), near, n=1, cutoff=_ALIKE)), "")
 
     def _known(self, word: str) -> str:
         """The word itself, or the one that a tool has and that differs in one letter, or in two that are swapped."""
         if len(word) < _SPELLED or word in self._holders or concepts(word):
             return word
-        near = (known for known in self._holders if abs(len(known) - len(word)) <= 1 and known[:1] == word[0])
-        alike = [known for known in near if _is_one_edit(word, known)]
-        return max(alike, key=lambda known: self._holders[known], default=word)
+        if word not in self._corrected:
+            near = (known for known in self._holders if abs(len(known) - len(word)) <= 1 and known[:1] == word[0])
+            alike = [known for known in near if _is_misspelling(word, known)]
+            if len(self._corrected) > _COMPARED:
+                self._corrected.clear()
+            self._corrected[word] = max(alike, key=lambda known: self._holders[known], default=word)
+        return self._corrected[word]
 
     def _best(self, asked: Asked, limit: int) -> list[tuple[int, float]]:
         weights = {word: part * self._weight(word) for word, part in asked.parts.items() if self._holders[word]}
@@ -173,7 +186,7 @@ class Ranking:
             if word in document:
                 known += weight
             elif any(concept in document for concept in concepts(word)):
-                known += weight * _CONCEPT
+                known += weight * _OTHER
         typed = [word for word in asked.parts if word[0] == "<"]
         if typed and any(word in document for word in typed):
             whole, known = whole + 1.0, known + 1.0
@@ -185,16 +198,20 @@ class Ranking:
         return log(1 + (len(self._specs) - holders + 0.5) / (holders + 0.5))
 
 
-def _is_one_edit(word: str, known: str) -> bool:
-    """Whether one letter more, less or another one, or two swapped, make one of the other."""
+def _is_misspelling(word: str, known: str) -> bool:
+    """Whether a letter left out or two swapped ones make the word of the known one; in longer words also other slips.
+
+    Short words of one length are too often two words, as `order` and `older`.
+    """
     at = next((at for at, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), None)
     if at is None:
-        return len(word) != len(known)
-    if len(word) == len(known):
-        is_swapped = word[at : at + 2] == known[at : at + 2][::-1] and word[at + 2 :] == known[at + 2 :]
-        return word[at + 1 :] == known[at + 1 :] or is_swapped
-    longer, shorter = (word, known) if len(word) > len(known) else (known, word)
-    return longer[at + 1 :] == shorter[at:]
+        return len(word) < len(known)
+    if len(word) < len(known):
+        return known[at + 1 :] == word[at:]
+    if len(word) > len(known):
+        return len(known) >= _SURE and word[at + 1 :] == known[at:]
+    is_swapped = word[at : at + 2] == known[at : at + 2][::-1] and word[at + 2 :] == known[at + 2 :]
+    return is_swapped or (len(word) >= _SURE and word[at + 1 :] == known[at + 1 :])
 
 
 @cache

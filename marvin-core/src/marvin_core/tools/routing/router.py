@@ -134,6 +134,8 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
+            if match.is_free and not _is_likely(spec, ranked):
+                return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
             return _proposal(spec, match.arguments)
@@ -155,6 +157,15 @@ class Router:
             return True
         (word,) = left
         return word in words(spec.name) and self._named[word] == 1
+
+
+def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
+    """Whether the words of a request speak for this tool about as much as for any other.
+
+    A phrase such as `run {command}` takes whatever is said, also where that clearly means something else.
+    """
+    scores = {found.name: score for found, score in ranked}
+    return not scores or scores.get(spec.name, 0.0) * _MARGIN >= max(scores.values())
 
 
 def _closeness(match: Match) -> tuple[int, int]:
