@@ -22,8 +22,8 @@ from ...api.errors import PluginError, ToolError
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...util.text import unknown_name
-from .words import POLITE_WORDS
 from .slots import KINDS, TYPED, Utterance, kind_of
+from .words import POLITE_WORDS
 
 Check: TypeAlias = Callable[[ToolSpec, Mapping[str, Any]], object]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -9,8 +10,8 @@ from math import log
 
 from ...api.record import Record
 from ...api.tools import ToolSpec
-from .slots import JOINING, TYPED, Utterance, kind_of
-from .synonyms import concepts
+from .slots import TYPED, Utterance, kind_of
+from .synonyms import concepts, deeds
 from .words import ASKING_WORDS, STOP_WORDS, stem, words
 
 K1 = 1.2
@@ -21,15 +22,21 @@ B = 0.75
 LONGEST_TEXT = 8_000
 """Characters of what is known of a tool that it is found by: what a stranger writes may be of any length."""
 
-_NAME, _DESCRIPTION, _PHRASE, _PARAMETER = 4, 2, 2, 1
+_NAME, _DESCRIPTION, _PHRASE, _DOES = 4, 1, 2, 4
 """How often a word counts, by where it stands."""
-_CONCEPT = 0.45
+_CONCEPT = 0.55
 """The part of a word's weight that another word for the same thing has."""
-_OTHER = 0.6
+_VERB = 0.2
+"""The part of its weight that a verb such as `make` has where it is asked how much of a request a tool knows."""
+_OTHER = 0.8
 """The part of what is said that another word for the same thing covers."""
+_DEED = 0.6
+"""The same for what is asked to be done."""
 _VALUE = 0.7
 """The same for a value of a kind that a tool takes."""
-_NEAREST = 1.0
+_IN_VALUE = 0.5
+"""The same for a word in an address, a path or quotes."""
+_NEAREST = 0.7
 """What the nearest phrase counts, beside all the words."""
 _COMPARED = 24
 """Tools whose phrases are compared."""
@@ -40,7 +47,13 @@ _SPELLED = 5
 _SURE = 7
 """Characters of a word that may also have a letter too many or another one."""
 _LONGEST_QUERY = 2_000
-_KINDS = sorted(TYPED - {"number", "integer", "quoted"})
+_KINDS = sorted(TYPED - {"number", "integer"})
+_IDENTITY = re.compile(r"(?=[^\W\d_]*\W?\d|[\da-f]*[a-f])(?=.*\d)[\w~^-]{3,}|\d{4,}")
+"""How ids of tickets and commits are written: letters with digits, or a long number."""
+_IDENTIFIED = re.compile(r"(^|_)(id|ref|uid|mbid|on|target)$")
+"""The parameters that take them."""
+_MARKS = "=<!"
+"""What begins the names of concepts, kinds of values and deeds, as no word does."""
 _COMMON = STOP_WORDS | ASKING_WORDS
 _PREPOSITIONS = frozenset("about for of on in at near from to by with called named like that is as into".split())
 """What a value of free text stands behind; a word there need not be one that a tool has."""
@@ -49,7 +62,7 @@ _PREPOSITIONS = frozenset("about for of on in at near from to by with called nam
 class Asked(Record):
     """What a request is looked for by: its words by their stems, concepts and kinds of values, each with its part.
 
-    `unknown` are the stems that no tool has, `values` those that stand in a value, which no tool needs to have.
+    `said` are the stems of its words, `values` those of them that stand in a value, which no tool needs to have.
     """
 
     parts: Mapping[str, float]
@@ -93,23 +106,29 @@ class Ranking:
                 parts[f"<{kind}>"] = _VALUE
                 values.update(stem(word) for word in words(said.part(first, end)))
         is_after_preposition = False
+        asks = [deed for token in said.tokens if (deed := deeds(stem(token.word)))][:1]
+        parts.update((deed, _DEED) for found in asks for deed in found)
         for number, token in enumerate(said.tokens):
+            if _IDENTITY.fullmatch(token.text):
+                parts["<id>"] = _VALUE
+                values.add(stem(token.word))
             is_after_preposition = is_after_preposition or token.word in _PREPOSITIONS
-            is_value = token.kind != "word" or (number > 0 and token.text[:1].isupper())
+            is_value = token.kind != "word" or "_" in token.text or (number > 0 and token.text[:1].isupper())
             for word in words(token.text):
                 if word in _COMMON:
                     continue
                 known = self._known(stem(word))
                 if is_value and token.kind in ("quoted", "path", "url", "glob"):
                     values.add(known)
-                    parts.setdefault(known, 0.3)
+                    parts.setdefault(known, _IN_VALUE)
                     continue
                 if not self._holders[known] and (is_value or is_after_preposition):
                     values.add(known)
                 told.add(known)
                 parts[known] = 1.0
-                for concept in concepts(known):
-                    parts[concept] = _CONCEPT
+                found = concepts(known)
+                for concept in found:
+                    parts[concept] = max(parts.get(concept, 0.0), _CONCEPT / len(found) ** 0.5)
         return Asked(parts=parts, said=frozenset(told), values=frozenset(values))
 
     def respelled(self, word: str) -> str:
@@ -120,13 +139,16 @@ class Ranking:
         form = next(words(word), "")
         if not form or form in _COMMON or self._holders[stem(form)]:
             return ""
-        found = self._known(stem(form))
-        if found != stem(form) or len(form) < _SURE:
-            return found if self._holders[found] else ""
+        for spelled in (word.casefold(), form, stem(form)):
+            found = self._known(spelled)
+            if found != spelled:
+                return found
+        if len(form) < _SURE:
+            return ""
         # Only what no tool fits comes here, and difflib costs milliseconds to import.
         from difflib import get_close_matches
 
-        near = [known for known in self._holders if known[:1] == form[:1]]
+        near = [known for known in self._holders if known[:1] == form[:1] and not form.startswith(known)]
         return next(iter(get_close_matches(stem(form), near, n=1, cutoff=_ALIKE)), "")
 
     def _known(self, word: str) -> str:
@@ -154,11 +176,10 @@ class Ranking:
 
     def _score(self, number: int, weights: Mapping[str, float]) -> float:
         document, norm = self._documents[number], self._norms[number]
-        return sum(
-            weight * document[word] * (K1 + 1) / (document[word] + norm)
-            for word, weight in weights.items()
-            if word in document
-        )
+        shared = [word for word in weights if word in document]
+        if all(word[0] == "!" for word in shared):  # to do the same with something else is nothing in common
+            return 0.0
+        return sum(weights[word] * document[word] * (K1 + 1) / (document[word] + norm) for word in shared)
 
     def _nearest(self, number: int, weights: Mapping[str, float], whole: float) -> float:
         """How much of the request and of the phrase nearest to it are the same, from 0 to 1."""
@@ -166,7 +187,7 @@ class Ranking:
         for phrase in self._phrases_of(number):
             shared = sum(weights[word] for word in phrase if word in weights)
             if shared:
-                missing = sum(self._weight(word) for word in phrase if word not in weights and word[0] not in "=<")
+                missing = sum(self._weight(word) for word in phrase if word not in weights and word[0] not in _MARKS)
                 best = max(best, shared / (whole + missing))
         return best
 
@@ -178,19 +199,22 @@ class Ranking:
         return self._phrases[number]
 
     def _covered(self, number: int, asked: Asked) -> float:
+        """The part of what is said that a tool knows. Where a word is in no tool, other words for it say too little."""
         document = self._documents[number]
         whole = known = 0.0
+        is_literal, is_strange = False, False
         for word in asked.said - asked.values:
-            weight = self._weight(word)
-            whole += weight
+            part = _VERB if deeds(word) else 1.0
+            whole += part
             if word in document:
-                known += weight
+                known += part
+                is_literal = is_literal or part == 1.0
             elif any(concept in document for concept in concepts(word)):
-                known += weight * _OTHER
-        typed = [word for word in asked.parts if word[0] == "<"]
-        if typed and any(word in document for word in typed):
-            whole, known = whole + 1.0, known + 1.0
-        return known / whole if whole else 0.0
+                known += part * _OTHER
+            is_strange = is_strange or not self._holders[word]
+        if any(word[0] == "<" and word in document for word in asked.parts):
+            whole, known, is_literal = whole + 1.0, known + 1.0, True
+        return known / whole if whole and (is_literal or not is_strange) else 0.0
 
     def _weight(self, word: str) -> float:
         """The inverse document frequency, in the form that stays above zero for words that most tools have."""
@@ -211,7 +235,8 @@ def _is_misspelling(word: str, known: str) -> bool:
     if len(word) > len(known):
         return len(known) >= _SURE and word[at + 1 :] == known[at:]
     is_swapped = word[at : at + 2] == known[at : at + 2][::-1] and word[at + 2 :] == known[at + 2 :]
-    return is_swapped or (len(word) >= _SURE and word[at + 1 :] == known[at + 1 :])
+    is_slip = len(word) >= _SURE and at < len(word) - 1  # another ending is another word, or another language
+    return is_swapped or (is_slip and word[at + 1 :] == known[at + 1 :])
 
 
 @cache
@@ -236,8 +261,13 @@ def words_of(spec: ToolSpec) -> list[str]:
     """What a tool is found by, as often as it counts: stems, what they may stand for, and kinds of values."""
     properties = spec.parameters.get("properties", {})
     found = [*_of_text(spec.name)] * _NAME + [*_of_text(spec.description)] * _DESCRIPTION
+    first = next((deed for word in words(spec.description) if (deed := deeds(stem(word)))), ())
+    named = [deed for word in words(spec.name.replace("_", " ")) for deed in deeds(stem(word))]
+    found += [*(named or first)] * _DOES
     for name, schema in properties.items():
-        found += _of_text(f"{name} {schema.get('description', '')}") if _PARAMETER else ()
+        found += _of_text(f"{name} {schema.get('description', '')}")
+        if _IDENTIFIED.search(name):
+            found += ["<id>"] * 2
         kind = kind_of(name, schema)
         if kind in _KINDS:
             found += [f"<{kind}>"] * 2

@@ -134,7 +134,7 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
-            if match.is_free and not _is_likely(spec, ranked):
+            if (match.is_free or not match.words) and not _is_likely(spec, ranked):
                 return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
@@ -144,7 +144,8 @@ class Router:
         complete = []
         for spec, score in ranked:
             proposal, left = _filled(spec, said)
-            if not left - self._names[spec.name] and self._is_telling(left, spec):
+            is_said = not left - self._names[spec.name] and self._is_telling(left, spec)
+            if is_said and _is_likely(spec, ranked):
                 complete.append((proposal, score))
         if not complete:
             return None

@@ -149,3 +149,30 @@ def _concepts() -> Mapping[str, tuple[str, ...]]:
 def concepts(word: str) -> tuple[str, ...]:
     """What the stem of a word may stand for, under names that no word has."""
     return _concepts().get(word, ())
+
+
+_DEEDS = {
+    "delete": "delete remove cancel drop erase forget stop end kill discard unsubscribe leave clear rid undo uninstall",
+    "create": "create make add new write put set start schedule save keep generate invent insert note store append"
+    " subscribe begin open remember jot bookmark",
+    "search": "search find look grep locate where mention contain",
+    "read": "show list read what display see tell print view check cat who when get details which describe",
+    "change": "change edit move rename rotate scale modify replace update switch correct patch rewrite turn apply",
+    "run": "run execute start launch delegate have let",
+    "send": "send publish push notify",
+    "fetch": "download clone fetch grab save",
+}
+
+
+@cache
+def _deeds() -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for deed, said in _DEEDS.items():
+        for one in dict.fromkeys(map(stem, said.split())):
+            found[one] = (*found.get(one, ()), f"!{deed}")
+    return found
+
+
+def deeds(word: str) -> tuple[str, ...]:
+    """What the stem of a word asks to be done, such as to delete something; nothing for one that is no such verb."""
+    return _deeds().get(word, ())
