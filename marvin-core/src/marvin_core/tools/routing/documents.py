@@ -14,9 +14,7 @@ from ...util.state_files import read_trusted_json, write_cache
 from ...version import __version__
 from .ranking import LONGEST_TEXT, words_of
 
-_FILE = "words.json"
-_FORM = f"{__version__} 2"
-"""What another version, or another way to count, does not share."""
+_FILE = "stems.json"
 _MOST = 2_000
 """Tools whose words are kept: also those of other environments and selections, which share the file."""
 
@@ -35,13 +33,13 @@ def documents(specs: Sequence[ToolSpec], cache_folder: Path) -> list[Mapping[str
             found[sign] = dict(Counter(words_of(spec))) if counts is None else counts
     if is_fresh:
         others = islice(known.items(), max(0, len(known) + len(found) - _MOST), None)  # those used last stay
-        write_cache(path, {"version": _FORM, "words": {**dict(others), **found}})
+        write_cache(path, {"version": __version__, "words": {**dict(others), **found}})
     return [found[sign] for sign in signs]
 
 
 def _known(kept: Any) -> dict[str, Any]:
     """What the cache holds; nothing where another version wrote it, which may split words otherwise."""
-    if not isinstance(kept, dict) or kept.get("version") != _FORM:
+    if not isinstance(kept, dict) or kept.get("version") != __version__:
         return {}
     words = kept.get("words")
     return words if isinstance(words, dict) else {}
@@ -49,14 +47,8 @@ def _known(kept: Any) -> dict[str, Any]:
 
 def _sign(spec: ToolSpec) -> str:
     """What is another one as soon as what is known of the tool is."""
-    text = "\0".join(
-        [
-            spec.name,
-            spec.description,
-            repr(spec.parameters),
-            *(f"{one['say']}{one.get('slots')}" for one in spec.phrases),
-        ]
-    )
+    phrases = (f"{one['say']}{one.get('slots')}" for one in spec.phrases)
+    text = "\0".join([spec.name, spec.description, repr(spec.parameters), *phrases])
     return f"{len(text)}-{crc32(text.encode('utf-8', 'replace')):08x}"
 
 

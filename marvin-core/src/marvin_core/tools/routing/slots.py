@@ -43,6 +43,7 @@ _ABOUT_TIME = frozenset(
     "today tomorrow yesterday tonight now later soon next last ago until since during week weekend month year"
     " monday tuesday wednesday thursday friday saturday sunday morning afternoon evening noon midnight".split()
 )
+_TO_BE = frozenset({"am", "are", "is", "was", "were"})
 _ARTICLES = frozenset({"a", "an", "the", "my", "our"})
 _FILES_WITHOUT_ENDING = frozenset("makefile dockerfile readme license licence changelog jenkinsfile gemfile".split())
 _NUMBER_WORDS = {
@@ -242,7 +243,7 @@ def _of_kinds(*kinds: str) -> Callable[[Utterance, int, int], str | None]:
 
 def _word(said: Utterance, first: int, end: int) -> str | None:
     token = said.tokens[first]
-    return None if token.kind == "mark" or token.word in JOINING | _NEGATIONS else token.text
+    return None if token.kind == "mark" or token.word in JOINING | _NEGATIONS | _TO_BE else token.text
 
 
 def _free(said: Utterance, first: int, end: int) -> str | None:
