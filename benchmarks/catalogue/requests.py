@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from marvin_core.api.tools import ToolSpec
+from marvin_core.api.tools import Access, ToolSpec
 
 NOTHING = "nothing"
 """The section of requests that mean no tool."""
@@ -33,7 +33,7 @@ _SERVICES: Mapping[str, tuple[str, ...]] = {
     "strava": ("activity", "route", "segment", "athlete"),
     "zotero": ("reference", "collection", "note", "tag"),
 }
-_VERBS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+_VERBS: Mapping[str, tuple[str, Access, tuple[str, ...]]] = {
     "list": ("List the {things} in {service}, the newest first.", "read", ("limit",)),
     "get": ("Show one {thing} of {service} with its details.", "read", ("id",)),
     "search": ("Search {service} for {things} that match a text.", "net", ("query", "limit")),

@@ -44,6 +44,7 @@ _ABOUT_TIME = frozenset(
     " monday tuesday wednesday thursday friday saturday sunday morning afternoon evening noon midnight".split()
 )
 _TO_BE = frozenset({"am", "are", "is", "was", "were"})
+_PRONOUNS = frozenset({"i", "it", "me", "they", "we", "you"})
 _ARTICLES = frozenset({"a", "an", "the", "my", "our"})
 _FILES_WITHOUT_ENDING = frozenset("makefile dockerfile readme license licence changelog jenkinsfile gemfile".split())
 _NUMBER_WORDS = {
@@ -262,7 +263,7 @@ def _name(said: Utterance, first: int, end: int) -> str | None:
         return None
     if any(token.kind not in ("word", "quoted", "number") for token in tokens):
         return None
-    if tokens[0].kind == "word" and tokens[0].word in _ARTICLES:
+    if tokens[0].kind == "word" and tokens[0].word in _ARTICLES | _PRONOUNS | _TO_BE:
         return None
     return _free(said, first, end)
 
