@@ -118,7 +118,7 @@ class Ranking:
                 if word in _COMMON:
                     continue
                 known = self._known(stem(word))
-                if is_value and token.kind in ("quoted", "path", "url", "glob"):
+                if is_value and token.kind not in ("word", "number"):
                     values.add(known)
                     parts.setdefault(known, _IN_VALUE)
                     continue
@@ -202,8 +202,10 @@ class Ranking:
         """The part of what is said that a tool knows. Where a word is in no tool, other words for it say too little."""
         document = self._documents[number]
         whole = known = 0.0
-        is_literal, is_strange = False, False
-        for word in asked.said - asked.values:
+        is_literal = False
+        told = asked.said - asked.values
+        strange = sum(not self._holders[word] for word in told)
+        for word in told:
             part = _VERB if deeds(word) else 1.0
             whole += part
             if word in document:
@@ -211,10 +213,9 @@ class Ranking:
                 is_literal = is_literal or part == 1.0
             elif any(concept in document for concept in concepts(word)):
                 known += part * _OTHER
-            is_strange = is_strange or not self._holders[word]
         if any(word[0] == "<" and word in document for word in asked.parts):
             whole, known, is_literal = whole + 1.0, known + 1.0, True
-        return known / whole if whole and (is_literal or not is_strange) else 0.0
+        return known / whole if whole and 3 * strange < 2 * len(told) and (is_literal or not strange) else 0.0
 
     def _weight(self, word: str) -> float:
         """The inverse document frequency, in the form that stays above zero for words that most tools have."""

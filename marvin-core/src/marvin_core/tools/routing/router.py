@@ -24,6 +24,8 @@ _NEAR = 0.25
 """The part of the score of a tool with all words of the request that makes one worth offering."""
 _MARGIN = 1.3
 """How many times as much as the next one the best tool must score, where both could be meant."""
+_TELLING = 2
+"""Words and typed values of a phrase that takes any text, up to which the other words must speak for its tool, too."""
 _SPELLED = 4
 """Characters of the shortest word that may be misspelled."""
 _LONGEST = 400
@@ -134,7 +136,7 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
-            if (match.is_free or not match.words) and not _is_likely(spec, ranked):
+            if match.is_free and match.words + match.typed <= _TELLING and not _is_likely(spec, ranked):
                 return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
