@@ -23,8 +23,8 @@ class Row(NamedTuple):
         if self.goal is None:
             return ""
         if self.value <= self.goal:
-            return f"met, {1 - self.value / self.goal:.0%} below"
-        return f"MISSED by {self.value / self.goal - 1:.0%}"
+            return f"met, {1 - self.value / self.goal:.0%} below" if self.goal else "met"
+        return f"MISSED by {self.value / self.goal - 1:.0%}" if self.goal else "MISSED"
 
     def as_dict(self) -> dict[str, Any]:
         """The row as plain values."""

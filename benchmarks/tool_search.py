@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import answers
+from benchmarks.catalogue.measure import measured
+from benchmarks.catalogue.requests import strangers
 from benchmarks.lab import NOTE, Lab, Run, interleaved, median
 from benchmarks.packs import installed
 from benchmarks.table import Row
@@ -60,6 +62,8 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     ours = [spec for spec in installed_tools() if spec.source.startswith("marvin-")]
     many = [spec.replace(name=f"{spec.name}_{number}") for number in range(1 + _TOOLS // len(ours)) for spec in ours]
     yield from _search(many[:_TOOLS], lab.folder / "words", rounds)
+    yield from _missed(ours, lab.folder / "ours", 5.0)
+    yield from _missed([*ours, *strangers()][:_TOOLS], lab.folder / "others", 10.0)
     tokens = _tokens_of(ours)
     yield Row("tool text of an idle chat, every pack", tokens, 3_000.0, "tokens", f"of {len(ours)} tools")
     yield from _starts(lab, rounds)
@@ -73,6 +77,17 @@ def _search(specs: Sequence[ToolSpec], folder: Path, rounds: int) -> Iterator[Ro
     taken = [median([_seconds(partial(finder.find, text, 5)) for _ in range(rounds)]) for text in _TEXTS]
     how = f"{warm * 1e3:.0f} ms before the first one, {cold * 1e3:.0f} ms once after an install"
     yield Row(f"a search among {len(specs)} tools", max(taken) * 1e3, 5.0, "ms", how)
+
+
+def _missed(specs: Sequence[ToolSpec], folder: Path, goal: float) -> Iterator[Row]:
+    """How many of the requests that nothing was tuned on miss their tool, for a model and without one."""
+    folder.mkdir(parents=True)
+    found = measured(specs, folder)
+    how = f"of {found.requests} requests set aside; the first {found.first:.0%}"
+    yield Row(f"not among the 5 found, {len(specs)} tools", 100 - 100 * found.of_five, goal, "%", how)
+    how = f"of the same requests; {found.offered_for_nothing:.0%} of {found.nothing} that mean no tool are offered one"
+    yield Row(f"not among the 3 offered without a model, {len(specs)} tools", 100 - 100 * found.offered, 15.0, "%", how)
+    yield Row(f"another tool taken without a model, {len(specs)} tools", found.wrong, 0.0, "", "of those requests")
 
 
 def _seconds(work: object) -> float:

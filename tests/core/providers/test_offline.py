@@ -158,7 +158,7 @@ OFFERED: dict[str, str] = {
     "git status and git log": "git_log",
     "git status\nrm -rf /": "git_status",
     "git status; git log": "git_log",
-    "do not read README.md": "read_note",
+    "do not read README.md": "read_file",
     "don't run the tests": "run_command",
     "never commit everything with the message x": "git_commit",
     "read README.md without the header": "read_file",
@@ -172,11 +172,11 @@ OFFERED: dict[str, str] = {
     "undo the last commit": "git_log",
     "check the timer every 5 minutes": "timer_check",
     "convert 5 apples to pears": "convert_units",
-    "what is git": "git_status",
+    "what is git": "git_log",
     "search the code": "code_grep",
     "show the last line of README.md": "read_file",
     "make README.md shorter": "",
-    "git push": "git_status",
+    "git push": "git_log",
     "git merge": "git_status",
     "delete README.md": "",
     "what time is it": "",
@@ -316,9 +316,9 @@ def test_whoever_asks_is_offered_what_reads_before_what_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line"), [("convert 5 miles", "to_unit=km"), ("set the working directory", "path=src")]
+    ("text", "line"), [("convert 5 miles", "to_unit=..."), ("set the working directory", "path=...")]
 )
-def test_the_example_of_what_is_missing_makes_sense(text: str, line: str) -> None:
+def test_no_value_is_made_up_for_what_was_not_said(text: str, line: str) -> None:
     assert line in str(not_acted(text)).split()
 
 

@@ -13,7 +13,7 @@ from ..api.providers import CallDelta, ClientFactory, Delta, Endpoint, Request, 
 from ..api.tools import ToolSpec
 from ..config.program import command_name
 from ..tools.argument_errors import type_text
-from ..tools.help import in_shell, one_line_example, summary, typed_call, with_typed_calls, with_typed_note
+from ..tools.help import in_shell, summary, typed_call, with_typed_calls, with_typed_note
 from ..tools.routing.router import Proposal, Route, Router
 
 NAME = "offline"
@@ -32,6 +32,8 @@ CHANGES = "{name} changes or runs something, so it was not called yet. This is t
 INCOMPLETE = "{name} can do this. It still needs:"
 UNCLEAR = "No tool fits this for certain. The nearest, each with a line that calls it:"
 NOTHING_NEAR = "No tool here does that. In a chat /help lists the tools, in a shell `{marvin} tools list`."
+UNSAID = "..."
+"""What stands for a value that was not said."""
 NO_OUTPUT = "The tool gave no text."
 """Every sentence that is said here but for the tools' own; {marvin} is the command that starts Marvin."""
 
@@ -111,7 +113,7 @@ def not_acted(route: Route, no_model: str) -> NotActed:
     if route.action == "nothing":
         return NotActed(f"{NOTHING_NEAR.format(marvin=command_name())}\n{no_model}", provider=NAME)
     meant = route.proposals[0]
-    name, example = meant.spec.name, _example(meant)
+    name, whole = meant.spec.name, _to_complete(meant)
     line = typed_call(name, meant.arguments)
     if route.action == "offer":
         told, line = [UNCLEAR, *(row for offer in route.proposals for row in _offer(offer))], ""
@@ -119,13 +121,13 @@ def not_acted(route: Route, no_model: str) -> NotActed:
         told = [CHANGES.format(name=name), f"  {line}"]
     else:
         told = [INCOMPLETE.format(name=name), *(_needed(one, meant.spec) for one in meant.missing)]
-        told += ["For example:", f"  {typed_call(name, example)}"]
+        told += ["So that the line is:", f"  {typed_call(name, whole)}"]
     text = "\n".join([*told, no_model])
-    return NotActed(text, line=line, shell=typed_call(name, example, in_shell()), provider=NAME)
+    return NotActed(text, line=line, shell=typed_call(name, whole, in_shell()), provider=NAME)
 
 
 def _offer(offer: Proposal) -> list[str]:
-    return [f"  {typed_call(offer.spec.name, _example(offer))}", f"      {summary(offer.spec)}"]
+    return [f"  {typed_call(offer.spec.name, _to_complete(offer))}", f"      {summary(offer.spec)}"]
 
 
 def _needed(name: str, spec: ToolSpec) -> str:
@@ -134,10 +136,9 @@ def _needed(name: str, spec: ToolSpec) -> str:
     return f"  {name}: {meaning} ({type_text(schema)})" if meaning else f"  {name}: {type_text(schema)}"
 
 
-def _example(proposal: Proposal) -> dict[str, Any]:
-    """The arguments that are known, and examples of the required ones that are not."""
-    known = proposal.arguments
-    return one_line_example(proposal.spec, known) if proposal.missing else dict(known)
+def _to_complete(proposal: Proposal) -> dict[str, Any]:
+    """The arguments that were said, and a mark in place of each required one that was not: never a made-up value."""
+    return {**proposal.arguments, **dict.fromkeys(proposal.missing, UNSAID)}
 
 
 def _output(message: Message) -> str:

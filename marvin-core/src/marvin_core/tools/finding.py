@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ..api.tools import ToolSpec
 from .routing.documents import documents
-from .routing.ranking import Ranking, words
+from .routing.ranking import Ranking
+from .routing.words import words
 
 _LONGEST = 2_000
 """Characters of a query that are looked at."""

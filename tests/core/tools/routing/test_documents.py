@@ -25,12 +25,12 @@ COUNTED = [Counter(words_of(tool)) for tool in TOOLS]
 
 
 def kept(folder: Path) -> dict[str, Any]:
-    words: dict[str, Any] = json.loads((folder / "words.json").read_text())["words"]
+    words: dict[str, Any] = json.loads((folder / "stems.json").read_text())["words"]
     return words
 
 
 def stamp(folder: Path) -> int:
-    return (folder / "words.json").stat().st_ino
+    return (folder / "stems.json").stat().st_ino
 
 
 def test_what_was_counted_once_is_read_and_not_written_again(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_tool_that_changed_is_counted_anew(tmp_path: Path) -> None:
 def _spoilt(folder: Path, counts: object, version: str = __version__) -> None:
     documents(TOOLS, folder)
     words = dict.fromkeys(kept(folder), counts)
-    (folder / "words.json").write_text(json.dumps({"version": version, "words": words}))
+    (folder / "stems.json").write_text(json.dumps({"version": version, "words": words}))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_words_that_another_version_counted_do_not_count(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"version": 1}', '{"words": {}}', "[" * 100_000, "\x00\xff"])
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, text: str) -> None:
-    (tmp_path / "words.json").write_bytes(text.encode("latin-1"))
+    (tmp_path / "stems.json").write_bytes(text.encode("latin-1"))
     assert documents(TOOLS, tmp_path) == COUNTED
     assert len(kept(tmp_path)) == len(TOOLS)
 
@@ -102,7 +102,7 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, text: str) -> None:
 def test_where_nothing_can_be_written_the_words_are_counted_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     assert documents(TOOLS, tmp_path / "file") == COUNTED
-    (tmp_path / "folder" / "words.json").mkdir(parents=True)
+    (tmp_path / "folder" / "stems.json").mkdir(parents=True)
     assert documents(TOOLS, tmp_path / "folder") == COUNTED
     assert documents(TOOLS, Path("/proc/none/cache")) == COUNTED
 
@@ -134,7 +134,7 @@ def test_a_full_disk_costs_only_the_time_to_count(tmp_path: Path) -> None:
 
 def test_a_file_that_others_may_write_is_not_believed(tmp_path: Path) -> None:
     _spoilt(tmp_path, {"wrong": 1})
-    (tmp_path / "words.json").chmod(0o666)
+    (tmp_path / "stems.json").chmod(0o666)
     assert documents(TOOLS, tmp_path) == COUNTED
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.api.tools import ToolSpec
-from marvin_core.tools.routing.ranking import Ranking, normalized, words
+from marvin_core.tools.routing.ranking import Ranking
+from marvin_core.tools.routing.words import normalized, words
 
 
 def spec(name: str, description: str, *says: str, **parameters: str) -> ToolSpec:
@@ -44,8 +45,8 @@ def test_tools_are_found_by_name_description_parameter_and_phrase() -> None:
 def test_the_more_of_the_words_the_better_and_rare_words_count_more() -> None:
     assert names("search my notes")[0] == "search_notes"
     assert names("write a note")[0] == "write_note"
-    (_, rare), (_, common) = Ranking(ALL).best("trains notes", 2)
-    assert names("trains notes")[0] == "train_departures"  # one tool knows trains, two know notes
+    (_, rare), (_, common) = Ranking(ALL).best("trains texts", 2)
+    assert names("trains texts")[0] == "train_departures"  # one tool knows trains, two know texts
     assert rare > common
 
 

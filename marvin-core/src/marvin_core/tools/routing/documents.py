@@ -14,7 +14,7 @@ from ...util.state_files import read_trusted_json, write_cache
 from ...version import __version__
 from .ranking import LONGEST_TEXT, words_of
 
-_FILE = "words.json"
+_FILE = "stems.json"
 _MOST = 2_000
 """Tools whose words are kept: also those of other environments and selections, which share the file."""
 
@@ -47,7 +47,8 @@ def _known(kept: Any) -> dict[str, Any]:
 
 def _sign(spec: ToolSpec) -> str:
     """What is another one as soon as what is known of the tool is."""
-    text = "\0".join([spec.name, spec.description, repr(spec.parameters), *(one["say"] for one in spec.phrases)])
+    phrases = (f"{one['say']}{one.get('slots')}" for one in spec.phrases)
+    text = "\0".join([spec.name, spec.description, repr(spec.parameters), *phrases])
     return f"{len(text)}-{crc32(text.encode('utf-8', 'replace')):08x}"
 
 

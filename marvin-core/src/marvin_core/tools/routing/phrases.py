@@ -22,8 +22,8 @@ from ...api.errors import PluginError, ToolError
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...util.text import unknown_name
-from .ranking import POLITE_WORDS
 from .slots import KINDS, TYPED, Utterance, kind_of
+from .words import POLITE_WORDS
 
 Check: TypeAlias = Callable[[ToolSpec, Mapping[str, Any]], object]
 
@@ -125,12 +125,14 @@ def _slots_in(arguments: Mapping[str, Any]) -> set[str]:
 class Match(Record):
     """A phrase found in a request: the arguments of the call, and how much of the request says that it is this one.
 
-    `words` counts the words that phrase and request share, `typed` the slots filled with what is known by its form.
+    `words` counts the words that phrase and request share, `typed` the slots filled with what is known by its form;
+    `is_free` says that another slot took whatever stood there.
     """
 
     arguments: Mapping[str, Any]
     words: int
     typed: int
+    is_free: bool = False
 
 
 class Phrase:
@@ -164,7 +166,7 @@ class Phrase:
         values = {slot: said.value(self._kinds[slot], *span) for slot, span in spans.items()}
         filled = {name: _filled(value, values) for name, value in self._arguments.items()}
         typed = sum(kind in TYPED for kind in self._kinds.values())
-        return Match(arguments=filled, words=len(self.words), typed=typed)
+        return Match(arguments=filled, words=len(self.words), typed=typed, is_free=typed < len(self._kinds))
 
     def _spans(self, said: Utterance, part: int, at: int) -> dict[str, tuple[int, int]] | None:
         """The tokens of each slot from `part` on, in a request from `at` on; the longest ones that fit."""

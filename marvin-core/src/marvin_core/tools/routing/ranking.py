@@ -1,53 +1,73 @@
-"""Finding tools by words: Okapi BM25 over what is known of each tool."""
+"""Finding tools by words: Okapi BM25 over what is known of each tool, and how near its nearest phrase is."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from math import log
 
+from ...api.record import Record
 from ...api.tools import ToolSpec
+from .slots import TYPED, Utterance, kind_of
+from .synonyms import concepts, deeds
+from .words import ASKING_WORDS, STOP_WORDS, stem, words
 
 K1 = 1.2
 """How soon further occurrences of a word stop counting; with B the usual value (Robertson and Zaragoza, "The
 Probabilistic Relevance Framework: BM25 and Beyond", 2009, section 3)."""
 B = 0.75
 """How much the length of a document counts."""
-
-POLITE_WORDS = frozenset(
-    "a am an any are be can could give hello hey hi i is it its just kindly let me my of our please see show so some"
-    " tell thank that the their them there these they this those us view want was we were what which will would"
-    " you your".split()
-)
-"""Words, in their normal form, that say nothing about what is asked for."""
-_STOP_WORDS = POLITE_WORDS | frozenset("about and as at by for from if in into not on or to with".split())
-_ASKING_WORDS = frozenset("all did do does have has how long many much there who why".split())
-"""Words that are part of what is asked, but that no tool is found by."""
-
-# Letters and digits of any script; scripts that are written without spaces give a word for each character.
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’][^\W\d_]+)?")
-_ALIKE = 0.8
-"""How alike two spellings are that may be of one word: difflib's ratio, 1 for the same."""
-_PLURAL_FROM = 4
-"""The shortest word of which an ending -s is taken for a plural."""
 LONGEST_TEXT = 8_000
 """Characters of what is known of a tool that it is found by: what a stranger writes may be of any length."""
 
+_NAME, _DESCRIPTION, _PHRASE, _DOES = 4, 1, 2, 4
+"""How often a word counts, by where it stands."""
+_CONCEPT = 0.55
+"""The part of a word's weight that another word for the same thing has."""
+_VERB = 0.2
+"""The part of its weight that a verb such as `make` has where it is asked how much of a request a tool knows."""
+_OTHER = 0.8
+"""The part of what is said that another word for the same thing covers."""
+_DEED = 0.6
+"""The same for what is asked to be done."""
+_VALUE = 0.7
+"""The same for a value of a kind that a tool takes."""
+_IN_VALUE = 0.5
+"""The same for a word in an address, a path or quotes."""
+_NEAREST = 0.7
+"""What the nearest phrase counts, beside all the words."""
+_COMPARED = 24
+"""Tools whose phrases are compared."""
+_ALIKE = 0.8
+"""How alike two spellings are that may be of one word: difflib's ratio, 1 for the same."""
+_SPELLED = 5
+"""Characters of the shortest word that is corrected by one letter without being asked."""
+_SURE = 7
+"""Characters of a word that may also have a letter too many or another one."""
+_LONGEST_QUERY = 2_000
+_KINDS = sorted(TYPED - {"number", "integer"})
+_IDENTITY = re.compile(r"(?=[^\W\d_]*\W?\d|[\da-f]*[a-f])(?=.*\d)[\w~^-]{3,}|\d{4,}")
+"""How ids of tickets and commits are written: letters with digits, or a long number."""
+_IDENTIFIED = re.compile(r"(^|_)(id|ref|uid|mbid|on|target)$")
+"""The parameters that take them."""
+_MARKS = "=<!"
+"""What begins the names of concepts, kinds of values and deeds, as no word does."""
+_COMMON = STOP_WORDS | ASKING_WORDS
+_PREPOSITIONS = frozenset("about for of on in at near from to by with called named like that is as into".split())
+"""What a value of free text stands behind; a word there need not be one that a tool has."""
 
-def words(text: str) -> Iterator[str]:
-    """The words of a text, normalized, in order."""
-    return (normalized(found) for found in _WORD.findall(unicodedata.normalize("NFKC", text)))
 
+class Asked(Record):
+    """What a request is looked for by: its words by their stems, concepts and kinds of values, each with its part.
 
-def normalized(word: str) -> str:
-    """The word in the form in which words are compared: case and plural do not count."""
-    word = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
-    if len(word) < _PLURAL_FROM or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return word
-    return f"{word[:-3]}y" if word.endswith("ies") and len(word) > _PLURAL_FROM else word[:-1]
+    `said` are the stems of its words, `values` those of them that stand in a value, which no tool needs to have.
+    """
+
+    parts: Mapping[str, float]
+    said: frozenset[str]
+    values: frozenset[str]
 
 
 class Ranking:
@@ -57,45 +77,145 @@ class Ranking:
         """`documents` says how often each word stands in what is known of each tool, where that was counted."""
         self._specs = specs
         self._documents = [Counter(words_of(spec)) for spec in specs] if documents is None else documents
-        self._lengths = [sum(document.values()) for document in self._documents]
-        self._average = sum(self._lengths) / len(specs) if specs else 0.0
+        lengths = [sum(document.values()) for document in self._documents]
+        average = sum(lengths) / len(specs) if specs else 1.0
+        self._norms = [K1 * (1 - B + B * length / average) if average else K1 for length in lengths]
         self._holders = Counter(word for document in self._documents for word in document)
+        self._phrases: dict[int, list[frozenset[str]]] = {}
+        self._corrected: dict[str, str] = {}
 
     def best(self, text: str, limit: int) -> list[tuple[ToolSpec, float]]:
         """The tools that share a word with the text, the best first and no more than `limit`, with their scores."""
-        asked = _telling(text)
-        scored = ((spec, self._score(number, asked)) for number, spec in enumerate(self._specs))
-        return sorted((pair for pair in scored if pair[1] > 0), key=lambda pair: -pair[1])[:limit]
+        return [(self._specs[number], score) for number, score in self._best(self.asked(text), limit)]
 
-    def most(self, text: str) -> float:
-        """About what a tool would score that has every word of the text: what makes scores comparable."""
-        return sum(map(self._weight, _telling(text)))
+    def near(self, text: str, limit: int) -> list[tuple[ToolSpec, float, float]]:
+        """The same, with the part of what the request says that each tool knows, from 0 to 1."""
+        asked = self.asked(text)
+        return [
+            (self._specs[number], score, self._covered(number, asked)) for number, score in self._best(asked, limit)
+        ]
+
+    def asked(self, text: str) -> Asked:
+        """What a text is looked for by."""
+        said = Utterance(text[:_LONGEST_QUERY])
+        parts: dict[str, float] = {}
+        told: set[str] = set()
+        values: set[str] = set()
+        for kind in _KINDS:
+            for first, end, _ in said.find(kind):
+                parts[f"<{kind}>"] = _VALUE
+                values.update(stem(word) for word in words(said.part(first, end)))
+        is_after_preposition = False
+        asks = [deed for token in said.tokens if (deed := deeds(stem(token.word)))][:1]
+        parts.update((deed, _DEED) for found in asks for deed in found)
+        for number, token in enumerate(said.tokens):
+            if _IDENTITY.fullmatch(token.text):
+                parts["<id>"] = _VALUE
+                values.add(stem(token.word))
+            is_after_preposition = is_after_preposition or token.word in _PREPOSITIONS
+            is_value = token.kind != "word" or "_" in token.text or (number > 0 and token.text[:1].isupper())
+            for word in words(token.text):
+                if word in _COMMON:
+                    continue
+                known = self._known(stem(word))
+                if is_value and token.kind not in ("word", "number"):
+                    values.add(known)
+                    parts.setdefault(known, _IN_VALUE)
+                    continue
+                if not self._holders[known] and (is_value or is_after_preposition):
+                    values.add(known)
+                told.add(known)
+                parts[known] = 1.0
+                found = concepts(known)
+                for concept in found:
+                    parts[concept] = max(parts.get(concept, 0.0), _CONCEPT / len(found) ** 0.5)
+        return Asked(parts=parts, said=frozenset(told), values=frozenset(values))
 
     def respelled(self, word: str) -> str:
         """The word of a tool that may be meant by one that no tool has; empty where there is none.
 
         People seldom misspell the first letter, and often swap two others.
         """
-        if self._holders[normalized(word)] or not meaningful(word):
+        form = next(words(word), "")
+        if not form or form in _COMMON or self._holders[stem(form)]:
+            return ""
+        for spelled in (word.casefold(), form, stem(form)):
+            found = self._known(spelled)
+            if found != spelled:
+                return found
+        if len(form) < _SURE:
             return ""
         # Only what no tool fits comes here, and difflib costs milliseconds to import.
-        from difflib import SequenceMatcher
+        from difflib import get_close_matches
 
-        forms = {word.casefold(), normalized(word)}
-        begin = normalized(word)[:1]
-        pairs = ((form, known) for known in self._holders if known.startswith(begin) for form in forms)
-        rated = ((sorted(pair[0]) == sorted(pair[1]), SequenceMatcher(None, *pair).ratio(), pair[1]) for pair in pairs)
-        _, score, best = max(rated, default=(False, 0.0, ""))
-        return best if score >= _ALIKE else ""
+        near = [known for known in self._holders if known[:1] == form[:1] and not form.startswith(known)]
+        return next(iter(get_close_matches(stem(form), near, n=1, cutoff=_ALIKE)), "")
 
-    def _score(self, number: int, asked: frozenset[str]) -> float:
+    def _known(self, word: str) -> str:
+        """The word itself, or the one that a tool has and that differs in one letter, or in two that are swapped."""
+        if len(word) < _SPELLED or word in self._holders or concepts(word):
+            return word
+        if word not in self._corrected:
+            near = (known for known in self._holders if abs(len(known) - len(word)) <= 1 and known[:1] == word[0])
+            alike = [known for known in near if _is_misspelling(word, known)]
+            if len(self._corrected) > _COMPARED:
+                self._corrected.clear()
+            self._corrected[word] = max(alike, key=lambda known: self._holders[known], default=word)
+        return self._corrected[word]
+
+    def _best(self, asked: Asked, limit: int) -> list[tuple[int, float]]:
+        weights = {word: part * self._weight(word) for word, part in asked.parts.items() if self._holders[word]}
+        scored = ((number, self._score(number, weights)) for number in range(len(self._specs)))
+        found = sorted((pair for pair in scored if pair[1] > 0), key=lambda pair: -pair[1])
+        whole = sum(weights.values()) or 1.0
+        compared = [
+            (number, score + _NEAREST * whole * self._nearest(number, weights, whole))
+            for number, score in found[: max(limit, _COMPARED)]
+        ]
+        return sorted(compared, key=lambda pair: -pair[1])[:limit]
+
+    def _score(self, number: int, weights: Mapping[str, float]) -> float:
+        document, norm = self._documents[number], self._norms[number]
+        shared = [word for word in weights if word in document]
+        if all(word[0] == "!" for word in shared):  # to do the same with something else is nothing in common
+            return 0.0
+        return sum(weights[word] * document[word] * (K1 + 1) / (document[word] + norm) for word in shared)
+
+    def _nearest(self, number: int, weights: Mapping[str, float], whole: float) -> float:
+        """How much of the request and of the phrase nearest to it are the same, from 0 to 1."""
+        best = 0.0
+        for phrase in self._phrases_of(number):
+            shared = sum(weights[word] for word in phrase if word in weights)
+            if shared:
+                missing = sum(self._weight(word) for word in phrase if word not in weights and word[0] not in _MARKS)
+                best = max(best, shared / (whole + missing))
+        return best
+
+    def _phrases_of(self, number: int) -> list[frozenset[str]]:
+        if number not in self._phrases:
+            self._phrases[number] = [
+                frozenset(_of_phrase(phrase)) for phrase in self._specs[number].phrases[:_COMPARED]
+            ]
+        return self._phrases[number]
+
+    def _covered(self, number: int, asked: Asked) -> float:
+        """The part of what is said that a tool knows. Where a word is in no tool, other words for it say too little."""
         document = self._documents[number]
-        length = K1 * (1 - B + B * self._lengths[number] / self._average) if self._average else K1
-        return sum(
-            self._weight(word) * document[word] * (K1 + 1) / (document[word] + length)
-            for word in asked
-            if word in document
-        )
+        whole = known = 0.0
+        is_literal = False
+        told = asked.said - asked.values
+        strange = sum(not self._holders[word] for word in told)
+        for word in told:
+            part = _VERB if deeds(word) else 1.0
+            whole += part
+            if word in document:
+                known += part
+                is_literal = is_literal or part == 1.0
+            elif any(concept in document for concept in concepts(word)):
+                known += part * _OTHER
+        if any(word[0] == "<" and word in document for word in asked.parts):
+            whole, known, is_literal = whole + 1.0, known + 1.0, True
+        return known / whole if whole and 3 * strange < 2 * len(told) and (is_literal or not strange) else 0.0
 
     def _weight(self, word: str) -> float:
         """The inverse document frequency, in the form that stays above zero for words that most tools have."""
@@ -103,20 +223,55 @@ class Ranking:
         return log(1 + (len(self._specs) - holders + 0.5) / (holders + 0.5))
 
 
-def meaningful(text: str) -> frozenset[str]:
-    """The words of a text, normalized, without those that are too common to tell tools apart."""
-    return frozenset(words(text)) - _STOP_WORDS
+def _is_misspelling(word: str, known: str) -> bool:
+    """Whether a letter left out or two swapped ones make the word of the known one; in longer words also other slips.
+
+    Short words of one length are too often two words, as `order` and `older`.
+    """
+    at = next((at for at, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), None)
+    if at is None:
+        return len(word) < len(known)
+    if len(word) < len(known):
+        return known[at + 1 :] == word[at:]
+    if len(word) > len(known):
+        return len(known) >= _SURE and word[at + 1 :] == known[at:]
+    is_swapped = word[at : at + 2] == known[at : at + 2][::-1] and word[at + 2 :] == known[at + 2 :]
+    is_slip = len(word) >= _SURE and at < len(word) - 1  # another ending is another word, or another language
+    return is_swapped or (is_slip and word[at + 1 :] == known[at + 1 :])
 
 
-def _telling(text: str) -> frozenset[str]:
-    return meaningful(text) - _ASKING_WORDS
+@cache
+def _expanded(word: str) -> tuple[str, ...]:
+    """The stem of a word and what it may stand for; nothing for one that tells no tool."""
+    return () if word in _COMMON else (stem(word), *concepts(stem(word)))
+
+
+def _of_text(text: str) -> Iterator[str]:
+    for word in words(text[:LONGEST_TEXT]):
+        yield from _expanded(word)
+
+
+def _of_phrase(phrase: Mapping[str, object]) -> Iterator[str]:
+    yield from _of_text(str(phrase["say"]))
+    kinds = phrase.get("slots", {})
+    if isinstance(kinds, dict):
+        yield from (f"<{kind}>" for kind in kinds.values() if kind in _KINDS)
 
 
 def words_of(spec: ToolSpec) -> list[str]:
-    """The words that a tool is found by, as often as they stand in what is known of it."""
+    """What a tool is found by, as often as it counts: stems, what they may stand for, and kinds of values."""
     properties = spec.parameters.get("properties", {})
-    texts = [spec.name, spec.description]
-    texts += [f"{name} {schema.get('description', '')}" for name, schema in properties.items()]
-    texts += [phrase["say"] for phrase in spec.phrases]
-    common = _STOP_WORDS | _ASKING_WORDS
-    return [word for word in words("\n".join(texts)[:LONGEST_TEXT]) if word not in common]
+    found = [*_of_text(spec.name)] * _NAME + [*_of_text(spec.description)] * _DESCRIPTION
+    first = next((deed for word in words(spec.description) if (deed := deeds(stem(word)))), ())
+    named = [deed for word in words(spec.name.replace("_", " ")) for deed in deeds(stem(word))]
+    found += [*(named or first)] * _DOES
+    for name, schema in properties.items():
+        found += _of_text(f"{name} {schema.get('description', '')}")
+        if _IDENTIFIED.search(name):
+            found += ["<id>"] * 2
+        kind = kind_of(name, schema)
+        if kind in _KINDS:
+            found += [f"<{kind}>"] * 2
+    for phrase in spec.phrases:
+        found += [*_of_phrase(phrase)] * _PHRASE
+    return found[:LONGEST_TEXT]

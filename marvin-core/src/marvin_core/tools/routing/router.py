@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeAlias
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from .phrases import Match, Phrase
-from .ranking import Ranking, meaningful, normalized, words
+from .ranking import Ranking
 from .slots import JOINING, TYPED, Utterance, kind_of
+from .words import meaningful, normalized, words
 
 Action: TypeAlias = Literal["act", "confirm", "ask", "offer", "nothing"]
 
@@ -23,6 +24,8 @@ _NEAR = 0.25
 """The part of the score of a tool with all words of the request that makes one worth offering."""
 _MARGIN = 1.3
 """How many times as much as the next one the best tool must score, where both could be meant."""
+_TELLING = 2
+"""Words and typed values of a phrase that takes any text, up to which the other words must speak for its tool, too."""
 _SPELLED = 4
 """Characters of the shortest word that may be misspelled."""
 _LONGEST = 400
@@ -94,9 +97,8 @@ class Router:
 
     def _route(self, text: str) -> Route:
         said = Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
-        if said.tokens:  # values are no words about tools
-            text = " ".join(token.text for token in said.tokens if token.kind == "word")
-        ranked = self._ranking.best(text, _LOOKED_AT)
+        near_ones = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
+        ranked = [(spec, score) for spec, score, _ in near_ones]
         spoken = self._spoken(said)
         meant = self._meant(said, ranked, spoken)
         if meant is not None:
@@ -104,9 +106,8 @@ class Router:
                 return Route(action="ask", proposals=(meant,))
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
-        enough = _NEAR * self._ranking.most(text)
-        near = [spec for spec, _ in spoken] + [spec for spec, score in ranked if score >= enough]
-        if not meaningful(text):
+        near = [spec for spec, _ in spoken] + [spec for spec, _, covered in near_ones if covered >= _NEAR]
+        if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
         nearest = _distinct(near)[:OFFERED]
         if _QUESTION.match(text):  # whoever asks wants to read something, and not to change it
@@ -135,6 +136,8 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
+            if match.is_free and match.words + match.typed <= _TELLING and not _is_likely(spec, ranked):
+                return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
             return _proposal(spec, match.arguments)
@@ -143,7 +146,8 @@ class Router:
         complete = []
         for spec, score in ranked:
             proposal, left = _filled(spec, said)
-            if not left - self._names[spec.name] and self._is_telling(left, spec):
+            is_said = not left - self._names[spec.name] and self._is_telling(left, spec)
+            if is_said and _is_likely(spec, ranked):
                 complete.append((proposal, score))
         if not complete:
             return None
@@ -156,6 +160,15 @@ class Router:
             return True
         (word,) = left
         return word in words(spec.name) and self._named[word] == 1
+
+
+def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
+    """Whether the words of a request speak for this tool about as much as for any other.
+
+    A phrase such as `run {command}` takes whatever is said, also where that clearly means something else.
+    """
+    scores = {found.name: score for found, score in ranked}
+    return not scores or scores.get(spec.name, 0.0) * _MARGIN >= max(scores.values())
 
 
 def _closeness(match: Match) -> tuple[int, int]:

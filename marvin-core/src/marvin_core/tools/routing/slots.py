@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 from ...api.record import Record
-from .ranking import normalized
+from .words import normalized
 
 Kind: TypeAlias = Literal[
     "number", "integer", "duration", "time", "path", "glob", "url", "unit", "word", "name", "text", "quoted"
@@ -43,6 +43,8 @@ _ABOUT_TIME = frozenset(
     "today tomorrow yesterday tonight now later soon next last ago until since during week weekend month year"
     " monday tuesday wednesday thursday friday saturday sunday morning afternoon evening noon midnight".split()
 )
+_TO_BE = frozenset({"am", "are", "is", "was", "were"})
+_PRONOUNS = frozenset({"i", "it", "me", "they", "we", "you"})
 _ARTICLES = frozenset({"a", "an", "the", "my", "our"})
 _FILES_WITHOUT_ENDING = frozenset("makefile dockerfile readme license licence changelog jenkinsfile gemfile".split())
 _NUMBER_WORDS = {
@@ -242,7 +244,7 @@ def _of_kinds(*kinds: str) -> Callable[[Utterance, int, int], str | None]:
 
 def _word(said: Utterance, first: int, end: int) -> str | None:
     token = said.tokens[first]
-    return None if token.kind == "mark" or token.word in JOINING | _NEGATIONS else token.text
+    return None if token.kind == "mark" or token.word in JOINING | _NEGATIONS | _TO_BE else token.text
 
 
 def _free(said: Utterance, first: int, end: int) -> str | None:
@@ -261,7 +263,7 @@ def _name(said: Utterance, first: int, end: int) -> str | None:
         return None
     if any(token.kind not in ("word", "quoted", "number") for token in tokens):
         return None
-    if tokens[0].kind == "word" and tokens[0].word in _ARTICLES:
+    if tokens[0].kind == "word" and tokens[0].word in _ARTICLES | _PRONOUNS | _TO_BE:
         return None
     return _free(said, first, end)
 

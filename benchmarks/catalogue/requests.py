@@ -1,0 +1,72 @@
+"""What people ask for and the tool that they mean, and the tools of strangers that stand beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from marvin_core.api.tools import Access, ToolSpec
+
+NOTHING = "nothing"
+"""The section of requests that mean no tool."""
+_GROUP, _TUNED = 5, 3
+"""Of each five requests the first three may be tuned on."""
+
+_SERVICES: Mapping[str, tuple[str, ...]] = {
+    "slack": ("message", "channel", "user", "thread"),
+    "jira": ("issue", "sprint", "board", "comment"),
+    "notion": ("page", "database", "block", "comment"),
+    "linear": ("issue", "project", "cycle", "label"),
+    "gmail": ("email", "draft", "label", "attachment"),
+    "outlook": ("email", "meeting", "contact", "folder"),
+    "todoist": ("task", "project", "section", "label"),
+    "trello": ("card", "list", "board", "checklist"),
+    "dropbox": ("file", "folder", "link", "version"),
+    "gdrive": ("document", "folder", "permission", "comment"),
+    "gitlab": ("merge_request", "pipeline", "branch", "issue"),
+    "postgres": ("table", "query", "index", "schema"),
+    "docker": ("container", "image", "volume", "network"),
+    "kubernetes": ("pod", "deployment", "service", "namespace"),
+    "aws": ("bucket", "instance", "function", "alarm"),
+    "stripe": ("invoice", "customer", "payment", "subscription"),
+    "hue": ("light", "scene", "room", "sensor"),
+    "strava": ("activity", "route", "segment", "athlete"),
+    "zotero": ("reference", "collection", "note", "tag"),
+}
+_VERBS: Mapping[str, tuple[str, Access, tuple[str, ...]]] = {
+    "list": ("List the {things} in {service}, the newest first.", "read", ("limit",)),
+    "get": ("Show one {thing} of {service} with its details.", "read", ("id",)),
+    "search": ("Search {service} for {things} that match a text.", "net", ("query", "limit")),
+    "create": ("Create a new {thing} in {service}.", "write", ("title", "text")),
+    "delete": ("Delete a {thing} from {service} for good.", "write", ("id",)),
+}
+
+
+def requests(file: Path | None = None) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The requests, each with the name of its tool or `NOTHING`: those to tune on, and those that are set aside."""
+    tuned: list[tuple[str, str]] = []
+    held: list[tuple[str, str]] = []
+    name, number = "", 0
+    for line in (file or Path(__file__).with_name("requests.txt")).read_text("utf-8").splitlines():
+        if line.startswith("["):
+            name, number = line[1:-1], 0
+        elif line and not line.startswith("#"):
+            (tuned if number % _GROUP < _TUNED else held).append((line, name))
+            number += 1
+    return tuned, held
+
+
+def strangers() -> Iterator[ToolSpec]:
+    """380 tools such as servers of others bring: many services, with the same verbs for all that they hold."""
+    for service, things in _SERVICES.items():
+        for thing in things:
+            for verb, (text, access, parameters) in _VERBS.items():
+                plain = thing.replace("_", " ")
+                properties = {name: {"type": "integer" if name == "limit" else "string"} for name in parameters}
+                yield ToolSpec(
+                    name=f"{service}_{verb}_{thing}",
+                    description=text.format(thing=plain, things=f"{plain}s", service=service.capitalize()),
+                    parameters={"type": "object", "properties": properties, "required": [*parameters][:1]},
+                    access=frozenset({access}),
+                    source=f"marvin-{service}",
+                )

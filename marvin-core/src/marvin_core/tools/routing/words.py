@@ -1,0 +1,60 @@
+"""Words of texts, in the forms in which they are compared."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+POLITE_WORDS = frozenset(
+    "a am an any are be can could give hello hey hi i is it its just kindly let me my of our please see show so some"
+    " tell thank that the their them there these they this those us view want was we were what which will would"
+    " you your".split()
+)
+"""Words, in their normal form, that say nothing about what is asked for."""
+STOP_WORDS = POLITE_WORDS | frozenset("about and as at by for from if in into not on or to with".split())
+ASKING_WORDS = frozenset("all did do does have has how long many much there who why".split())
+"""Words that are part of what is asked, but that no tool is found by."""
+
+# Letters and digits of any script; scripts that are written without spaces give a word for each character.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’][^\W\d_]+)?")
+_PLURAL_FROM = 4
+"""The shortest word of which an ending -s is taken for a plural."""
+_STEM = 3
+"""Letters that stay at least of a word whose ending is taken off."""
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text, normalized, in order."""
+    return (normalized(found) for found in _WORD.findall(unicodedata.normalize("NFKC", text)))
+
+
+def normalized(word: str) -> str:
+    """The word in the form in which words are compared: case and plural do not count."""
+    word = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
+    if len(word) < _PLURAL_FROM or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") and len(word) > _PLURAL_FROM else word[:-1]
+
+
+@lru_cache(maxsize=20_000)
+def stem(word: str) -> str:
+    """What is left of a word without the endings that people vary: `searching`, `searched` and `search` are one.
+
+    Light on purpose: endings that make other words, as in `timer` of `time`, stay.
+    """
+    for ending in ("ing", "ion", "ed", "ly"):
+        begin = word.removesuffix(ending)
+        if begin != word and len(begin) >= _STEM and not begin.endswith(("e", "th")):
+            word = begin
+            if len(word) > _STEM and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    return word[:-1] if word.endswith("e") and len(word) > _STEM else word
+
+
+def meaningful(text: str) -> frozenset[str]:
+    """The words of a text, normalized, without those that are too common to tell tools apart."""
+    return frozenset(words(text)) - STOP_WORDS

@@ -1,0 +1,94 @@
+"""The right tool out of all of ours: requests that nothing was tuned on, and phrases that keep apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks.catalogue.measure import measured
+from benchmarks.catalogue.requests import NOTHING, requests, strangers
+from marvin_core.api.tools import ToolSpec
+from marvin_core.testing.tool_runner import installed_tools
+from marvin_core.tools.routing.phrases import Phrase
+from marvin_core.tools.routing.ranking import Ranking
+from marvin_core.tools.routing.router import Router
+from marvin_core.tools.routing.slots import Utterance
+from marvin_core.tools.routing.words import stem
+
+
+def ours() -> list[ToolSpec]:
+    return [spec for spec in installed_tools() if spec.source.startswith("marvin-")]
+
+
+def test_every_tool_has_requests_and_two_of_five_are_set_aside() -> None:
+    tuned, held = requests()
+    names = {spec.name for spec in ours()} | {NOTHING}
+    assert {name for _, name in tuned} == {name for _, name in held} == names
+    assert min(Counter(name for _, name in [*tuned, *held]).values()) >= 5
+    assert 3 * len(held) >= len(tuned) + len(held)
+    assert not {text for text, _ in tuned} & {text for text, _ in held}
+
+
+def test_every_tool_has_phrases() -> None:
+    assert not [spec.name for spec in ours() if not spec.phrases]
+
+
+def test_no_two_tools_are_asked_for_by_the_same_phrase() -> None:
+    said: dict[str, str] = {}
+    for spec in ours():
+        for entry in spec.phrases:
+            slots = dict.fromkeys(entry["slots"], "{}")
+            pattern = entry["say"].casefold().format(**slots) + repr(sorted(entry["slots"].values()))
+            assert said.setdefault(pattern, spec.name) == spec.name, entry["say"]
+
+
+def test_a_phrase_without_slots_means_its_own_tool_alone() -> None:
+    specs = ours()
+    phrases = [(spec.name, Phrase(entry)) for spec in specs for entry in spec.phrases]
+    for spec in specs:
+        for entry in spec.phrases:
+            if not entry["slots"]:
+                said = Utterance(entry["say"])
+                matches = [(match.words, name) for name, phrase in phrases if (match := phrase.match(said))]
+                most = max(words for words, _ in matches)
+                assert {name for words, name in matches if words == most} == {spec.name}, entry["say"]
+
+
+@pytest.mark.slow
+def test_requests_find_their_tools_among_ours_and_among_500(tmp_path: Path) -> None:
+    among_ours = measured(ours(), tmp_path)
+    many = measured([*ours(), *strangers()][:500], tmp_path)
+    assert among_ours.of_five >= 0.92
+    assert many.of_five >= 0.90
+    assert min(among_ours.offered, many.offered) >= 0.79
+    assert max(among_ours.wrong, many.wrong) <= 3
+    assert min(among_ours.first, many.first) >= 0.60
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("turn 3.5 pounds into kg", "convert_units"),
+        ("which files mention OPENAI_KEY", "code_grep"),
+        ("what's inside config/settings.yaml", "read_file"),
+        ("am I on a clean working tree?", "git_status"),
+    ],
+)
+def test_what_was_said_in_other_words_finds_its_tool(text: str, name: str) -> None:
+    assert Router(ours()).route(text).proposals[0].spec.name == name
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("searching", "search"), ("committed", "commits"), ("translation", "translate")]
+)
+def test_endings_do_not_count(one: str, other: str) -> None:
+    assert stem(one) == stem(other.removesuffix("s"))
+
+
+def test_words_that_differ_by_what_they_mean_stay_apart() -> None:
+    assert stem("timer") != stem("time")
+    ranking = Ranking(ours())
+    assert ranking.respelled("order") == ranking.respelled("shoes") == ""
+    assert ranking.respelled("stauts") == "status"
