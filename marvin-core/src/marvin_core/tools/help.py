@@ -69,17 +69,10 @@ def with_typed_note(text: str) -> str:
     return f"{before}{bracket}{with_typed_calls(note)}" if bracket and note.endswith("]") else text
 
 
-def one_line_example(spec: ToolSpec, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Arguments that the tool takes, those that are known among them; of longer texts only the first line."""
-    made = example_arguments(spec, known or ())
-    for name, value in (known or {}).items():
-        # What two parameters have apart in the example stays apart: 5 miles are not to be converted to miles.
-        also = [other for other in made if other not in (known or {}) and made[other] == value != made.get(name, value)]
-        made.update(dict.fromkeys(also, made.get(name)))
-    return {
-        **{name: value.partition("\n")[0] if isinstance(value, str) else value for name, value in made.items()},
-        **(known or {}),
-    }
+def one_line_example(spec: ToolSpec) -> dict[str, Any]:
+    """Arguments that the tool takes; of longer texts only the first line."""
+    made = example_arguments(spec)
+    return {name: value.partition("\n")[0] if isinstance(value, str) else value for name, value in made.items()}
 
 
 def summary(spec: ToolSpec) -> str:
