@@ -188,6 +188,10 @@ class Config(Record):
     terminal: str
     """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
     ui: str
+    markdown: bool
+    """Whether the chat draws answers; else they are written as they were typed."""
+    thinking_shown: bool
+    """Whether the chat shows what models think."""
     http_proxy: str
     https_proxy: str
     no_proxy: str

@@ -82,6 +82,10 @@ class ChatSettings(Record):
     terminal: str
     """What kind of terminal it is (TERM)."""
     timeouts: Timeouts
+    markdown: bool
+    """Whether answers are drawn; else they are written as they were typed."""
+    thinking: bool
+    """Whether what models think is shown."""
     keep: Callable[[str], str]
     """What of a text that was typed may be written to disk: no key and no password that is known as one."""
 

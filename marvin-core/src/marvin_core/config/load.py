@@ -192,7 +192,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
     return {
         "ca_file": settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
-        "ui": settings.get("ui", ""),
+        **_interface(settings.get("ui", "")),
         "pack_sections": pack_sections(settings),
         "transport": settings.get("transport", "direct"),
         "cache": cache_lifetime(settings.get("cache", "")),
@@ -235,6 +235,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     sandbox_use(None, "", settings.get("sandbox", ""))
     _prices(settings.get("prices", {}))
     _switch("seed", settings)
+    _interface(settings.get("ui", ""))
 
 
 def _current_folder() -> Path:
@@ -368,12 +369,22 @@ def _prices(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Price]:
     return {model: Price(**entry) for model, entry in values.items()}
 
 
-def _switch(key: str, settings: Mapping[str, Any]) -> bool:
-    """A key that is on, as it is without being named, or off."""
-    value = settings.get(key, "on")
+def _switch(key: str, settings: Mapping[str, Any], default: str = "on", within: str = "") -> bool:
+    """A key that is on or off; `within` is what stands before its name."""
+    value = settings.get(key, default)
     if value not in ("on", "off"):
-        raise ConfigError(f"{key} in config.yaml is {value!r}; it takes on or off.")
+        raise ConfigError(f"{within}{key} in config.yaml is {value!r}; it takes on or off.")
     return bool(value == "on")
+
+
+def _interface(setting: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The fields about the interface: its name alone, or keys."""
+    given = {"name": setting} if isinstance(setting, str) else setting
+    return {
+        "ui": given.get("name", ""),
+        "markdown": _switch("markdown", given, within="ui."),
+        "thinking_shown": _switch("thinking", given, "off", within="ui."),
+    }
 
 
 def _list(value: str) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ KEYS: Mapping[str, Any] = {
     "fallback": list,
     "tools": str,
     "tool_search": str,
-    "ui": str,
+    "ui": (str, {"name": str, "markdown": str, "thinking": str}),
     "packs": {"off": list, "prefer": list, str: dict},
     "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
@@ -83,6 +83,9 @@ MEANINGS: Mapping[str, str] = {
     "MARVIN_TOOL_SEARCH says so: `auto`, where there are many; `on`, all but a few; `off`, only where the service "
     "takes no more. `auto` without it.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",
+    "ui.name": "The same, where other keys stand below `ui`.",
+    "ui.markdown": "`off`: answers are written as models typed them, to be copied; `on` without it: they are drawn.",
+    "ui.thinking": "`on`: what a model thinks is shown, dim and folded; `off` without it. Ctrl+O shows it in any case.",
     "packs.off": "Packs that are not used, by their names or those of their distributions.",
     "packs.prefer": "Packs that come first where several bring the same name; Marvin's own come before all of them.",
     "packs.NAME": "The settings of a pack, by the name in `marvin packs list`; see below for ours.",

@@ -78,6 +78,8 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
         color=config.color,
         terminal=config.terminal,
         timeouts=config.timeouts,
+        markdown=config.markdown,
+        thinking=config.thinking_shown,
         keep=parts.kept.text,
     )
 

@@ -33,13 +33,19 @@ from ...util.streams import PackLines, StandardStreams, diverted
 from ...util.terminal_text import TerminalFilter, disarm, exact
 from ...util.text import one_line
 from ...util.watchdog import Watchdog, owner_of
+from ..drawing.calls import header_rows
+from ..drawing.diffs import diff_rows
 from ..question_prompt import QuestionPrompt
 from ..quoted import Quoting
-from ..rendering import Paint, call_line, columns_at, diff_lines, for_people, outcome_line, shown_rows
+from ..rendering import Paint, columns_at, for_people, outcome_line, shown_rows
 from ..text_question import TextQuestion
 from ..typed_lines import Display, LineInterpreter
 
 PROMPT = "> "
+_UNBROKEN = 100_000
+"""Columns of a header but for its command: the terminal breaks it, as it does all other text here."""
+_MOST_ROWS = 200
+"""Rows of a command."""
 
 
 class _EndedError(Exception):
@@ -311,11 +317,11 @@ class SimpleChat:
         elif isinstance(event, MessageEnd):
             self._finish_line()
         elif isinstance(event, ToolExecutionStart):
-            self._line(call_line(event))
+            self._line("\n".join(self._header(event)))
         elif isinstance(event, ToolExecutionEnd):
             self._progress.ended(event.call_id)
             shown = shown_rows(event.show, columns_at(self._out.fileno()), columns_of)
-            self._line("\n".join([outcome_line(event), *diff_lines(event.details, self._paint), *shown]))
+            self._line("\n".join([outcome_line(event), *diff_rows(event.details, self._paint), *shown]))
         elif isinstance(event, ToolExecutionUpdate):
             told = self._progress.line(event)
             if told:
@@ -324,6 +330,13 @@ class SimpleChat:
             self._line(f"({event.text})")
         elif isinstance(event, ModelCycle):
             self._line(f"({event.reason})")
+
+    def _header(self, event: ToolExecutionStart) -> Sequence[str]:
+        """A call that begins, with the whole of its command: there is no key here that would show the rest."""
+        command = next((spec.command for spec in self._session.tools if spec.name == event.name), "")
+        columns = columns_at(self._out.fileno())
+        quoting = Quoting(self._paint, columns - 3, columns_of)
+        return header_rows(event, command, quoting, _UNBROKEN, columns_of, most=_MOST_ROWS)
 
     def _write(self, text: str) -> None:
         text = self._clean(text)
