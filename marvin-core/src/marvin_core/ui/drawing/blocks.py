@@ -77,10 +77,11 @@ class Blocks:
         self._line += delta
         found: list[Block] = []
         if "\n" in delta:
-            *complete, self._line = self._line.split("\n")
+            *complete, rest = self._line.split("\n")
             for line in complete:
                 found += self._take_all(line)
-        elif len(self._line) > LONG:
+            self._line = rest
+        if len(self._line) > LONG:
             found += self._take_long()
         return found
 

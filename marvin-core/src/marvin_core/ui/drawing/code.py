@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...util.terminal_text import disarm
 from ..rendering import Paint, Role
 from .inline import lines_of, painted
-
-if TYPE_CHECKING:
-    from pygments.token import _TokenType
 
 _LANGUAGES: Mapping[str, str] = {
     **dict.fromkeys(("bash", "sh", "shell", "zsh"), "bash"),
@@ -74,12 +71,12 @@ def code_rows(lines: Sequence[str], before: Sequence[str], language: str, paint:
 
 @cache
 def _lexer(name: str) -> Any:  # the library's classes are made at run time
-    from pygments.lexers import get_lexer_by_name
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 
     return get_lexer_by_name(name, stripnl=False, ensurenl=False)
 
 
 @cache
-def _roles(token: _TokenType) -> tuple[Role, ...]:
+def _roles(token: object) -> tuple[Role, ...]:
     name = str(token).removeprefix("Token.")
     return next(((role,) for begin, role in _ROLES if name == begin or name.startswith(f"{begin}.")), ())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any
 
 from ...util.text import counted
@@ -73,6 +72,8 @@ def _words(old: str, new: str, paint: Paint) -> tuple[str, str]:
     before, after = _WORD.findall(old[1:]), _WORD.findall(new[1:])
     if max(len(before), len(after)) > _MOST_WORDS:
         return paint("removed", old), paint("added", new)
+    from difflib import SequenceMatcher
+
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     if matcher.ratio() < _ALIKE:
         return paint("removed", old), paint("added", new)

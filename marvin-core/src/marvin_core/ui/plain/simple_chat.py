@@ -33,8 +33,6 @@ from ...util.streams import PackLines, StandardStreams, diverted
 from ...util.terminal_text import TerminalFilter, disarm, exact
 from ...util.text import one_line
 from ...util.watchdog import Watchdog, owner_of
-from ..drawing.calls import header_rows
-from ..drawing.diffs import diff_rows
 from ..question_prompt import QuestionPrompt
 from ..quoted import Quoting
 from ..rendering import Paint, columns_at, for_people, outcome_line, shown_rows
@@ -320,8 +318,7 @@ class SimpleChat:
             self._line("\n".join(self._header(event)))
         elif isinstance(event, ToolExecutionEnd):
             self._progress.ended(event.call_id)
-            shown = shown_rows(event.show, columns_at(self._out.fileno()), columns_of)
-            self._line("\n".join([outcome_line(event), *diff_rows(event.details, self._paint), *shown]))
+            self._line("\n".join(self._outcome(event)))
         elif isinstance(event, ToolExecutionUpdate):
             told = self._progress.line(event)
             if told:
@@ -333,10 +330,18 @@ class SimpleChat:
 
     def _header(self, event: ToolExecutionStart) -> Sequence[str]:
         """A call that begins, with the whole of its command: there is no key here that would show the rest."""
+        from ..drawing.calls import header_rows
+
         command = next((spec.command for spec in self._session.tools if spec.name == event.name), "")
         columns = columns_at(self._out.fileno())
         quoting = Quoting(self._paint, columns - 3, columns_of)
         return header_rows(event, command, quoting, _UNBROKEN, columns_of, most=_MOST_ROWS)
+
+    def _outcome(self, event: ToolExecutionEnd) -> Sequence[str]:
+        from ..drawing.diffs import diff_rows
+
+        shown = shown_rows(event.show, columns_at(self._out.fileno()), columns_of)
+        return [outcome_line(event), *diff_rows(event.details, self._paint), *shown]
 
     def _write(self, text: str) -> None:
         text = self._clean(text)
