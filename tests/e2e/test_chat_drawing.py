@@ -169,7 +169,13 @@ def test_a_command_is_seen_whole_while_it_runs_and_afterwards(
         screen.type("go")
         screen.press("Enter")
         rows = screen.until("     line 40")
-        assert [row.strip() for row in rows if "     line" in row] == ["line 1", "line 2", "line 38", "line 39", "line 40"]
+        assert [row.strip() for row in rows if "     line" in row] == [
+            "line 1",
+            "line 2",
+            "line 38",
+            "line 39",
+            "line 40",
+        ]
         assert "     … 35 lines …" in rows
         (marvin.project / "go").touch()
         screen.until("Done.")
@@ -187,9 +193,10 @@ def test_attacks_through_calls_reach_neither_the_terminal_nor_its_title(
 ) -> None:
     marvin.config(ALLOWED)
     attack = "\x1b]0;PWNED\x07\x1b[2J\x1b[?1049h\x1b]52;c;UFdORUQ=\x07\x9b3J"
+    table = f"| {attack} | b |\n|---|---|\n| {attack} | x |"
     marvin_model_server.script(
         calls(("run_command", {"command": f"printf '%s\\n' 'a{attack}' b c d e f g; # {attack}"})),
-        text(f"| {attack} | b |\n|---|---|\n| {attack} | x |\n\n```py\n{attack}\n```\n# {attack}\n&#27;[2J [a]({attack})\n\nEnd."),
+        text(f"{table}\n\n```py\n{attack}\n```\n# {attack}\n&#27;[2J [a]({attack})\n\nEnd."),
     )
     recorded = tmp_path / "bytes"
     with Screen(marvin) as screen:

@@ -219,4 +219,3 @@ def shown_rows(show: Sequence[Shown], width: int, measure: Measure) -> Sequence[
 
     lines = shown_lines(show, max(1, width - len(_HANGING)), measure)
     return [f"{_HANGING}{line}".rstrip() for line in lines]
-

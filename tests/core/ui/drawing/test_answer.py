@@ -15,9 +15,21 @@ from marvin_core.ui.rendering import Paint
 from tests.support.examples import examples
 
 PIECES = [
-    "word ", "**bold** ", "*it ", "`code` ", "漢字 ", "👨\u200d👩 ", "\n", "\n\n", "- ", "  1. ", "> ", "# ", "```", "```py\n",
-    "| a | b |\n|---|--:|\n", "| 1 | 2 |\n", "---\n", "===\n", "[t](http://a.b) ", "<http://x.y> ", "&amp; ", "\\", "    ",
-]  # fmt: skip
+    *(
+        "word ",
+        "**bold** ",
+        "*it ",
+        "`code` ",
+        "漢字 ",
+        "👨\u200d👩 ",
+        "\\",
+        "[t](http://a.b) ",
+        "<http://x.y> ",
+        "&amp; ",
+    ),
+    *("\n", "\n\n", "- ", "  1. ", "> ", "# ", "```", "```py\n", "---\n", "===\n", "    "),
+    *("| a | b |\n|---|--:|\n", "| 1 | 2 |\n"),
+]
 
 
 def plain(text: str) -> str:
@@ -42,9 +54,7 @@ def shown(text: str, width: int = 80) -> list[str]:
 
 def test_words_are_drawn_without_their_signs() -> None:
     (row,) = drawn("Some **bold *both*** and `co*de` ~~gone~~.")
-    assert row == (
-        "Some \x1b[1mbold \x1b[0m\x1b[1;3mboth\x1b[0m and \x1b[36mco*de\x1b[0m \x1b[9mgone\x1b[0m."
-    )
+    assert row == ("Some \x1b[1mbold \x1b[0m\x1b[1;3mboth\x1b[0m and \x1b[36mco*de\x1b[0m \x1b[9mgone\x1b[0m.")
     assert shown("2 * 3 * 4, a_b_c, \\*not\\*") == ["2 * 3 * 4, a_b_c, *not*"]
 
 

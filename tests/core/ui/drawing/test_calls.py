@@ -25,7 +25,8 @@ def start(call_id: str = "1", name: str = "run_command", **arguments: Any) -> To
 
 
 def end(text: str, call_id: str = "1", name: str = "run_command", **fields: Any) -> ToolExecutionEnd:
-    return ToolExecutionEnd(**{"call_id": call_id, "name": name, "text": text, "is_error": False, "elapsed": 1.25} | fields)
+    usual = {"call_id": call_id, "name": name, "text": text, "is_error": False, "elapsed": 1.25}
+    return ToolExecutionEnd(**{**usual, **fields})
 
 
 def told(text: str, call_id: str = "1", **fields: Any) -> ToolExecutionUpdate:

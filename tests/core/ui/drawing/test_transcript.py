@@ -36,7 +36,16 @@ def test_it_has_all_that_the_chat_cuts() -> None:
     transcript.add(Notice(level="warning", text="careful"))
     found = texts(transcript)
     assert found[:2] == ["> do", "it"]
-    for line in ("I think", "of it", "Some **text**", "🔧 run", "  command: echo 0", "    echo 49", "  n: 3", "line 499"):
+    for line in (
+        "I think",
+        "of it",
+        "Some **text**",
+        "🔧 run",
+        "  command: echo 0",
+        "    echo 49",
+        "  n: 3",
+        "line 499",
+    ):
         assert line in found
     assert "(careful)" in found
     roles = {line.text: line.role for line in transcript.lines()}
@@ -59,7 +68,9 @@ def test_nothing_in_it_steers_the_terminal() -> None:
     transcript.typed(attack)
     transcript.add(MessageUpdate(kind="text", delta=attack))
     transcript.add(ToolExecutionStart(call_id="1", name=f"r{attack}", arguments={attack: attack, "list": [attack]}))
-    transcript.add(ToolExecutionEnd(call_id="1", name="r", text=attack, is_error=True, elapsed=1, details={"diff": attack}))
+    transcript.add(
+        ToolExecutionEnd(call_id="1", name="r", text=attack, is_error=True, elapsed=1, details={"diff": attack})
+    )
     transcript.add(Notice(level="error", text=attack))
     found = "\n".join(texts(transcript))
     assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", found) is None

@@ -70,9 +70,7 @@ class Pager(UIControl):
             self._fit(width)
         self._move(self._top)
         count = len(self._rows[self._top : self._top + height])
-        return UIContent(
-            get_line=lambda number: self._painted(self._top + number), line_count=count, show_cursor=False
-        )
+        return UIContent(get_line=lambda number: self._painted(self._top + number), line_count=count, show_cursor=False)
 
     def is_focusable(self) -> bool:
         """It has the keys."""
