@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from marvin_core.ui.drawing.answer import RULE, Answer
-from marvin_core.ui.drawing.blocks import LONG, LONG_TABLE, PART, PART_OF_CODE
+from marvin_core.ui.drawing.blocks import LONG, LONG_TABLE, PART
 from marvin_core.ui.rendering import Paint
 from tests.support.examples import examples
 
@@ -116,7 +116,7 @@ def test_blocks_that_are_very_long_are_written_before_they_end() -> None:
     answer = Answer(Paint(False), get_cwidth, lambda: False)
     assert len(answer.feed("a line\n" * (PART + 1), 80)) == PART
     answer.end(80)
-    assert len(answer.feed("```\n" + "code\n" * (PART_OF_CODE + 1), 80)) == PART_OF_CODE + 1
+    assert len(answer.feed("```\n" + "code\n" * (PART + 1), 80)) == PART + 1
     answer.end(80)
     rows = answer.feed("x" * (LONG * 3), 80)
     assert len(rows) >= 1

@@ -13,10 +13,8 @@ Kind: TypeAlias = Literal["paragraph", "item", "quote", "heading", "code", "verb
 
 LONG = 4_000
 """Characters of a block that is held back until it ends. What is longer is written in parts."""
-PART = 20
-"""Lines of such a part."""
-PART_OF_CODE = 5
-"""The same of code: so few are all seen while they come in."""
+PART = 5
+"""Lines of such a part: so few are all seen while they come in, and nothing has to be drawn anew as they move up."""
 _CONTEXT = 40
 """Lines of code before a part that decide about its colours."""
 LONG_TABLE = 200
@@ -225,7 +223,7 @@ class Blocks:
             if len(self._lines) > LONG_TABLE or self._size > _LONG_TABLE_CHARACTERS:
                 self._kind = "verbatim"
                 yield from self._part()
-        elif len(self._lines) >= (PART_OF_CODE if self._kind == "code" else PART) or self._size >= LONG:
+        elif len(self._lines) >= PART or self._size >= LONG:
             yield from self._part()
 
     def _part(self) -> Iterator[Block]:

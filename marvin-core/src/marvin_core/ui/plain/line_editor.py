@@ -291,6 +291,7 @@ class LineEditor:
             lambda event: self._put_aside()
         )
         keys.add("c-o")(lambda event: event.app.create_background_task(self._handlers.page()))
+        keys.add("c-l")(lambda event: self._clear_screen())
         keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("c-c", filter=editing)(self._interrupt)
         keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
@@ -300,6 +301,14 @@ class LineEditor:
             keys.add(report)(lambda event: None)
         keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
         return keys
+
+    def _clear_screen(self) -> None:
+        """Scroll away what is seen. The library would erase it, and the terminal could not scroll back to it."""
+        self._prompt.app.renderer.erase()
+        self._output.write_raw("\n" * self.height)
+        self._output.cursor_goto(0, 0)
+        self._output.flush()
+        self._prompt.app.invalidate()
 
     def _chosen(self) -> bool:
         """Whether the menu is open and one of its completions is in the line."""
