@@ -125,6 +125,15 @@ def test_blocks_that_are_very_long_are_written_before_they_end() -> None:
     assert [*answer.feed(table, 80), *answer.end(80)] == table.rstrip("\n").split("\n")
 
 
+def test_what_is_written_in_between_does_not_end_code() -> None:
+    answer = Answer(Paint(False), get_cwidth, lambda: False)
+    assert answer.feed("```py\nx = 1\ny =", 80) == []
+    assert answer.pause(80) == ["─── py", "x = 1"]
+    assert answer.feed(" 2\n# no title\n```\nText *he", 80) == ["y = 2", "# no title", "───"]
+    assert answer.pause(80) == ["Text *he"]
+    assert [*answer.feed("re*\n", 80), *answer.end(80)] == ["re*"]
+
+
 def test_raw_is_what_was_typed() -> None:
     text = "# T\n**b** | x |\n\n- [a](b)\n```py\nx\n```\n"
     assert drawn(text, raw=True) == text.rstrip("\n").split("\n")

@@ -49,6 +49,12 @@ class Answer:
         self._typed, self._blocks = "", Blocks()
         return rows
 
+    def pause(self, width: int) -> list[str]:
+        """The rows of what is left, where something else is written in between."""
+        if self._is_raw or not self._blocks.is_code:
+            return self.end(width)
+        return self._drawn(self._blocks.pause(), width)
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is held back."""

@@ -84,9 +84,16 @@ class Blocks:
         return found
 
     def end(self) -> list[Block]:
-        """What is left. The next answer takes blocks of its own."""
+        """What is left."""
         found = [*self._take_all(self._line)] if self._line.strip() else []
+        self._line = ""
         return [*found, *self._close()]
+
+    def pause(self) -> list[Block]:
+        """What is left, where something else is written in between. Code goes on afterwards as code."""
+        if self._kind != "code":
+            return self.end()
+        return [*self._part()] if self._lines else []
 
     @property
     def is_empty(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ...api.events import (
     AgentStart,
@@ -51,8 +52,7 @@ class ChatView:
         self.raw = not session.chat.markdown
         self._answer = Answer(paint, editor.measure, lambda: self.raw)
         self._thinking = Thinking(paint, editor.measure, shown=session.chat.thinking)
-        commands = {spec.name: spec.command for spec in session.tools}
-        self._calls = Calls(paint, editor.measure, lambda name: commands.get(name, ""))
+        self._calls = Calls(paint, editor.measure, partial(_command_of, session))
         self.transcript = Transcript(editor.measure)
         self.activity = ""
         self._since = 0.0
@@ -82,19 +82,19 @@ class ChatView:
             self._write(self._calls.end(event, self._editor.width))
             self.busy("waiting for an answer")
         elif isinstance(event, Notice):
-            self.finish_text()
+            self._pause_text()
             self._tell("error" if event.level == "error" else "notice", event.text)
         elif isinstance(event, ModelCycle):
-            self.finish_text()
+            self._pause_text()
             self._tell("notice", event.reason)
         self._editor.update()
 
     def _begin_turn(self) -> None:
         self._answer.mark = MARK
         self._last_answer, self._turns = [], True
-        if not self._prepared and self._paint.color:
+        if not self._prepared:
             self._prepared = True
-            threading.Thread(target=_prepare, daemon=True).start()
+            threading.Thread(target=_prepare, args=(self._paint.color,), daemon=True).start()
 
     def _delta(self, event: MessageUpdate) -> None:
         if event.kind == "text":
@@ -119,6 +119,10 @@ class ChatView:
         self._write(self._thinking.end(self._editor.width))
         self._write(self._answer.end(self._editor.width))
 
+    def _pause_text(self) -> None:
+        """Write what was held back, for something to be written in between."""
+        self._write(self._answer.pause(self._editor.width))
+
     # --- texts -------------------------------------------------------------------------------------
 
     def say(self, text: str) -> None:
@@ -140,11 +144,12 @@ class ChatView:
 
     def say_aside(self, text: str) -> None:
         """A short text of Marvin that matters little."""
+        self._pause_text()
         self._editor.write(self._paint("faint", self._wrapped(clean(text))))
 
     def tell_printed(self, text: str) -> None:
         """What code of a pack printed; on the screen itself it would be drawn over."""
-        self.finish_text()
+        self._pause_text()
         self.transcript.said(f"({text})", "notice")
         self._tell("notice", text)
         self._editor.update()
@@ -215,9 +220,15 @@ async def page(view: ChatView, editor: LineEditor, paint: Paint) -> None:
     await editor.page(lambda output: Pager(lines, paint, editor.measure, output))
 
 
-def _prepare() -> None:
+def _command_of(session: SessionControl, name: str) -> str:
+    """The parameter of a tool that holds a shell command, if it has one."""
+    return next((spec.command for spec in session.tools if spec.name == name), "")
+
+
+def _prepare(color: bool) -> None:
     """Import what the first blocks need, while the answer is waited for."""
     from ..drawing import code, inline
 
     inline.prepare()
-    code.prepare()
+    if color:
+        code.prepare()

@@ -28,7 +28,7 @@ from ..completion import Candidate
 from .line_history import LineHistory
 from .menu import STYLE, Completions
 from .terminal_output import TerminalOutput
-from .terminal_quirks import FoldingRenderer, SteadyInput, steady
+from .terminal_quirks import FoldingRenderer, SteadyInput, steady, steady_ansi
 
 if TYPE_CHECKING:
     from .pager import Pager
@@ -276,7 +276,7 @@ class LineEditor:
         room = max(1, self._output.get_size().rows // 2)
         if self._holds_up():
             rows.append("(A question waits above. Ctrl+G answers it; this line comes back afterwards.)")
-        return ANSI(steady("\n".join([*rows[-room:], self._asking if self._is_answering else self.sign])))
+        return steady_ansi("\n".join([*rows[-room:], self._asking if self._is_answering else self.sign]))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
