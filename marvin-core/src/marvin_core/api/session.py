@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from .config import ChatPreferences
 from .events import CallOrigin, Event, Unsubscribe
 from .messages import Message, ToolOutput
 from .models import KeyControl
@@ -82,10 +83,7 @@ class ChatSettings(Record):
     terminal: str
     """What kind of terminal it is (TERM)."""
     timeouts: Timeouts
-    markdown: bool
-    """Whether answers are drawn; else they are written as they were typed."""
-    thinking: bool
-    """Whether what models think is shown."""
+    preferences: ChatPreferences
     keep: Callable[[str], str]
     """What of a text that was typed may be written to disk: no key and no password that is known as one."""
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config, EndpointSettings, NetworkPolicy, Permissions, Price, Source
+from ..api.config import ChatPreferences, Config, EndpointSettings, NetworkPolicy, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.limits import Limits
 from ..api.providers import Secret
@@ -211,6 +211,15 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     }
 
 
+def _interface(setting: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Which chat there is, and how it behaves; most runs leave that as it is."""
+    if isinstance(setting, str):
+        return {"ui": setting, "chat": ChatPreferences()}
+    from .interface import interface_fields
+
+    return interface_fields(setting)
+
+
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Check what `load` makes of settings whose keys and types are right.
 
@@ -369,22 +378,12 @@ def _prices(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Price]:
     return {model: Price(**entry) for model, entry in values.items()}
 
 
-def _switch(key: str, settings: Mapping[str, Any], default: str = "on", within: str = "") -> bool:
-    """A key that is on or off; `within` is what stands before its name."""
-    value = settings.get(key, default)
+def _switch(key: str, settings: Mapping[str, Any]) -> bool:
+    """A key that is on, as it is without being named, or off."""
+    value = settings.get(key, "on")
     if value not in ("on", "off"):
-        raise ConfigError(f"{within}{key} in config.yaml is {value!r}; it takes on or off.")
+        raise ConfigError(f"{key} in config.yaml is {value!r}; it takes on or off.")
     return bool(value == "on")
-
-
-def _interface(setting: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The fields about the interface: its name alone, or keys."""
-    given = {"name": setting} if isinstance(setting, str) else setting
-    return {
-        "ui": given.get("name", ""),
-        "markdown": _switch("markdown", given, within="ui."),
-        "thinking_shown": _switch("thinking", given, "off", within="ui."),
-    }
 
 
 def _list(value: str) -> tuple[str, ...]:

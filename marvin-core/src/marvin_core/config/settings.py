@@ -82,8 +82,8 @@ MEANINGS: Mapping[str, str] = {
     "tool_search": "Whether tools wait until the model looks for them, where neither --tool-search nor "
     "MARVIN_TOOL_SEARCH says so: `auto`, where there are many; `on`, all but a few; `off`, only where the service "
     "takes no more. `auto` without it.",
-    "ui": "The interface of the chat; packs bring others beside `plain`.",
-    "ui.name": "The same, where other keys stand below `ui`.",
+    "ui": "The interface of the chat, as `ui.name`; or the keys below it, which are those of the plain chat.",
+    "ui.name": "The interface of the chat; packs bring others beside `plain`.",
     "ui.markdown": "`off`: answers are written as models typed them, to be copied; `on` without it: they are drawn.",
     "ui.thinking": "`on`: what a model thinks is shown, dim and folded; `off` without it. Ctrl+O shows it in any case.",
     "packs.off": "Packs that are not used, by their names or those of their distributions.",

@@ -78,8 +78,7 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
         color=config.color,
         terminal=config.terminal,
         timeouts=config.timeouts,
-        markdown=config.markdown,
-        thinking=config.thinking_shown,
+        preferences=config.chat,
         keep=parts.kept.text,
     )
 

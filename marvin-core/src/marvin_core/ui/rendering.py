@@ -68,6 +68,9 @@ DIFF_LINES = 40
 OUTPUT_LINES = 400
 """Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
 
+DARK: Mapping[str, str] = _CODES
+"""What the theme `dark` draws each role with."""
+
 _JOINER = "\u200d"
 _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")
 _COLUMN = re.compile(r" *\S+(?: \S+)*  +(?=\S)")
@@ -87,8 +90,9 @@ def clean(text: str) -> str:
 class Paint:
     """Colours by role, or none."""
 
-    def __init__(self, color: bool) -> None:
+    def __init__(self, color: bool, codes: Callable[[], Mapping[str, str]] = lambda: DARK) -> None:
         self._color = color
+        self._codes = codes
 
     @property
     def color(self) -> bool:
@@ -99,13 +103,15 @@ class Paint:
         """A text in several roles at once, such as bold and code."""
         if not self._color or not text or not roles:
             return text
-        return f"\x1b[{';'.join(_CODES[role] for role in dict.fromkeys(roles))}m{text}\x1b[0m"
+        codes = self._codes()
+        return f"\x1b[{';'.join(codes[role] for role in dict.fromkeys(roles))}m{text}\x1b[0m"
 
     def __call__(self, role: Role, text: str) -> str:
         """The text in the colour of its role, line by line."""
         if not self._color or not text:
             return text
-        return "\n".join(f"\x1b[{_CODES[role]}m{line}\x1b[0m" if line else line for line in text.split("\n"))
+        code = self._codes()[role]
+        return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in text.split("\n"))
 
 
 def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:

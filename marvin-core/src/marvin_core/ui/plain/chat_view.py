@@ -49,9 +49,9 @@ class ChatView:
         self._editor = editor
         self._paint = paint
         self.queued: Callable[[], Sequence[str]] = tuple
-        self.raw = not session.chat.markdown
+        self.raw = not session.chat.preferences.markdown
         self._answer = Answer(paint, editor.measure, lambda: self.raw)
-        self._thinking = Thinking(paint, editor.measure, shown=session.chat.thinking)
+        self._thinking = Thinking(paint, editor.measure, shown=session.chat.preferences.thinking)
         self._calls = Calls(paint, editor.measure, partial(_command_of, session))
         self.transcript = Transcript(editor.measure)
         self.activity = ""
