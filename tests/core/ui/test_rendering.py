@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,16 @@ def test_further_rows_hang_below_the_text_of_their_line() -> None:
     assert wrapped("- one two three", 9, len) == "- one two\n  three"
     assert wrapped("  /a_long_name_of_it  what it does", 24, len) == "  /a_long_name_of_it\n      what it does"
     assert wrapped("one two", 20, len) == "one two"
+
+
+def test_a_very_long_line_is_broken_in_a_moment() -> None:
+    """A model may give any text, and any number of arguments; what holds the event loop holds the keys as well."""
+    begun = process_time()
+    assert len(wrapped("words of it " * 20_000, 80, get_cwidth).split("\n")) > 1_000
+    assert wrapped("a" + "\u0301" * 200_000, 80, get_cwidth).count("\n") == 0
+    many = ToolExecutionStart(call_id="1", name="edit", arguments={f"name{number}": "x" for number in range(50_000)})
+    assert call_line(many).endswith(", …)")
+    assert process_time() - begun < 3.0
 
 
 def test_long_outputs_keep_their_first_and_last_lines() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from ..api.events import ToolExecutionEnd, ToolExecutionStart
@@ -61,6 +62,8 @@ _CODES: Mapping[Role, str] = {
     "changed": "7",
     "place": "36",
 }
+_ARGUMENTS = 20
+"""Arguments of a call that a tool line shows."""
 SHOWN = 100
 """Characters of an argument, and of the first line of an output, that a tool line shows."""
 DIFF_LINES = 40
@@ -146,12 +149,22 @@ def wrapped(text: str, width: int, measure: Measure, hanging: str | None = None)
     for line in text.split("\n"):
         rest = line
         begin = _beginning(line, width) if hanging is None else hanging
-        while measure(rest) > width:
+        while _exceeds(rest, width, measure):
             row, rest = _split(rest, width, measure)
             rows.append(row)
             rest = rest and begin + rest
         rows.append(rest)
     return "\n".join(rows)
+
+
+def _exceeds(text: str, width: int, measure: Measure) -> bool:
+    """Whether a text takes more columns; no more of it is looked at than has room, however long it is."""
+    used = 0
+    for character in text if len(text) * 2 > width else "":
+        used += measure(character)
+        if used > width:
+            return True
+    return False
 
 
 def for_people(text: str, descriptor: int) -> str:
@@ -196,8 +209,9 @@ def bounded_output(text: str, most: int = OUTPUT_LINES) -> str:
 
 def call_line(event: ToolExecutionStart) -> str:
     """A call that begins; what is cut of its arguments is marked."""
-    shown = ", ".join(_marked(f"{name}={value!r}") for name, value in event.arguments.items())
-    return clean(f"  🔧 {event.name}({shown})")
+    shown = [_marked(f"{name}={value!r}") for name, value in islice(event.arguments.items(), _ARGUMENTS)]
+    shown += ["…"] if len(event.arguments) > _ARGUMENTS else []
+    return clean(f"  🔧 {event.name}({', '.join(shown)})")
 
 
 def _marked(text: str) -> str:

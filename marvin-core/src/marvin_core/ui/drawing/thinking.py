@@ -7,8 +7,6 @@ from ..rendering import Measure, Paint, clean, shortened, wrapped
 
 _ROWS = 3
 """Rows of it that are seen."""
-_KEPT = 4_000
-"""Characters of it that are looked at while it comes in."""
 
 
 class Thinking:
@@ -30,7 +28,7 @@ class Thinking:
         if not self._parts:
             return []
         self._parts = ["".join(self._parts)]
-        text = clean(self._parts[0][-_KEPT:]).strip("\n")
+        text = clean(self._parts[0][-2 * _ROWS * width :]).strip("\n")
         rows = wrapped(text, width, self._measure, "").split("\n")[-min(_ROWS, most) :]
         return [self._paint("thinking", row) for row in rows]
 
