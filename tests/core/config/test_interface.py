@@ -31,5 +31,5 @@ def test_what_is_drawn_and_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("setting", ["{markdown: maybe}", "{thinking: 3}", "{mardown: off}", "[plain]"])
 def test_what_it_does_not_take_is_told(tmp_path: Path, setting: str) -> None:
-    with pytest.raises(ConfigError, match="config.yaml"):
+    with pytest.raises(ConfigError, match=r"config\.yaml"):
         config(tmp_path, setting)

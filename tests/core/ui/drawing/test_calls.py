@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from time import process_time
 from typing import Any
 
 from prompt_toolkit.utils import get_cwidth
@@ -57,6 +58,14 @@ def test_rows_beyond_ten_are_counted_and_none_is_where_no_key_shows_them() -> No
     quoting = Quoting(Paint(False), 80, len)
     whole = header_rows(start(command=command), "command", quoting, 80, len, most=200)
     assert len(whole) == 31
+
+
+def test_a_command_of_any_length_is_announced_in_a_moment() -> None:
+    begun = process_time()
+    rows = calls().begin(start(command="echo a word; " * 100_000), 80)
+    assert re.fullmatch(r" +… \d+ more rows and 1,250,000 characters\. Ctrl\+O shows all\.", rows[-1])
+    assert len(rows) == HEADER_ROWS + 2
+    assert process_time() - begun < 2.0
 
 
 def test_other_arguments_are_cut_and_marked_as_before() -> None:

@@ -17,6 +17,8 @@ from .diffs import diff_rows
 
 HEADER_ROWS = 10
 """Rows of a command that its header shows; the rest is counted."""
+_LONGEST = 50_000
+"""Characters of a command that are laid out in rows."""
 _HEAD, _TAIL = 2, 3
 """Rows of an output that are shown, of its beginning and of its end."""
 _HANGING = "     "
@@ -42,12 +44,15 @@ def header_rows(
     if not others and len(text) <= SHOWN and "\n" not in text and exact(text) == text:
         return wrapped(clean(f"  🔧 {whole}"), width, measure, _HANGING).split("\n")
     rows = wrapped(call_line(event.replace(arguments=others)), width, measure, _HANGING).split("\n")
-    quoted = [f"   {row}" for row in quoting.rows(exact(text))]
+    quoted = [f"   {row}" for row in quoting.rows(exact(text[:_LONGEST]))]
     left = len(quoted) - (most or HEADER_ROWS)
-    if left > 0:
-        hint = "" if most else f". {_MORE}."
-        quoted = [*quoted[:-left], f"{_HANGING}… {counted(left, 'more row')}{hint}"]
-    return [*rows, *quoted]
+    unseen = len(text) - _LONGEST
+    if left <= 0 and unseen <= 0:
+        return [*rows, *quoted]
+    counts = [counted(left, "more row")] if left > 0 else []
+    counts += [f"{unseen:,} characters"] if unseen > 0 else []
+    hint = "" if most else f". {_MORE}."
+    return [*rows, *quoted[: most or HEADER_ROWS], f"{_HANGING}… {' and '.join(counts)}{hint}"]
 
 
 class _Running:
