@@ -19,7 +19,7 @@ from ...api.events import (
 from ...util.terminal_text import exact
 from ..rendering import Measure, Role, clean, shown_rows
 
-MOST = 5_000_000
+MOST = 2_000_000
 """Characters that are kept; of more, the oldest go."""
 _WIDTH = 100
 

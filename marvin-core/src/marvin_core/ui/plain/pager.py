@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.filters import Condition
@@ -54,7 +55,8 @@ class Pager(UIControl):
             output=self._output,
         )
         self._application.ttimeoutlen = 0.05
-        await self._application.run_async(set_exception_handler=False, handle_sigint=False)
+        with suppress(EOFError):  # the terminal is gone, which the chat finds out as well
+            await self._application.run_async(set_exception_handler=False, handle_sigint=False)
 
     def close(self) -> None:
         """Return to the chat."""
