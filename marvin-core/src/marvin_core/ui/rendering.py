@@ -37,7 +37,7 @@ Role: TypeAlias = Literal[
     "changed",
     "place",
 ]
-_CODES: Mapping[Role, str] = {
+DARK: Mapping[str, str] = {
     "user": "32;1",
     "marvin": "36;1",
     "rule": "90",
@@ -62,6 +62,7 @@ _CODES: Mapping[Role, str] = {
     "changed": "7",
     "place": "36",
 }
+"""What each role is drawn with in the theme `dark`."""
 _ARGUMENTS = 20
 """Arguments of a call that a tool line shows."""
 SHOWN = 100
@@ -70,9 +71,6 @@ DIFF_LINES = 40
 """Lines of a diff that are shown; the rest is counted."""
 OUTPUT_LINES = 400
 """Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
-
-DARK: Mapping[str, str] = _CODES
-"""What the theme `dark` draws each role with."""
 
 _JOINER = "\u200d"
 _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")

@@ -156,7 +156,7 @@ def _folded(text: str, width: int, measure: Measure) -> Iterator[str]:
     begin = used = space = 0
     for place, character in enumerate(text):
         columns = measure(character)
-        if used + columns > width:
+        while used and used + columns > width:
             end = space if space > begin else place
             yield text[begin:end].rstrip(" ") if end == space else text[begin:end]
             used = sum(map(measure, text[end:place]))
