@@ -164,7 +164,9 @@ class Calls:
         rows = [self._paint("faint", shortened(line, width, self._measure))]
         if event.origin != "model" or together is not None or has_diff(event.details) or event.show:
             return rows
-        return [*rows, *self._preview(event.text, width)]
+        aside = (event.details or {}).get("aside")
+        text = event.text.removesuffix(aside) if isinstance(aside, str) else event.text
+        return [*rows, *self._preview(text, width)]
 
     def _preview(self, text: str, width: int) -> list[str]:
         """What an output says after its first line, which is part of the outcome."""
