@@ -320,8 +320,7 @@ class SimpleChat:
             self._progress.ended(event.call_id)
             self._line("\n".join(self._outcome(event)))
         elif isinstance(event, ToolExecutionUpdate):
-            told = self._progress.line(event)
-            if told:
+            if told := self._progress.line(event):
                 self._line(f"     {told}")
         elif isinstance(event, Notice):
             self._line(f"({event.text})")
@@ -333,8 +332,7 @@ class SimpleChat:
         from ..drawing.calls import header_rows
 
         command = next((spec.command for spec in self._session.tools if spec.name == event.name), "")
-        columns = columns_at(self._out.fileno())
-        quoting = Quoting(self._paint, columns - 3, columns_of)
+        quoting = Quoting(self._paint, columns_at(self._out.fileno()) - 3, columns_of)
         return header_rows(event, command, quoting, _UNBROKEN, columns_of, most=_MOST_ROWS)
 
     def _outcome(self, event: ToolExecutionEnd) -> Sequence[str]:
