@@ -56,6 +56,11 @@ def go(screen: Screen, line: str, expected: str) -> None:
     screen.at_prompt("")
 
 
+def until_near_the_end(screen: Screen, word: str) -> None:
+    """Wait until a word is seen close to the prompt, where an answer comes in."""
+    wait_until(lambda: word in "".join(screen.rows()[-9:]), word)
+
+
 def below(screen: Screen, line: str) -> list[str]:
     """The rows below the line that was sent last, without the prompt."""
     rows = [row.rstrip() for row in screen.everything()]
@@ -88,7 +93,7 @@ def test_streamed_it_looks_as_if_it_had_been_printed_at_once(
         screen.type("streamed")
         screen.press("Enter")
         for number, ((word, size), event) in enumerate(zip(changes.items(), changed, strict=True)):
-            wait_until(lambda word=word: "".join(screen.rows()[-9:]).count(word) == 1, word)
+            until_near_the_end(screen, word)
             screen.resize(size)
             screen.type(f"{number}")
             screen.at_prompt("0123"[: number + 1])
