@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, wait_until
@@ -71,6 +72,14 @@ class Screen:
             wait_until(lambda: os.get_terminal_size(terminal) == (columns, rows), "the size")
         finally:
             os.close(terminal)
+
+    def record(self, path: Path) -> None:
+        """Have all that is sent to the terminal from here on written to a file, byte by byte."""
+        self._tmux("pipe-pane", "-o", f"exec cat > {shlex.quote(str(path))}")
+
+    def colored(self) -> str:
+        """All rows, as `everything` gives them, with their colours as escape sequences."""
+        return self._tmux("capture-pane", "-p", "-e", "-J", "-S", "-").rstrip("\n")
 
     def close(self) -> None:
         """Close the window, as with a mouse; the chat is told by the kernel."""

@@ -90,7 +90,7 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
         screen.at_prompt("hello")
         screen.press("C-e")
         screen.type(" again")
-        screen.press("C-o")  # the library's other key that sends a line
+        screen.press("Enter")
         screen.until("Answer 3.")
         at_rest(screen)
         screen.press("C-r")
@@ -145,11 +145,11 @@ def test_ctrl_c_and_ctrl_d_while_an_answer_comes_in(
         screen.until("(queued) [pasted 30 lines]")
         screen.press("C-c")
         screen.at_prompt("[pasted 30 lines]")
-        assert screen.rows()[-3:-1] == ["Half of it,", "[Cancelled]"]
+        assert screen.rows()[-3:-1] == ["■ Half of it,", "[Cancelled]"]
         screen.press("C-c")
         screen.type("again")
         screen.press("Enter")
-        screen.until("> again\nHalf of it,")
+        screen.until("> again\n■ Half of it,")
         screen.press("C-d")
         assert screen.ended() == 0
     assert [block["text"] for message in marvin.messages() for block in message["content"]].count("Half of it,") == 2
@@ -358,6 +358,7 @@ COMMANDS: dict[str, Sequence[Typed]] = {
     "profiles": [Typed("profiles", "* main"), Typed("/profiles guest", "Made the profile guest")],
     "saved": [Typed("saved", "No places are saved in this profile.")],
     "context": [Typed("/context", "tokens of ")],
+    "raw": [Typed("/raw", "Answer of the model."), Typed("/raw on", "as they were typed"), Typed("/raw x", "Error: ")],
     "usage": [Typed("usage", "Tool calls: "), Typed("/usage", "All sessions: ")],
 }
 WORDS: dict[str, Sequence[Typed]] = {

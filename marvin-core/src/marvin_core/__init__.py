@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         PipelinePhase,
     )
     from .api.config import (
+        ChatPreferences,
         Config,
         EndpointSettings,
         NetworkKind,
@@ -262,8 +263,8 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
-        "Config EndpointSettings NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings PermissionMode Permissions "
-        "Price SandboxUse Source ToolSearchUse"
+        "ChatPreferences Config EndpointSettings NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings "
+        "PermissionMode Permissions Price SandboxUse Source ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
@@ -384,6 +385,7 @@ __all__ = [
     "CallDelta",
     "CallOrigin",
     "Cell",
+    "ChatPreferences",
     "ChatSettings",
     "CliContext",
     "ClientFactory",

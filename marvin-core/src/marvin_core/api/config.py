@@ -97,6 +97,15 @@ class PackSettings(Record):
     secrets: Mapping[str, str] | None = None
 
 
+class ChatPreferences(Record):
+    """How the chat on a terminal behaves, as `ui:` in config.yaml says."""
+
+    markdown: bool = True
+    """Whether answers are drawn; else they are written as they were typed."""
+    thinking: bool = False
+    """Whether what models think is shown."""
+
+
 class Config(Record):
     """Everything that was asked for, without secrets. Paths are absolute."""
 
@@ -196,6 +205,8 @@ class Config(Record):
     terminal: str
     """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
     ui: str
+    """The interface of the chat; empty for `plain`."""
+    chat: ChatPreferences
     http_proxy: str
     https_proxy: str
     no_proxy: str

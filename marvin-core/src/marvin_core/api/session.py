@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from .config import ChatPreferences
 from .events import CallOrigin, Event, Unsubscribe
 from .messages import Message, ToolOutput
 from .models import KeyControl
@@ -87,6 +88,7 @@ class ChatSettings(Record):
     screen_reader: bool
     """Whether everything is to be written once, in words, from top to bottom."""
     timeouts: Timeouts
+    preferences: ChatPreferences
     keep: Callable[[str], str]
     """What of a text that was typed may be written to disk: no key and no password that is known as one."""
 

@@ -81,6 +81,7 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
         terminal=config.terminal,
         screen_reader=config.screen_reader,
         timeouts=config.timeouts,
+        preferences=config.chat,
         keep=parts.kept.text,
     )
 

@@ -25,8 +25,8 @@ _LINES = (
 )
 _KEYS = (
     "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, tools, parameters, and "
-    "files after @; Up and Ctrl+R find earlier lines; Shift+Tab changes the permission mode; Ctrl+C ends an answer or "
-    "empties the line; Ctrl+D leaves. "
+    "files after @; Up and Ctrl+R find earlier lines; Ctrl+O shows all that happened in full; Shift+Tab "
+    "changes the permission mode; Ctrl+C ends an answer or empties the line; Ctrl+D leaves. "
     "A line typed during an answer is sent after it."
 )
 

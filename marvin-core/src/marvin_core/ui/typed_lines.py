@@ -34,6 +34,8 @@ class Display(Record):
     """What went wrong."""
     suggestion: Callable[[str], None]
     """A line that does what was asked for once the user sends it."""
+    raw: Callable[[str], None] | None = None
+    """What `/raw` does with the words behind it; None where nothing is drawn."""
 
 
 class LineInterpreter:
@@ -45,6 +47,7 @@ class LineInterpreter:
         self._show_output = shown.output
         self._show_error = shown.error
         self._suggest = shown.suggestion
+        self._raw = shown.raw
         self.shell = False
         """Whether every line is a shell command."""
 
@@ -68,6 +71,8 @@ class LineInterpreter:
         commands = self._session.commands
         if head == "/help" or line in _HELP:
             self._show(help_about(self._session, rest))
+        elif head in ("/raw", ":raw") and self._raw is not None:
+            self._raw(rest.strip())
         elif head.startswith("!") and head[1:] in BANG_WORDS:
             await self._command(head[1:], rest)
         elif line.startswith("!"):

@@ -4,47 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import TextIO, cast
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.input.defaults import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
 from ...api.record import Record
-from ...util.streams import StandardStreams
 from ...util.terminal_text import disarm
 from ...util.text import one_line
 from ..completion import Candidate
 from .line_history import LineHistory
-from .terminal_quirks import FoldingRenderer, SteadyInput, steady
+from .menu import STYLE, Completions
+from .terminal_output import TerminalOutput
+from .terminal_quirks import FoldingRenderer, SteadyInput, steady, steady_ansi
+
+if TYPE_CHECKING:
+    from .pager import Pager
 
 FOLD_LINES = 20
 FOLD_CHARACTERS = 2_000
 _HINT = 30
 """Characters of a long line of the history that are shown of it."""
-_STYLE = Style.from_dict(
-    {
-        "suggestion": "fg:ansibrightblack",
-        "completion-menu": "bg:default",
-        "completion-menu.completion": "bg:default fg:default",
-        "completion-menu.completion.current": "reverse",
-        "completion-menu.meta.completion": "bg:default fg:ansibrightblack",
-        "completion-menu.meta.completion.current": "bg:default bold",
-    }
-)
 
 
 class Handlers(Record):
@@ -60,40 +52,9 @@ class Handlers(Record):
     """Ctrl+C, told whether something is typed; returns whether that is to be cleared."""
     end: Callable[[], None]
     """Ctrl+D with nothing typed."""
+    page: Callable[[], Coroutine[Any, Any, None]]
+    """Ctrl+O."""
     complete: Callable[[str], Iterable[Candidate]]
-
-
-class _Terminal:
-    """Standard output, as the library wants it. A terminal that is gone takes everything and shows nothing."""
-
-    encoding = "utf-8"
-
-    def __init__(self) -> None:
-        self._streams = StandardStreams()
-
-    def write(self, text: str) -> None:
-        try:
-            self._streams.out(text)
-        except OSError:
-            return
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def fileno(self) -> int:
-        return self._streams.stdout
-
-    def isatty(self) -> bool:
-        return os.isatty(self._streams.stdout)
-
-
-class _Completions(Completer):
-    def __init__(self, complete: Callable[[str], Iterable[Candidate]]) -> None:
-        self._complete = complete
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        for one in self._complete(document.text_before_cursor):
-            yield Completion(one.text, -one.replaces, display=one.text.rstrip() or one.text, display_meta=one.help)
 
 
 class LineEditor:
@@ -112,8 +73,11 @@ class LineEditor:
         self._is_older = self._hidden = False
         self._suggestion = ""
         self.live: Sequence[str] = ()
+        self.refresh: Callable[[], None] = lambda: None
+        """Called before `live` is drawn, to set it."""
+        self._paged: Pager | None = None
         self.sign = "> "
-        self._terminal = stdout = _Terminal()
+        self._terminal = stdout = TerminalOutput()
         self._output = Vt100_Output.from_pty(
             cast("TextIO", stdout), default_color_depth=None if color else ColorDepth.DEPTH_1_BIT
         )
@@ -125,10 +89,10 @@ class LineEditor:
             prompt_continuation="  ",
             placeholder=self._suggested,
             history=self._history,
-            completer=_Completions(handlers.complete),
+            completer=Completions(handlers.complete),
             complete_while_typing=False,
             key_bindings=self._keys(),
-            style=_STYLE,
+            style=STYLE,
             color_depth=None if color else ColorDepth.DEPTH_1_BIT,
             input=create_input(),
             output=self._output,
@@ -148,6 +112,11 @@ class LineEditor:
         """The columns that text may take."""
         return max(10, self._output.get_size().columns - 1)
 
+    @property
+    def height(self) -> int:
+        """The rows of the window."""
+        return self._output.get_size().rows
+
     @staticmethod
     def measure(text: str) -> int:
         """How many columns a text takes."""
@@ -162,6 +131,8 @@ class LineEditor:
 
     def close(self) -> None:
         """Write what waits, and end `run`."""
+        self.leave_pager()
+        self.refresh = lambda: None
         self.live, self.sign, self._asking = (), "", ""
         self._prompt.default_buffer.reset()
         self.flush()
@@ -183,6 +154,9 @@ class LineEditor:
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
+        if self._paged is not None:
+            return  # all that waits is written below, once the other screen is left
+        self.refresh()
         if self._waiting:
             text = "\n".join(self._waiting).replace("\n", "\r\n")
             self._waiting.clear()
@@ -192,6 +166,24 @@ class LineEditor:
             self._output.write_raw(text + "\r\n")
             self._output.flush()
         self._prompt.app.invalidate()
+
+    async def page(self, make: Callable[[Output], Pager]) -> None:
+        """Leave the terminal to a pager; what is to be written meanwhile is written afterwards."""
+        if self._paged is not None:
+            return
+        self.flush()
+        self._paged = make(self._output)
+        try:
+            async with in_terminal():
+                await self._paged.run(self._prompt.app.input)
+        finally:
+            self._paged = None
+            self.flush()
+
+    def leave_pager(self) -> None:
+        """End the pager, if it is open: the chat wants something."""
+        if self._paged is not None:
+            self._paged.close()
 
     def tell_while_held(self, text: str) -> None:
         """Write a text below, from another thread, while the event loop stands; nothing else is drawn meanwhile."""
@@ -284,7 +276,7 @@ class LineEditor:
         room = max(1, self._output.get_size().rows // 2)
         if self._holds_up():
             rows.append("(A question waits above. Ctrl+G answers it; this line comes back afterwards.)")
-        return ANSI(steady("\n".join([*rows[-room:], self._asking if self._is_answering else self.sign])))
+        return steady_ansi("\n".join([*rows[-room:], self._asking if self._is_answering else self.sign]))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -298,6 +290,8 @@ class LineEditor:
         keys.add("c-g", filter=Condition(lambda: bool(self._asking) and self._is_older))(
             lambda event: self._put_aside()
         )
+        keys.add("c-o")(lambda event: event.app.create_background_task(self._handlers.page()))
+        keys.add("c-l")(lambda event: self._clear_screen())
         keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("c-c", filter=editing)(self._interrupt)
         keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
@@ -307,6 +301,14 @@ class LineEditor:
             keys.add(report)(lambda event: None)
         keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
         return keys
+
+    def _clear_screen(self) -> None:
+        """Scroll away what is seen. The library would erase it, and the terminal could not scroll back to it."""
+        self._prompt.app.renderer.erase()
+        self._output.write_raw("\n" * self.height)
+        self._output.cursor_goto(0, 0)
+        self._output.flush()
+        self._prompt.app.invalidate()
 
     def _chosen(self) -> bool:
         """Whether the menu is open and one of its completions is in the line."""

@@ -335,22 +335,28 @@ class SimpleChat:
         elif isinstance(event, MessageEnd):
             self._finish_line()
         elif isinstance(event, ToolExecutionStart):
-            self._line(self._writing.call(event))
+            self._line(self._writing.call(event, self._command_of(event.name), self._columns()))
         elif isinstance(event, ToolExecutionEnd):
             self._progress.ended(event.call_id)
-            self._line(self._writing.outcome(event, columns_at(self._out.fileno())))
+            self._line(self._writing.outcome(event, self._columns()))
         elif isinstance(event, SessionResume):
             earlier = self._writing.replay(self._session.sessions.replay())
             if earlier and self._out.isatty():  # whoever reads a pipe has what was said
                 self._line(earlier)
         elif isinstance(event, ToolExecutionUpdate):
-            told = self._progress.line(event)
-            if told:
+            if told := self._progress.line(event):
                 self._line(f"     {told}")
         elif isinstance(event, Notice):
             self._line(f"({event.text})")
         elif isinstance(event, ModelCycle):
             self._line(f"({event.reason})")
+
+    def _command_of(self, name: str) -> str:
+        """The parameter of a tool that holds a shell command, if it has one."""
+        return next((spec.command for spec in self._session.tools if spec.name == name), "")
+
+    def _columns(self) -> int:
+        return columns_at(self._out.fileno())
 
     def _write(self, text: str) -> None:
         self._put(self._writing.text(text))
