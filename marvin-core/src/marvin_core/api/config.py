@@ -97,6 +97,18 @@ class PackSettings(Record):
     secrets: Mapping[str, str] | None = None
 
 
+class ChatPreferences(Record):
+    """How the chat on a terminal behaves, as `ui:` in config.yaml says."""
+
+    status: tuple[str, ...] = ("model", "mode", "thinking", "folder", "branch", "context", "cost", "running")
+    """The parts of the status row, in their order."""
+    keys: Literal["emacs", "vi"] = "emacs"
+    completion: Literal["typing", "tab"] = "typing"
+    """When the menu of completions appears."""
+    attention: tuple[str, ...] = ("bell",)
+    """How the chat calls for somebody: bell, notify (OSC 9), title."""
+
+
 class Config(Record):
     """Everything that was asked for, without secrets. Paths are absolute."""
 
@@ -188,6 +200,8 @@ class Config(Record):
     terminal: str
     """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
     ui: str
+    """The interface of the chat; empty for `plain`."""
+    chat: ChatPreferences
     http_proxy: str
     https_proxy: str
     no_proxy: str

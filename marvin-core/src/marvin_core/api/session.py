@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from .config import ChatPreferences
 from .events import CallOrigin, Event, Unsubscribe
 from .messages import Message, ToolOutput
 from .models import KeyControl
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         ModelControl,
         ProfileControl,
         SessionsControl,
+        Standing,
         ToolControl,
         UndoControl,
     )
@@ -82,6 +84,9 @@ class ChatSettings(Record):
     terminal: str
     """What kind of terminal it is (TERM)."""
     timeouts: Timeouts
+    preferences: ChatPreferences
+    editor: str
+    """The user's editor: a program, and maybe its arguments."""
     keep: Callable[[str], str]
     """What of a text that was typed may be written to disk: no key and no password that is known as one."""
 
@@ -120,6 +125,10 @@ class SessionControl(Protocol):
     def tools(self) -> Sequence[ToolSpec]: ...
     async def context_use(self) -> ContextUse:
         """What the next request holds, and how much of the model's window that takes."""
+        ...
+
+    def standing(self) -> Standing:
+        """How much of the window is taken, and what works, at this moment."""
         ...
 
     @property

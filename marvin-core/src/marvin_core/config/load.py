@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config, EndpointSettings, NetworkPolicy, Permissions, Price, Source
+from ..api.config import ChatPreferences, Config, EndpointSettings, NetworkPolicy, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.limits import Limits
 from ..api.providers import Secret
@@ -192,7 +192,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
     return {
         "ca_file": settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
-        "ui": settings.get("ui", ""),
+        **_interface(settings.get("ui", "")),
         "pack_sections": pack_sections(settings),
         "transport": settings.get("transport", "direct"),
         "cache": cache_lifetime(settings.get("cache", "")),
@@ -209,6 +209,15 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "timeouts": _timeouts(settings.get("timeouts", {})),
         "limits": _limits(settings.get("limits", {})),
     }
+
+
+def _interface(setting: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Which chat there is, and how it behaves; most runs leave that as it is."""
+    if isinstance(setting, str):
+        return {"ui": setting, "chat": ChatPreferences()}
+    from .interface import interface_fields
+
+    return interface_fields(setting)
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -235,6 +244,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     sandbox_use(None, "", settings.get("sandbox", ""))
     _prices(settings.get("prices", {}))
     _switch("seed", settings)
+    _interface(settings.get("ui", ""))
 
 
 def _current_folder() -> Path:

@@ -38,7 +38,7 @@ KEYS: Mapping[str, Any] = {
     "fallback": list,
     "tools": str,
     "tool_search": str,
-    "ui": str,
+    "ui": (str, {"name": str, "status": list, "keys": str, "completion": str, "attention": list}),
     "packs": {"off": list, "prefer": list, str: dict},
     "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
@@ -82,7 +82,14 @@ MEANINGS: Mapping[str, str] = {
     "tool_search": "Whether tools wait until the model looks for them, where neither --tool-search nor "
     "MARVIN_TOOL_SEARCH says so: `auto`, where there are many; `on`, all but a few; `off`, only where the service "
     "takes no more. `auto` without it.",
-    "ui": "The interface of the chat; packs bring others beside `plain`.",
+    "ui": "The interface of the chat, as `ui.name`; or the keys below it, which are those of the plain chat.",
+    "ui.name": "The interface of the chat; packs bring others beside `plain`.",
+    "ui.status": "The parts of the status row, in their order: model, mode, thinking, folder, branch, context, cost, "
+    "running, profile, shell, messages, tokens. An empty list hides it.",
+    "ui.keys": "The keys that edit the line: `emacs`, or `vi`. `emacs` without it.",
+    "ui.completion": "When completions are shown: `typing`, while a name or a file is typed, or `tab`. `typing` "
+    "without it.",
+    "ui.attention": "How the chat calls for somebody who looks elsewhere: bell, notify, title. The bell without it.",
     "packs.off": "Packs that are not used, by their names or those of their distributions.",
     "packs.prefer": "Packs that come first where several bring the same name; Marvin's own come before all of them.",
     "packs.NAME": "The settings of a pack, by the name in `marvin packs list`; see below for ours.",

@@ -19,9 +19,10 @@ from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
-from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
+from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot, standing
 
 if TYPE_CHECKING:
+    from ..api.controls import Standing
     from ..api.events import CallOrigin
     from ..api.processes import Processes
     from .calls.control import SessionPermissions
@@ -64,6 +65,10 @@ class Session:
         from .calls.control import SessionPermissions
 
         return SessionPermissions(self.parts)
+
+    def standing(self) -> Standing:
+        """How much of the window is taken, and what works, at this moment."""
+        return standing(self.parts, self.compactor.overhead)
 
     @property
     def id(self) -> str:

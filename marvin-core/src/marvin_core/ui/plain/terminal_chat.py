@@ -31,7 +31,6 @@ from ...util.streams import PackLines, diverted
 from ...util.watchdog import Watchdog, owner_of
 from ..completion import Candidate, candidates
 from ..rendering import (
-    SHOWN,
     Markdown,
     Paint,
     bounded_output,
@@ -44,17 +43,17 @@ from ..rendering import (
     wrapped,
 )
 from ..typed_lines import Display, LineInterpreter
-from .line_editor import Handlers, LineEditor
+from .editor_parts import Handlers, editor_settings
+from .line_editor import LineEditor
 from .line_history import LineHistory
+from .live_rows import echoed, progress, under_way
+from .surroundings import Surroundings
 from .terminal_questions import TerminalQuestions
 
 _STEER = "/steer "
-_ECHOED_LINES = 20
 _BY_HAND = ("person", "typed")
 _QUICK = 1.0
 """Seconds; how long a call made by hand took is shown from here on."""
-_NEVER_FOLD = frozenset({"xterm", "linux"})
-"""Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
 
 
 class TerminalChat:
@@ -74,16 +73,15 @@ class TerminalChat:
             answer=self._answered,
             cycle=self._cycle,
             interrupt=self._interrupt,
+            escape=self._escape,
+            recall=self._recall,
             end=self._end_of_input,
             complete=self._complete,
+            tell=self._say_error,
         )
-        self._editor = LineEditor(
-            handlers,
-            LineHistory(lambda: session.chat.profile_folder / "history", settings.keep),
-            color=settings.color,
-            folds=settings.terminal not in _NEVER_FOLD,
-            redraw=settings.timeouts.redraw,
-        )
+        history = LineHistory(lambda: session.chat.profile_folder / "history", settings.keep)
+        self._editor = LineEditor(handlers, history, editor_settings(settings))
+        self._around = Surroundings(session, self._editor, self._paint)
         self._text = Markdown(self._paint, self._editor.measure)
         self._queue: deque[tuple[str, str]] = deque()
         self._arrived = asyncio.Event()
@@ -92,7 +90,7 @@ class TerminalChat:
         self._since = 0.0
         self._left = False
         self._ended_by_signal = False
-        self._questions = TerminalQuestions(self._editor, self._paint, self._questioned)
+        self._questions = TerminalQuestions(self._editor, self._paint, self._questioned, self._take)
         self.ask, self.ask_text = self._questions.ask, self._questions.ask_text
         self.ask_secret, self.permit = self._questions.ask_secret, self._questions.permit
         self._watchdog: Watchdog | None = None
@@ -117,7 +115,9 @@ class TerminalChat:
         self._session.subscribe(self._show)
         self._editor.sign = self._sign()
         self._editor.write(self._wrapped(clean(greeting)))
+        self._editor.status = lambda: self._around.row(shell=self._lines.shell)
         self._editor.flush()
+        self._around.begin()
         if prompt:
             self._take(prompt, prompt)
         work = asyncio.ensure_future(self._work())
@@ -129,6 +129,7 @@ class TerminalChat:
             tick.cancel()
             try:
                 await asyncio.wait({work})
+                await self._around.close()
             finally:
                 await self._session.close()
         self._editor.flush()
@@ -146,6 +147,7 @@ class TerminalChat:
             if self._lines.leaves(line):
                 break
             self._busy("waiting for an answer")
+            self._around.attention.works()
             self._running = asyncio.ensure_future(self._lines.run(line))
             await asyncio.wait({self._running})
             self._ended(self._running)
@@ -158,14 +160,14 @@ class TerminalChat:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running = None
         self._activity = ""
+        self._around.attention.answered()
         self._printed.finish()
         if self._watchdog is not None and not self._left:
             self._watchdog.calm()
         self._finish_text()
         if task.cancelled():
             self._editor.write(self._paint("notice", "[Cancelled]"))
-            waiting, self._queue = self._queue, deque()
-            self._editor.refill("\n".join(shown for _, shown in waiting))
+            self._editor.refill(self._recall())
         elif (error := task.exception()) is not None:
             self._say_error(f"Error: {told(error)}")
         self._editor.sign = self._sign()
@@ -210,6 +212,8 @@ class TerminalChat:
         return f"{'' if mode == 'ask' else f'{mode} '}{'$ ' if self._lines.shell else '> '}"
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and self._editor.is_away:
+            return  # it was meant for the program that has the terminal
         if number == signal.SIGINT:
             self._loop.call_soon_threadsafe(self._interrupt, False)
         else:
@@ -243,6 +247,17 @@ class TerminalChat:
             self._editor.write(self._paint("faint", "(Ctrl+D leaves)"))
         return typed
 
+    def _escape(self) -> None:
+        """Escape: ends an answer; what is typed stays."""
+        if self._running is not None:
+            self._interrupt(False)
+
+    def _recall(self) -> str:
+        """Up on an empty line: what waits to be sent comes back, to be changed."""
+        waiting, self._queue = self._queue, deque()
+        self._update()
+        return "\n".join(shown for _, shown in waiting)
+
     def _end_of_input(self) -> None:
         """Ctrl+D: at a question it says no, and stays."""
         if not self._questions.answer(None):
@@ -270,15 +285,18 @@ class TerminalChat:
         self._finish_text()
         activity, self._activity = self._activity, ""
         self._update()
+        self._around.attention.asks()
         try:
             yield not self._left
         finally:
+            self._around.attention.settled()
             self._editor.sign = self._sign()
             self._busy(activity)
 
     # --- what is shown -----------------------------------------------------------------------------
 
     def _show(self, event: Event) -> None:
+        self._around.listen(event)
         if isinstance(event, MessageUpdate):
             self._delta(event)
         elif isinstance(event, MessageEnd):
@@ -290,7 +308,7 @@ class TerminalChat:
                 self._editor.write(self._paint("tool", rows))
             self._busy(event.name)
         elif isinstance(event, ToolExecutionUpdate):
-            self._progress(event)
+            self._activity = progress(event)
         elif isinstance(event, ToolExecutionEnd):
             self._outcome(event)
             self._busy("waiting for an answer")
@@ -302,15 +320,6 @@ class TerminalChat:
             self._finish_text()
             self._editor.write(self._paint("notice", self._wrapped(f"({clean(event.reason)})")))
         self._update()
-
-    def _progress(self, event: ToolExecutionUpdate) -> None:
-        share = ""
-        if event.fraction is not None:
-            from ...util.shown import bar
-
-            share = f"{bar(event.fraction)} "
-        last = event.text.strip().rpartition("\n")[2]
-        self._activity = clean(f"{event.name}: {share}{last}")[:SHOWN]
 
     def _outcome(self, event: ToolExecutionEnd) -> None:
         rows = [
@@ -365,12 +374,7 @@ class TerminalChat:
             self._editor.suggest(line)
 
     def _echo(self, shown: str) -> None:
-        first, *more = clean(shown).split("\n")
-        lines = [first, *more[: _ECHOED_LINES - 1]]
-        if len(more) >= _ECHOED_LINES:
-            lines.append(f"… {len(more) + 1 - _ECHOED_LINES:,} more lines")
-        sign = "$ " if self._lines.shell else "> "
-        self._editor.write(self._paint("user", sign + "\n  ".join(lines)))
+        self._editor.write(self._paint("user", echoed(shown, "$ " if self._lines.shell else "> ")))
 
     def _busy(self, activity: str) -> None:
         self._activity = activity
@@ -378,17 +382,9 @@ class TerminalChat:
         self._update()
 
     def _update(self) -> None:
-        below = []
-        if self._activity:
-            seconds = int(time.monotonic() - self._since)
-            below.append(f"… {self._activity}, {seconds} s" if seconds else f"… {self._activity}")
-        if self._running is not None:
-            below += [f"(queued) {_first_line(shown)}" for _, shown in self._queue]
+        queue = [shown for _, shown in self._queue] if self._running is not None else []
+        below = under_way(self._activity, time.monotonic() - self._since, queue)
         width, measure = self._editor.width, self._editor.measure
         rows = [self._paint("faint", shortened(row, width, measure)) for row in below]
         self._editor.live = [self._text.open_row(width), *rows]
         self._editor.update()
-
-
-def _first_line(text: str) -> str:
-    return clean(text).partition("\n")[0][:SHOWN]
