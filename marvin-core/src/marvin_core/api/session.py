@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .config import ChatPreferences
 from .events import CallOrigin, Event, Unsubscribe
-from .messages import Message, ToolOutput
+from .messages import Image, Message, ToolOutput
 from .models import KeyControl
 from .record import Record
 from .timeouts import Timeouts
@@ -45,6 +45,13 @@ class TurnResult(Record):
         """Raise the error that ended it, if one did."""
         if self.error is not None:
             raise self.error
+
+
+class Attached(Record):
+    """What goes along with a prompt: images, and the names of tools that the model is to know of at once."""
+
+    images: tuple[Image, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 class RunningCall(Record):
@@ -87,6 +94,8 @@ class ChatSettings(Record):
     preferences: ChatPreferences
     editor: str
     """The user's editor: a program, and maybe its arguments."""
+    home: Path
+    """The user's own folder."""
     keep: Callable[[str], str]
     """What of a text that was typed may be written to disk: no key and no password that is known as one."""
 
@@ -206,7 +215,7 @@ class SessionControl(Protocol):
         """Have every event from now on passed to the listener, which must return at once."""
         ...
 
-    async def submit(self, text: str) -> TurnResult:
+    async def submit(self, text: str, attached: Attached | None = None) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         ...
 

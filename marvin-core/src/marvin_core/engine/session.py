@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.errors import ConfigError
 from ..api.messages import ToolOutput
-from ..api.session import ChatSettings, Command, SessionSnapshot, TurnResult
+from ..api.session import Attached, ChatSettings, Command, SessionSnapshot, TurnResult
 from ..api.tools import Mode, ToolSpec
 from ..conversation.compactor import Compactor
 from .agent import Agent
@@ -124,13 +124,17 @@ class Session:
         """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
         self.sessions.go_on(path)
 
-    async def submit(self, text: str) -> TurnResult:
+    async def submit(self, text: str, attached: Attached | None = None) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         if not self.configured:
             return TurnResult(text="", error=ConfigError(self.parts.setup.models.how_to))
         self.sessions.begin(text)
         await self.parts.profile.seed(self.parts.conversation)
-        return await self._driver.submit(text)
+        if attached is not None and attached.tools:
+            carried = self.parts.carried
+            carried.of(self.parts.model.provider)
+            carried.reveal(attached.tools)
+        return await self._driver.submit(text, attached.images if attached is not None else ())
 
     async def retry(self) -> TurnResult:
         """Ask the model for its last answer again, without a new message; otherwise as `submit`."""

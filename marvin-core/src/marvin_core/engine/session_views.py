@@ -97,6 +97,7 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
         timeouts=config.timeouts,
         preferences=config.chat,
         editor=config.editor,
+        home=config.home,
         keep=parts.kept.text,
     )
 

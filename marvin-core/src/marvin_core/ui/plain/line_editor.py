@@ -237,6 +237,12 @@ class LineEditor:
         buffer.document = Document(text, len(text))
         self.update()
 
+    def complete_again(self) -> None:
+        """There is more to complete with than a moment ago: show it, where the menu is to appear by itself."""
+        buffer = self._prompt.default_buffer
+        if buffer.complete_state is None and self._completes() and self._prompt.app.is_running:
+            buffer.start_completion(select_first=False)
+
     def follow_history(self) -> None:
         """Where the profile is another one now: have its lines behind Up and Ctrl+R."""
         if self._history.is_stale:

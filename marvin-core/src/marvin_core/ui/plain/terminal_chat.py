@@ -29,7 +29,7 @@ from ...util.failures import told
 from ...util.signals import ending
 from ...util.streams import PackLines, diverted
 from ...util.watchdog import Watchdog, owner_of
-from ..completion import Candidate, candidates
+from ..completion import Completing
 from ..rendering import (
     Markdown,
     Paint,
@@ -68,6 +68,7 @@ class TerminalChat:
         shown = Display(text=self._say, output=self._say_output, error=self._say_error, suggestion=self._suggest)
         self._lines = LineInterpreter(session, shown)
         self._paint = Paint(settings.color)
+        self._completing = Completing(session, lambda: self._editor.complete_again())
         handlers = Handlers(
             line=self._take,
             answer=self._answered,
@@ -76,7 +77,7 @@ class TerminalChat:
             escape=self._escape,
             recall=self._recall,
             end=self._end_of_input,
-            complete=self._complete,
+            complete=self._completing.candidates,
             tell=self._say_error,
         )
         history = LineHistory(lambda: session.chat.profile_folder / "history", settings.keep)
@@ -130,6 +131,7 @@ class TerminalChat:
             try:
                 await asyncio.wait({work})
                 await self._around.close()
+                await self._completing.close()
             finally:
                 await self._session.close()
         self._editor.flush()
@@ -275,9 +277,6 @@ class TerminalChat:
         if self._running is not None:
             self._running.cancel()
         self._editor.close()
-
-    def _complete(self, line: str) -> Iterator[Candidate]:
-        return candidates(line, self._session)
 
     @contextmanager
     def _questioned(self) -> Iterator[bool]:
