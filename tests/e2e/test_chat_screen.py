@@ -75,7 +75,7 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
         at_rest(screen)
 
         screen.press("Up", "Up")
-        assert screen.until("background.\n> one\n  two\n  three")
+        assert screen.until("> one\n  two\n  three")
         screen.press("Up", "Up", "Up")  # through its lines, and beyond
         screen.at_prompt("hello")
         screen.press("Down")

@@ -98,6 +98,13 @@ class Terminal:
             assert time.monotonic() < deadline, f"waited for {count} of {expected!r}: {self.output[-2000:]!r}"
             self._read()
 
+    def asked(self) -> None:
+        """Wait until a question is open: what can be answered stands before the line, and nothing behind it."""
+        deadline = time.monotonic() + LIMIT
+        while not bare(self.output).rstrip().endswith("/view]"):
+            assert time.monotonic() < deadline, f"waited for a question: {self.output[-2000:]!r}"
+            self._read()
+
     def ready(self) -> None:
         """Wait for the first prompt; keys before it are still the terminal's own."""
         self.until("works.\n")
@@ -255,7 +262,8 @@ def test_lines_of_one_message(marvin: Marvin, marvin_model_server: ModelServer, 
     """Alt+Enter, and a backslash at the end, begin a new line."""
     marvin_model_server.script(text("Fine."))
     terminal = chat()
-    terminal.type(f"one{ALT_ENTER}two\\{ENTER}three{ENTER}")
+    for keys in (f"one{ALT_ENTER}", f"two\\{ENTER}", f"three{ENTER}"):
+        terminal.type(keys)
     terminal.until("Fine.")
     assert prompts(marvin_model_server) == ["one\ntwo\nthree"]
 

@@ -199,6 +199,8 @@ class Config(Record):
     """The user's editor: a program, and maybe its arguments."""
     terminal: str
     """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
+    curses: bool
+    """Whether somebody asked for the chat of earlier versions."""
     ui: str
     """The interface of the chat; empty for `plain`."""
     chat: ChatPreferences

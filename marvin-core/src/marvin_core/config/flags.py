@@ -117,6 +117,7 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
     "--resume": {"metavar": "ID", "help": "go on with this session"},
     "--max-cost": {"metavar": "USD", "help": "spend no more than this, agents below this one included"},
     "--plain": {"action": "store_true", "help": "the plain chat, which also works in a pipe"},
+    "--curses": {"action": "store_true", "help": "the ordinary chat, as there is no other any more"},
     "--design-first": {"action": "store_true", "help": "run the test-first pipeline (needs marvin-pipeline)"},
     "--from": {"metavar": "PHASE", "dest": "from_", "help": "the phase that the pipeline begins with: 1a, 2a, ..."},
     "--until": {"metavar": "PHASE", "help": "the phase that the pipeline ends with"},

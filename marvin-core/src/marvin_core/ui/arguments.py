@@ -37,7 +37,7 @@ class Arguments:
             return
         made, known = self._kept.get(command, (float("-inf"), []))
         if time.monotonic() - made > _FRESH:
-            known = sorted(find(self._session), key=lambda one: one.also != "" or one.text)
+            known = find(self._session)
             self._kept[command] = time.monotonic(), known
         lowered = word.lower()
         yield from (one for one in known if one.text.startswith(word) or (word and lowered in one.also.lower()))
@@ -49,7 +49,7 @@ def _models(session: SessionControl) -> list[Argument]:
     full = {f"{entry.provider}/{model}": "" for entry in entries for model in entry.models}
     current = [model for entry in entries if entry.provider == session.models.provider_name for model in entry.models]
     named = {**full, **dict.fromkeys(current, "of the service in use"), "high": "a tier", "low": "a tier"}
-    return [Argument(text=name, help=told) for name, told in named.items()]
+    return [Argument(text=name, help=named[name]) for name in sorted(named)]
 
 
 def _sessions(session: SessionControl) -> list[Argument]:
@@ -70,11 +70,12 @@ def _modes(session: SessionControl) -> list[Argument]:
 
 
 def _tools(session: SessionControl) -> list[Argument]:
-    from ..tools.toolbox import SETS
+    from ..tools.sets import SETS
 
     groups = sorted({spec.group for spec in session.tools if spec.group})
     names = [Argument(text=spec.name, help=spec.description.partition("\n")[0]) for spec in session.tools]
-    return [*(Argument(text=name, help="a set") for name in SETS), *(Argument(text=g, help="a group") for g in groups), *names]
+    sets = [Argument(text=name, help="a set") for name in SETS]
+    return [*sets, *(Argument(text=name, help="a group") for name in groups), *names]
 
 
 def _services(session: SessionControl) -> list[Argument]:

@@ -56,14 +56,12 @@ class Completing:
         elif not space and line.startswith(("/", ":", "!")):
             names = _slash_names(session) if line[0] != "!" else {**SHELL_WORDS, **_bang_words(session)}
             yield from _names(word, line[0], names)
-            if line.startswith("/"):
+            if line.count("/") > 1:
                 yield from _at_places(word, session)
         elif head in ("/help", ":help"):
             yield from _names(word, "", _slash_names(session))
-        elif line.startswith(("/", ":", "!")) and head[1:] in session.commands and "=" not in word:
+        elif line.startswith(("/", ":", "!")) and "/" not in head[1:]:
             yield from self._taken(head[1:], rest)
-            yield from _parameters(line, head[1:], word, session)
-        elif line.startswith("/") and "/" not in head[1:]:
             yield from _parameters(line, head[1:], word, session)
         elif named is not None:
             for place in behind_at(named[1], session, self._files):

@@ -58,7 +58,7 @@ async def with_attached(line: str, session: SessionControl) -> Message:
             meant = next((one for one in mention.readings if one in names), "")
             if meant:
                 tools.append(meant)
-            elif mention.looks_like_a_path:
+            elif mention.text != "!" and mention.looks_like_a_path:
                 notes.append(f"There is no file {mention.text}, so nothing was attached.")
             continue
         if found.document:

@@ -56,13 +56,15 @@ class PastingInput(Vt100Input):
         return [KeyPress(Keys.BracketedPaste, _text(held))] if _is_paste(held[1:]) else list(held)
 
     def _sorted(self, keys: Sequence[KeyPress]) -> Iterator[KeyPress]:
+        before: KeyPress | None = None
         for index, key in enumerate(keys):
+            after_escape, before = before is not None and before.key == Keys.Escape, key
             if self._held:
                 if _is_text(key) or key.key in (*_ENTER, Keys.ControlI):
                     self._held.append(key)
                     continue
                 yield from self.release()
-            elif key.key in _ENTER and (self._run >= _ENOUGH or _is_paste(keys[index + 1 :])):
+            elif key.key in _ENTER and not after_escape and (self._run >= _ENOUGH or _is_paste(keys[index + 1 :])):
                 self._held = [key]
                 continue
             self._run = self._run + 1 if _is_text(key) else 0

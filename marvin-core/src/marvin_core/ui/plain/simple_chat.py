@@ -52,7 +52,10 @@ class SimpleChat:
     def __init__(self, session: SessionControl) -> None:
         self._session = session
         self._lines = LineInterpreter(
-            session, Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
+            session,
+            Display(
+                text=self._say, output=self._line, error=self._say, suggestion=self._suggest, confirm=self.ask
+            ),
         )
         self._clean = TerminalFilter()
         self._out = sys.stdout

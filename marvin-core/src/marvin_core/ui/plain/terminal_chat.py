@@ -65,7 +65,13 @@ class TerminalChat:
     def __init__(self, session: SessionControl) -> None:
         settings = session.chat
         self._session = session
-        shown = Display(text=self._say, output=self._say_output, error=self._say_error, suggestion=self._suggest)
+        shown = Display(
+            text=self._say,
+            output=self._say_output,
+            error=self._say_error,
+            suggestion=self._suggest,
+            confirm=lambda question, choices: self._questions.ask(question, choices),
+        )
         self._lines = LineInterpreter(session, shown)
         self._paint = Paint(settings.color)
         self._completing = Completing(session, lambda: self._editor.complete_again())
