@@ -1,7 +1,7 @@
 """A line editor on a terminal of its own, somebody who types, and questions that appear in the middle of words.
 
-Run as a program with a number of rounds, a seed, and the pause in seconds after which a question opens; prints what went
-wrong as JSON.
+Run as a program with a number of rounds, a seed, and the pause in seconds after which a question opens; prints what
+went wrong as JSON.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import random
 import sys
 import tempfile
 import tty
+from collections.abc import Callable
 from pathlib import Path
 
 from marvin_core.api.timeouts import Timeouts
@@ -88,9 +89,9 @@ class Typist:
             os.write(self._master, letter.encode())
             await asyncio.sleep(self._chosen.uniform(0, self._pause * 0.3))
 
-    async def _until(self, reached: object) -> None:
+    async def _until(self, reached: Callable[[], bool]) -> None:
         async with asyncio.timeout(LIMIT):
-            while not reached():  # type: ignore[operator]
+            while not reached():  # noqa: ASYNC110  # what is waited for are keys in a terminal
                 await asyncio.sleep(0.001)
 
 

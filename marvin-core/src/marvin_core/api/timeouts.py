@@ -129,7 +129,7 @@ class Timeouts(Record):
     escape: float = 0.1
     """After Escape: for the rest of a key to come, which slow connections deliver in pieces. Then it was Escape."""
     attention: float = 10.0
-    """Without a key, before the chat calls for somebody: at a question, and at the end of an answer that took longer."""
+    """Without a key, before a chat calls for somebody: at a question, and at the end of an answer that took longer."""
     tick: float = 1.0
     """Between two updates of the seconds that a chat shows while it waits."""
     progress: float = 2.0

@@ -135,7 +135,8 @@ class ToolSpec(Record):
     def command(self) -> str:
         """The parameter that holds a shell command, which the rules then judge as one; empty where there is none.
 
-        It is the one that can be typed behind `!`. A tool that runs programs and does not say which is taken to mean `command`.
+        It is the one that can be typed behind `!`. A tool that runs programs and does not say which is taken to mean
+        `command`.
         """
         if self.typed == "!":
             return str(self.parameters["required"][0])

@@ -19,7 +19,16 @@ from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
-from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot, standing
+from .session_views import (
+    SessionAgents,
+    SessionUndo,
+    ToolSessionView,
+    chat_settings,
+    hook_contexts,
+    rescue,
+    snapshot,
+    standing,
+)
 
 if TYPE_CHECKING:
     from ..api.controls import Standing

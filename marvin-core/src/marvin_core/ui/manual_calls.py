@@ -24,10 +24,9 @@ _LINES = (
 )
 _KEYS = (
     "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, what they take, tools, "
-    "parameters, and files after @, which are attached; Up and Ctrl+R find earlier lines, Up on an empty line those that "
-    "wait; Ctrl+G opens your editor; Shift+Tab changes the permission mode; Esc ends an answer, Ctrl+C too, or empties "
-    "the line; Ctrl+D leaves. "
-    "A line typed during an answer is sent after it."
+    "parameters, and files after @, which are attached; Up and Ctrl+R find earlier lines, Up on an empty line those "
+    "that wait; Ctrl+G opens your editor; Shift+Tab changes the permission mode; Esc ends an answer, Ctrl+C too, or "
+    "empties the line; Ctrl+D leaves. A line typed during an answer is sent after it."
 )
 
 

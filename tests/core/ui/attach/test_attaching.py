@@ -163,7 +163,9 @@ def test_words_with_a_colon_are_commands_or_slips(tmp_path: Path) -> None:
     assert "hepl" in slip
     assert "Did you mean" in slip
     assert made.provider is not None
-    assert LineInterpreter(made.session, Display(text=print, output=print, error=print, suggestion=print)).leaves(":quit")
+    assert LineInterpreter(made.session, Display(text=print, output=print, error=print, suggestion=print)).leaves(
+        ":quit"
+    )
 
 
 def test_the_output_of_a_command_is_attached_where_the_user_says_so(tmp_path: Path) -> None:
@@ -173,7 +175,8 @@ def test_the_output_of_a_command_is_attached_where_the_user_says_so(tmp_path: Pa
     async def go() -> str:
         sending = Sending(made.session, shown.append, None)
         first = await sending.message("why? @!")
-        assert first is not None and first.text == "why? @!"
+        assert first is not None
+        assert first.text == "why? @!"
         sending.ran("make test", "1 failed\n")
         sending.ran("make", "x" * 60_000 + "end")
         message = await sending.message("why does it fail? @!")

@@ -33,11 +33,15 @@ class Keyboard:
     def came(self, text: str) -> list[tuple[str, str]]:
         """The keys that the program is told of at once where these bytes come in one piece."""
         os.write(self._master, text.encode())
-        return [(str(key.key.value if isinstance(key.key, Keys) else key.key), key.data) for key in self.input.read_keys()]
+        return [
+            (str(key.key.value if isinstance(key.key, Keys) else key.key), key.data) for key in self.input.read_keys()
+        ]
 
     def later(self) -> list[tuple[str, str]]:
         """Those that it is told of once nothing more came."""
-        return [(str(key.key.value if isinstance(key.key, Keys) else key.key), key.data) for key in self.input.flush_keys()]
+        return [
+            (str(key.key.value if isinstance(key.key, Keys) else key.key), key.data) for key in self.input.flush_keys()
+        ]
 
 
 @pytest.fixture
@@ -86,7 +90,12 @@ def test_alt_enter_is_no_line_of_a_paste(keyboard: Keyboard) -> None:
 
 @pytest.mark.parametrize(
     ("sequence", "keys"),
-    [("\x1bb", ["escape", "b"]), ("\x1b[1;3D", ["escape", "left"]), ("\x1b[1;9C", ["escape", "right"]), ("\x1bOA", ["up"])],
+    [
+        ("\x1bb", ["escape", "b"]),
+        ("\x1b[1;3D", ["escape", "left"]),
+        ("\x1b[1;9C", ["escape", "right"]),
+        ("\x1bOA", ["up"]),
+    ],
 )
 def test_a_key_in_pieces_is_the_key_and_no_escape(keyboard: Keyboard, sequence: str, keys: list[str]) -> None:
     """As a slow connection delivers it, as long as the pieces come before it is asked whether that was all."""

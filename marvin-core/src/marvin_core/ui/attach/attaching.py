@@ -136,7 +136,7 @@ async def _read_by_tool(found: _Found, session: SessionControl) -> _Found:
     path = found.document
     spec = next((spec for spec in session.tools if spec.typed == "@"), None)
     if spec is None:
-        return _Found(note=f"{path} is no text, and no tool on offer reads it: pip install \"marvin-core[coding]\"")
+        return _Found(note=f'{path} is no text, and no tool on offer reads it: pip install "marvin-core[coding]"')
     try:
         output = await session.call_tool(spec.name, {spec.parameters["required"][0]: path})
     except MarvinError as error:

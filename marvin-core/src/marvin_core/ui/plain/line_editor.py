@@ -268,7 +268,10 @@ class LineEditor:
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-        chosen, menu = Condition(self._chosen), Condition(lambda: self._prompt.default_buffer.complete_state is not None)
+        chosen, menu = (
+            Condition(self._chosen),
+            Condition(lambda: self._prompt.default_buffer.complete_state is not None),
+        )
         empty = Condition(lambda: not self._prompt.default_buffer.text)
         editing = ~is_searching  # in a search, Enter takes what was found, and Ctrl+C gives the search up
         inserting = emacs_mode | vi_insert_mode
@@ -276,12 +279,13 @@ class LineEditor:
         keys.add("enter", filter=chosen)(lambda event: self._take(event.current_buffer))
         keys.add("tab")(lambda event: self._tab(event.current_buffer))
         keys.add("s-tab", filter=~chosen)(lambda event: self._handlers.cycle())
-        keys.add("escape", "enter", filter=inserting)(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("escape", "enter", filter=emacs_mode)(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("c-c", filter=editing)(self._interrupt)
         keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
         keys.add("up", filter=empty & editing & ~menu)(self._recall)
-        keys.add("c-g", filter=editing & inserting)(self._edit_elsewhere)
-        keys.add("c-x", "c-e", filter=editing & emacs_mode)(self._edit_elsewhere)
+        shown = Condition(lambda: not self._question.hidden)
+        keys.add("c-g", filter=editing & inserting & shown)(self._edit_elsewhere)
+        keys.add("c-x", "c-e", filter=editing & emacs_mode & shown)(self._edit_elsewhere)
         keys.add("c-g", filter=Condition(self._holds_up))(lambda event: self._put_aside())
         keys.add(ESCAPE, filter=editing & ~menu)(lambda event: self._handlers.escape())
         keys.add(ESCAPE, filter=editing & menu)(lambda event: event.current_buffer.cancel_completion())
@@ -318,6 +322,7 @@ class LineEditor:
             return
         finally:
             self._away = False
+            self._question.key_pressed()  # somebody typed there, and saw nothing of a question
             self.flush()
         text = self._folds.fold(text, "edited")
         buffer.document = Document(text, len(text))

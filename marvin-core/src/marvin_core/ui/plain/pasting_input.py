@@ -77,13 +77,11 @@ def _is_text(key: KeyPress) -> bool:
 
 def _is_paste(behind: Sequence[KeyPress]) -> bool:
     """Whether what follows an Enter at once says that it ended a line of a paste."""
-    count = 0
-    for key in behind:
+    for count, key in enumerate(behind, 1):
         if key.key in _ENTER:
             return True
         if not _is_text(key):
             return False
-        count += 1
         if count >= _ENOUGH:
             return True
     return False

@@ -53,9 +53,7 @@ class SimpleChat:
         self._session = session
         self._lines = LineInterpreter(
             session,
-            Display(
-                text=self._say, output=self._line, error=self._say, suggestion=self._suggest, confirm=self.ask
-            ),
+            Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest, confirm=self.ask),
         )
         self._clean = TerminalFilter()
         self._out = sys.stdout

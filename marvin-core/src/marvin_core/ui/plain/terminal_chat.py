@@ -65,16 +65,8 @@ class TerminalChat:
     def __init__(self, session: SessionControl) -> None:
         settings = session.chat
         self._session = session
-        shown = Display(
-            text=self._say,
-            output=self._say_output,
-            error=self._say_error,
-            suggestion=self._suggest,
-            confirm=lambda question, choices: self._questions.ask(question, choices),
-        )
-        self._lines = LineInterpreter(session, shown)
         self._paint = Paint(settings.color)
-        self._completing = Completing(session, lambda: self._editor.complete_again())
+        self._completing = Completing(session, lambda: self._editor.complete_again())  # noqa: PLW0108  # it comes later
         handlers = Handlers(
             line=self._take,
             answer=self._answered,
@@ -100,6 +92,14 @@ class TerminalChat:
         self._questions = TerminalQuestions(self._editor, self._paint, self._questioned, self._take)
         self.ask, self.ask_text = self._questions.ask, self._questions.ask_text
         self.ask_secret, self.permit = self._questions.ask_secret, self._questions.permit
+        shown = Display(
+            text=self._say,
+            output=self._say_output,
+            error=self._say_error,
+            suggestion=self._suggest,
+            confirm=self._questions.ask,
+        )
+        self._lines = LineInterpreter(session, shown)
         self._watchdog: Watchdog | None = None
 
     def run(self, greeting: str, prompt: str | None) -> int:

@@ -16,7 +16,6 @@ from ..text_question import TextQuestion
 from .editor_parts import AnswerKey
 from .line_editor import LineEditor
 
-
 _KEYS = (
     "(Its first letter alone answers, once nothing was typed for half a second; t also tells the model why not. What "
     "you were typing stays: Ctrl+G puts it aside until you have answered.)"

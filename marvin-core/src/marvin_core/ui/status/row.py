@@ -64,9 +64,7 @@ class StatusRow:
         answers = session.configured and session.models.provider_name != OFFLINE
         thinking = session.models.thinking
         return {
-            "model": Part(
-                text=_said(session.models.model or session.models.provider_name) if answers else "no model"
-            ),
+            "model": Part(text=_said(session.models.model or session.models.provider_name) if answers else "no model"),
             "mode": Part(text=", ".join([session.permissions.mode, *(["coding"] if session.mode == "coding" else [])])),
             "thinking": Part(text="" if thinking == "off" else f"thinks {thinking}"),
             "folder": Part(text=_said(session.working_dir.name or str(session.working_dir))),
@@ -86,7 +84,9 @@ def _context(standing: Standing) -> Part:
     share = f"context {min(_FULL, round(standing.tokens * 100 / max(1, standing.window)))}%"
     if standing.tokens >= standing.compact:
         return Part(text=f"{share} !!", role="error")
-    return Part(text=f"{share} !", role="notice") if standing.tokens >= standing.warn else Part(text=share, role="added")
+    return (
+        Part(text=f"{share} !", role="notice") if standing.tokens >= standing.warn else Part(text=share, role="added")
+    )
 
 
 def _cost(cost: float | None, ceiling: float | None, left: float | None) -> Part:
