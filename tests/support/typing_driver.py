@@ -56,6 +56,10 @@ class Typist:
         folder = Path(tempfile.mkdtemp())
         self.editor = LineEditor(handlers, LineHistory(lambda: folder / "history"), settings)
 
+    @property
+    def _typed(self) -> str:
+        return self.editor._prompt.default_buffer.text
+
     async def round(self) -> str:
         """One word with a question in its middle; what went wrong, or nothing."""
         word = " ".join(self._chosen.choice(WORDS) for _ in range(self._chosen.randint(1, 3)))
@@ -63,11 +67,11 @@ class Typist:
         self.lines.clear()
         typing = asyncio.ensure_future(self._type(word))
         await asyncio.sleep(self._chosen.uniform(0, self._pause * 0.3 * len(word)))
-        begun = bool(self.editor.text)
+        begun = bool(self._typed)
         self.editor.question("[yes/session/always/edit/no/view] ", keys=_key)
         await typing
-        await self._until(lambda: len(self.editor.text) >= len(word) or bool(self.answers))
-        wrong = "" if self.editor.text == word else f"{word!r} became {self.editor.text!r}"
+        await self._until(lambda: len(self._typed) >= len(word) or bool(self.answers))
+        wrong = "" if self._typed == word else f"{word!r} became {self._typed!r}"
         wrong += f" and answered {self.answers}" if self.answers else ""
         os.write(self._master, b"\r")
         await self._until(lambda: bool(self.lines or self.answers))
@@ -79,7 +83,7 @@ class Typist:
 
     async def _answered(self) -> str:
         """Once nobody has typed for long enough, a key answers."""
-        await self._until(lambda: self.editor.is_asking)
+        await self._until(lambda: self.editor._question.is_open)
         os.write(self._master, b"y")
         await self._until(lambda: bool(self.answers))
         return "" if self.answers == ["yes"] else f"y answered {self.answers}"

@@ -30,7 +30,7 @@ def row_of(made: Made, width: int = 200, parts: tuple[str, ...] = (), *, color: 
 
 
 def test_it_tells_what_is_going_on(tmp_path: Path) -> None:
-    made = make(tmp_path, argv=("--thinking", "high"))
+    made = make(tmp_path, argv=("--thinking", "high", "--permission-mode", "ask"))
     shown = row_of(made, branch="main", cost=1.234, jobs=2)
     model = made.session.models.model
     assert shown == f"{model} · ask · thinks high · project · main · context 0% · $1.23 · 2 jobs"
@@ -40,7 +40,7 @@ def test_it_tells_what_is_going_on(tmp_path: Path) -> None:
 
 
 def test_without_a_model_it_says_so(tmp_path: Path) -> None:
-    shown = row_of(make(tmp_path, argv=(), configured=False))
+    shown = row_of(make(tmp_path, argv=("--permission-mode", "ask"), configured=False))
     assert shown.startswith("no model · ask")
     assert "context" not in shown
 
@@ -80,7 +80,7 @@ MADE: list[Made] = []
 
 @pytest.fixture(autouse=True, scope="module")
 def _one_session(tmp_path_factory: pytest.TempPathFactory) -> None:
-    MADE.append(make(tmp_path_factory.mktemp("row"), argv=()))
+    MADE.append(make(tmp_path_factory.mktemp("row"), argv=("--permission-mode", "ask")))
 
 
 def test_nothing_of_a_branch_or_folder_steers_the_terminal(tmp_path: Path) -> None:

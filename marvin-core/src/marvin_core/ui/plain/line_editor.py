@@ -181,16 +181,6 @@ class LineEditor:
         self.flush()
 
     @property
-    def text(self) -> str:
-        """What is typed."""
-        return self._prompt.default_buffer.text
-
-    @property
-    def is_asking(self) -> bool:
-        """Whether what is typed from now on answers a question."""
-        return self._question.is_open
-
-    @property
     def asked(self) -> str:
         """What stands before the line that answers."""
         return self._question.sign
