@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core.testing import ModelServer, calls, hang_after, pause, text
+from marvin_core.testing import Answer, ModelServer, calls, hang_after, pause, text
 from tests.e2e.support_e2e import Marvin, conversation, posts, put_away, told
 from tests.e2e.test_chat_terminal import CTRL_G, ENTER, TAB, UP, Terminal, bare
 
@@ -39,6 +39,12 @@ def said(server: ModelServer) -> list[str]:
     return [message["content"] for message in conversation(server) if message["role"] == "user"]
 
 
+def begun(words: str) -> Answer:
+    """An answer that does not go on behind these words."""
+    answer = text(words, chunks=1)
+    return hang_after(answer.body.index(b'finish_reason": "stop'), answer)
+
+
 def run_command(command: str) -> Any:
     return calls(("run_command", {"command": command}))
 
@@ -49,7 +55,7 @@ def run_command(command: str) -> Any:
 def test_escape_ends_an_answer_and_keeps_what_is_typed(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open
 ) -> None:
-    marvin_model_server.script(hang_after("Once upon"), text("Fine."))
+    marvin_model_server.script(begun("Once upon"), text("Fine."))
     terminal = chat()
     terminal.say("tell", "Once upon")
     terminal.type("a draft")
@@ -98,7 +104,7 @@ def test_option_and_command_keys(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, sequence: str, line: str
 ) -> None:
     """By words and to the ends of the line; also in pieces, as a slow connection has them, and during an answer."""
-    marvin_model_server.script(hang_after("Well"), text("Fine."))
+    marvin_model_server.script(begun("Well"), text("Fine."))
     terminal = chat()
     terminal.say("begin", "Well")
     terminal.type("one two three")

@@ -51,7 +51,7 @@ async def weigh(left: str, right: str) -> str:
         ({"secrets": "A_KEY"}, "declares secrets='A_KEY'; use a list, as in ['A_KEY']"),
         ({"settings": "A_KEY"}, "declares settings='A_KEY'; use a list, as in ['A_KEY']"),
         ({"secrets": ["A", "B"], "settings": ["B"]}, "declares B as a secret and as a setting; choose one"),
-        ({"typed": "?"}, "declares typed='?'; only '!' can be typed"),
+        ({"typed": "?"}, "declares typed='?'; only '!' and '@' can be typed"),
         ({"probe": {"waht": "x"}}, "declares a probe with waht, which is no parameter of it"),
         ({"requires": ["nothing"]}, "requires 'nothing'; use env:NAME, program:NAME or extra:NAME"),
     ],

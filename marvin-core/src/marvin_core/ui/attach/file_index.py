@@ -38,6 +38,8 @@ class Paths:
 
     def find(self, word: str, most: int) -> list[str]:
         """The paths that a word most likely means, the best first."""
+        if not word.isprintable():
+            return []
         lowered = word.lower()
         found: dict[str, None] = {}
         kinds = (self._starting, self._holding, self._scattered) if lowered else (self._all,)

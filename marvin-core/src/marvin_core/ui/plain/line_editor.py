@@ -42,6 +42,7 @@ class LineEditor:
         self._waiting: list[str] = []
         self._flushing: asyncio.TimerHandle | None = None
         self._away = False
+        self._editing: asyncio.Task[None] | None = None
         self._question = WaitingQuestion(settings.timeouts.answer_key, self._may_answer, self.update)
         self._suggestion = ""
         self.live: Sequence[str] = ()
@@ -299,7 +300,7 @@ class LineEditor:
     def _edit_elsewhere(self, event: KeyPressEvent) -> None:
         """Have the line edited by the user's own program."""
         if not self._away:
-            event.app.create_background_task(self._edited_elsewhere(event.current_buffer))
+            self._editing = event.app.create_background_task(self._edited_elsewhere(event.current_buffer))
 
     async def _edited_elsewhere(self, buffer: Buffer) -> None:
         from .external_editor import edited
