@@ -308,7 +308,7 @@ def typed(tmp_path: Path, line: str, *tools: Tool) -> list[str]:
 
 
 def test_what_is_typed_behind_an_exclamation_mark_goes_to_the_tool_that_declares_it(tmp_path: Path) -> None:
-    said, helped, completed = typed(tmp_path, "!to be", Tool(look), perform)
+    said, _, helped, completed = typed(tmp_path, "!to be", Tool(look), perform)
     assert said == "to be was performed"
     assert "!COMMAND" in helped
     assert "!shell" in completed

@@ -15,6 +15,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, emacs_mode, is_searching, vi_insert_mode
 from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -241,7 +242,8 @@ class LineEditor:
     def complete_again(self) -> None:
         """There is more to complete with than a moment ago: show it, where the menu is to appear by itself."""
         buffer = self._prompt.default_buffer
-        if buffer.complete_state is None and self._completes() and self._prompt.app.is_running:
+        if self._completes() and not self._chosen() and self._prompt.app.is_running:
+            buffer.complete_state = None
             buffer.start_completion(select_first=False)
 
     def follow_history(self) -> None:
@@ -271,6 +273,8 @@ class LineEditor:
         keys.add("tab")(lambda event: self._tab(event.current_buffer))
         keys.add("s-tab", filter=~chosen)(lambda event: self._handlers.cycle())
         keys.add("escape", "enter", filter=emacs_mode)(lambda event: event.current_buffer.insert_text("\n"))
+        for arrow, does in (("left", "backward-word"), ("right", "forward-word")):  # as Ctrl with them does
+            keys.add("escape", arrow, filter=emacs_mode)(get_by_name(does))
         keys.add("c-c", filter=editing)(self._interrupt)
         keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
         keys.add("up", filter=empty & editing & ~menu)(self._recall)
