@@ -104,6 +104,7 @@ def test_option_and_command_keys(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, sequence: str, line: str
 ) -> None:
     """By words and to the ends of the line; also in pieces, as a slow connection has them, and during an answer."""
+    marvin.config("timeouts: {escape: 0.7}\n")  # the machine may be busy, and send the pieces late
     marvin_model_server.script(begun("Well"), text("Fine."))
     terminal = chat()
     terminal.say("begin", "Well")

@@ -262,8 +262,11 @@ def test_lines_of_one_message(marvin: Marvin, marvin_model_server: ModelServer, 
     """Alt+Enter, and a backslash at the end, begin a new line."""
     marvin_model_server.script(text("Fine."))
     terminal = chat()
-    for keys in (f"one{ALT_ENTER}", f"two\\{ENTER}", f"three{ENTER}"):
+    for keys in (f"one{ALT_ENTER}", f"two\\{ENTER}"):  # in one piece they would be a paste
         terminal.type(keys)
+        terminal.until(keys[:3])
+        time.sleep(0.3)
+    terminal.type(f"three{ENTER}")
     terminal.until("Fine.")
     assert prompts(marvin_model_server) == ["one\ntwo\nthree"]
 
@@ -595,7 +598,7 @@ def test_completion(marvin: Marvin, marvin_model_server: ModelServer, chat: Open
     terminal.type(f"no{TAB}")
     terminal.until("tes 漢.txt'")
     terminal.say("", "inside")
-    terminal.type(f"see @read{TAB}")
+    terminal.type(f"see @readm{TAB}")
     terminal.until("me.md")
     terminal.type(f"now{ENTER}")
     terminal.until("Seen.")

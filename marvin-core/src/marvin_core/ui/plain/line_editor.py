@@ -32,7 +32,7 @@ from .waiting_question import WaitingQuestion
 
 
 class LineEditor:
-    """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between."""
+    """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between, `status` the last."""
 
     def __init__(self, handlers: Handlers, history: LineHistory, settings: EditorSettings) -> None:
         self._handlers = handlers
@@ -48,7 +48,6 @@ class LineEditor:
         self._suggestion = ""
         self.live: Sequence[str] = ()
         self.status: Callable[[], str] = str
-        """The row above the line."""
         self.sign = "> "
         self._terminal = stdout = EditorTerminal()
         depth = None if settings.color else ColorDepth.DEPTH_1_BIT
