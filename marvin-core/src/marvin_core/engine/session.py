@@ -19,19 +19,9 @@ from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
-from .session_views import (
-    SessionAgents,
-    SessionUndo,
-    ToolSessionView,
-    chat_settings,
-    hook_contexts,
-    rescue,
-    snapshot,
-    standing,
-)
+from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
 
 if TYPE_CHECKING:
-    from ..api.controls import Standing
     from ..api.events import CallOrigin
     from ..api.processes import Processes
     from .calls.control import SessionPermissions
@@ -51,7 +41,7 @@ class Session:
         agent = Agent(parts, self._requests, self.compactor, lambda: self.dispatcher, self.autonomy)
         self._driver = Driver(parts, self._hooks, agent, self.compactor)
         self.prompt_parts, self.context_use = self._requests.prompt_parts, self._requests.context_use
-        self.accounted = self._driver.accounted
+        self.accounted, self.standing = self._driver.accounted, self._requests.standing
         self.undo = SessionUndo(parts, lambda: self.dispatcher, self._driver.check_free)
         self.sessions = Lifecycle(parts, self._driver)
         self.subscribe = self.sessions.subscribe
@@ -74,10 +64,6 @@ class Session:
         from .calls.control import SessionPermissions
 
         return SessionPermissions(self.parts)
-
-    def standing(self) -> Standing:
-        """How much of the window is taken, and what works, at this moment."""
-        return standing(self.parts, self.compactor.overhead)
 
     @property
     def id(self) -> str:
@@ -139,18 +125,14 @@ class Session:
             return TurnResult(text="", error=ConfigError(self.parts.setup.models.how_to))
         self.sessions.begin(text)
         await self.parts.profile.seed(self.parts.conversation)
-        if attached is not None and attached.tools:
-            carried = self.parts.carried
-            carried.of(self.parts.model.provider)
-            carried.reveal(attached.tools)
-        return await self._driver.submit(text, attached.images if attached is not None else ())
+        return await self._driver.submit(text, attached or Attached())
 
     async def retry(self) -> TurnResult:
         """Ask the model for its last answer again, without a new message; otherwise as `submit`."""
         if not self.configured:
             return TurnResult(text="", error=ConfigError(self.parts.setup.models.how_to))
         self.sessions.before_retry()
-        return await self._driver.submit(None)
+        return await self._driver.submit(None, Attached())
 
     async def compact(self, target_tokens: int) -> str:
         """Make room in the conversation now; returns what to tell. Raises `MarvinError` while an answer runs."""

@@ -21,7 +21,7 @@ FILES = ["README.md", "src/app.py", "src/parser/app_test.py", "docs/application.
 def test_the_beginning_of_a_name_comes_first_and_scattered_letters_last() -> None:
     found = Paths(FILES).find("app", 10)
     assert found == ["src/app.py", "docs/application.md", "src/parser/app_test.py", "lib/map.py"]
-    assert Paths(FILES).find("spt", 10) == ["src/parser/app_test.py"]
+    assert Paths(FILES).find("sprt", 10) == ["src/parser/app_test.py"]
     assert Paths(FILES).find("readme", 10) == ["README.md"]
 
 

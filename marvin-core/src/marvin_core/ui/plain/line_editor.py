@@ -32,7 +32,7 @@ from .waiting_question import WaitingQuestion
 
 
 class LineEditor:
-    """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between, `status` the last."""
+    """Reads lines until it is closed. `write` puts text above; `live` are the rows in between, `status` the last."""
 
     def __init__(self, handlers: Handlers, history: LineHistory, settings: EditorSettings) -> None:
         self._handlers = handlers
