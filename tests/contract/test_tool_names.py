@@ -164,4 +164,4 @@ def test_the_gates_let_through_what_the_design_names() -> None:
     writers = ("create_file", "append_file", "write_file", "apply_patch")
     assert passing == {**dict.fromkeys(writers, ("writable-files",)), "tk": ("ticket", "readonly")}
     assert {spec.name for spec in installed_tools() if spec.interactive} == {"set_working_dir", "exit_app"}
-    assert [spec.name for spec in installed_tools() if spec.typed] == ["run_command"]
+    assert [spec.name for spec in installed_tools() if spec.typed == "!"] == ["run_command"]

@@ -131,10 +131,14 @@ class Screen:
             raise AssertionError(f"{error}\n" + "\n".join(self.rows())) from None
 
     def at_prompt(self, line: str) -> list[str]:
-        """Wait until the last row is the prompt with this line; returns the rows."""
+        """Wait until the line that is typed is this one; returns the rows. A menu may be below it."""
         sign = f"> {line}".rstrip()
+
+        def typed() -> bool:
+            return next((row.rstrip() for row in reversed(self.rows()) if row.startswith(">")), "") == sign
+
         try:
-            wait_until(lambda: self.rows()[-1].rstrip() == sign, f"{sign!r} at the bottom")
+            wait_until(typed, f"{sign!r} at the bottom")
         except AssertionError as error:
             raise AssertionError(f"{error}\n" + "\n".join(self.rows())) from None
         return self.rows()

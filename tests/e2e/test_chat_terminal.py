@@ -98,6 +98,13 @@ class Terminal:
             assert time.monotonic() < deadline, f"waited for {count} of {expected!r}: {self.output[-2000:]!r}"
             self._read()
 
+    def asked(self) -> None:
+        """Wait until a question is open: what can be answered stands before the line, and nothing behind it."""
+        deadline = time.monotonic() + LIMIT
+        while not bare(self.output).rstrip().endswith("/view]"):
+            assert time.monotonic() < deadline, f"waited for a question: {self.output[-2000:]!r}"
+            self._read()
+
     def ready(self) -> None:
         """Wait for the first prompt; keys before it are still the terminal's own."""
         self.until("works.\n")
@@ -259,7 +266,11 @@ def test_lines_of_one_message(marvin: Marvin, marvin_model_server: ModelServer, 
     """Alt+Enter, and a backslash at the end, begin a new line."""
     marvin_model_server.script(text("Fine."))
     terminal = chat()
-    terminal.type(f"one{ALT_ENTER}two\\{ENTER}three{ENTER}")
+    for keys in (f"one{ALT_ENTER}", f"two\\{ENTER}"):  # in one piece they would be a paste
+        terminal.type(keys)
+        terminal.until(keys[:3])
+        time.sleep(0.3)
+    terminal.type(f"three{ENTER}")
     terminal.until("Fine.")
     assert prompts(marvin_model_server) == ["one\ntwo\nthree"]
 
@@ -591,11 +602,12 @@ def test_completion(marvin: Marvin, marvin_model_server: ModelServer, chat: Open
     terminal.type(f"no{TAB}")
     terminal.until("tes 漢.txt'")
     terminal.say("", "inside")
-    terminal.type(f"see @read{TAB}")
+    terminal.type(f"see @readm{TAB}")
     terminal.until("me.md")
     terminal.type(f"now{ENTER}")
     terminal.until("Seen.")
-    assert prompts(marvin_model_server) == ["see @readme.md now"]
+    (prompt,) = prompts(marvin_model_server)
+    assert prompt.startswith("see @readme.md now\n\n[Attached: readme.md, 1 line]\nx\n")
 
 
 def test_shell_lines(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:

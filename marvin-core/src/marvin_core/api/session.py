@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .config import ChatPreferences
 from .events import CallOrigin, Event, Unsubscribe
-from .messages import Message, ToolOutput
+from .messages import Image, Message, ToolOutput
 from .models import KeyControl
 from .record import Record
 from .timeouts import Timeouts
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         PersonControl,
         ProfileControl,
         SessionsControl,
+        Standing,
         ToolControl,
         UndoControl,
     )
@@ -45,6 +46,13 @@ class TurnResult(Record):
         """Raise the error that ended it, if one did."""
         if self.error is not None:
             raise self.error
+
+
+class Attached(Record):
+    """What goes along with a prompt: images, and the names of tools that the model is to know of at once."""
+
+    images: tuple[Image, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 class RunningCall(Record):
@@ -89,6 +97,8 @@ class ChatSettings(Record):
     """Whether everything is to be written once, in words, from top to bottom."""
     timeouts: Timeouts
     preferences: ChatPreferences
+    editor: str
+    """The user's editor: a program, and maybe its arguments."""
     keep: Callable[[str], str]
     """What of a text that was typed may be written to disk: no key and no password that is known as one."""
 
@@ -127,6 +137,10 @@ class SessionControl(Protocol):
     def tools(self) -> Sequence[ToolSpec]: ...
     async def context_use(self) -> ContextUse:
         """What the next request holds, and how much of the model's window that takes."""
+        ...
+
+    def standing(self) -> Standing:
+        """How much of the window is taken, and what works, at this moment."""
         ...
 
     @property
@@ -209,7 +223,7 @@ class SessionControl(Protocol):
         """Have every event from now on passed to the listener, which must return at once."""
         ...
 
-    async def submit(self, text: str) -> TurnResult:
+    async def submit(self, text: str, attached: Attached | None = None) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         ...
 

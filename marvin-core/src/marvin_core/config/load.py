@@ -99,6 +99,7 @@ def _from_flags(flags: Namespace, cwd: Path) -> dict[str, Any]:
         "prompt_file": cwd / flags.prompt_file if flags.prompt_file is not None else None,
         "non_interactive": flags.non_interactive,
         "plain": flags.plain,
+        "curses": flags.curses,
         "rooted": flags.working_dir is not None,
         "output_format": flags.output_format,
         "output_schema": _output_schema(flags.output_schema, cwd),

@@ -24,6 +24,7 @@ from ..drawing.answer import RULE, Answer
 from ..drawing.calls import Calls
 from ..drawing.thinking import Thinking
 from ..drawing.transcript import Transcript
+from ..manual_calls import command_of
 from ..rendering import Paint, bounded_output, clean, shortened, wrapped
 from .line_editor import LineEditor
 from .terminal_reach import replay
@@ -55,7 +56,7 @@ class ChatView:
         self.raw = not session.chat.preferences.markdown
         self._answer = Answer(paint, editor.measure, lambda: self.raw)
         self._thinking = Thinking(paint, editor.measure, shown=session.chat.preferences.thinking)
-        self._calls = Calls(paint, editor.measure, partial(_command_of, session))
+        self._calls = Calls(paint, editor.measure, partial(command_of, session))
         self.transcript = Transcript(editor.measure)
         self.activity = ""
         self._since = 0.0
@@ -227,11 +228,6 @@ async def page(view: ChatView, editor: LineEditor, paint: Paint) -> None:
 
     lines = list(view.transcript.lines())
     await editor.page(lambda output: Pager(lines, paint, editor.measure, output))
-
-
-def _command_of(session: SessionControl, name: str) -> str:
-    """The parameter of a tool that holds a shell command, if it has one."""
-    return next((spec.command for spec in session.tools if spec.name == name), "")
 
 
 def _prepare(color: bool) -> None:

@@ -17,6 +17,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from ...util.terminal_text import disarm
 from ..drawing.transcript import Line, rows_of
 from ..rendering import Measure, Paint
+from .pasting_input import ESCAPE
 from .terminal_quirks import steady
 
 _KEYS = "q returns to the chat; arrows, PgUp, PgDn, Home, End; /WORD finds, n and N the next"
@@ -126,7 +127,7 @@ class Pager(UIControl):
             keys.add(name, filter=~typing)(lambda event: self._move(0))
         for name in ("end", "G"):
             keys.add(name, filter=~typing)(lambda event: self._move(len(self._rows)))
-        for name in ("q", "escape", "c-o"):
+        for name in ("q", "escape", ESCAPE, "c-o"):
             keys.add(name, filter=~typing)(lambda event: self.close())
         keys.add("c-c")(lambda event: self.close())
         keys.add("c-d")(lambda event: self.close())
@@ -134,7 +135,8 @@ class Pager(UIControl):
         keys.add("n", filter=~typing)(lambda event: self._find(1))
         keys.add("N", filter=~typing)(lambda event: self._find(-1))
         keys.add("enter", filter=typing)(lambda event: self._search())
-        keys.add("escape", filter=typing)(lambda event: self._drop())
+        for name in ("escape", ESCAPE):
+            keys.add(name, filter=typing)(lambda event: self._drop())
         keys.add("backspace", filter=typing)(lambda event: self._shorten())
         keys.add(Keys.Any, filter=typing)(self._typed)
         keys.add(Keys.BracketedPaste, filter=typing)(self._typed)

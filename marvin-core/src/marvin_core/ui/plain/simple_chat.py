@@ -37,6 +37,7 @@ from ...util.watchdog import Watchdog, owner_of
 from ..clipboard import clipboard_sequence
 from ..editor_program import run_on_terminal
 from ..line_writing import LineWriting, SpokenWriting
+from ..manual_calls import command_of
 from ..question_prompt import QuestionPrompt
 from ..quoted import Quoting
 from ..rendering import Paint, columns_at, for_people
@@ -58,7 +59,8 @@ class SimpleChat:
     def __init__(self, session: SessionControl) -> None:
         self._session = session
         self._lines = LineInterpreter(
-            session, Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
+            session,
+            Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest, confirm=self.ask),
         )
         self._writing = SpokenWriting() if session.chat.screen_reader else LineWriting()
         self._out = sys.stdout
@@ -335,7 +337,7 @@ class SimpleChat:
         elif isinstance(event, MessageEnd):
             self._finish_line()
         elif isinstance(event, ToolExecutionStart):
-            self._line(self._writing.call(event, self._command_of(event.name), self._columns()))
+            self._line(self._writing.call(event, command_of(self._session, event.name), self._columns()))
         elif isinstance(event, ToolExecutionEnd):
             self._progress.ended(event.call_id)
             self._line(self._writing.outcome(event, self._columns()))
@@ -350,10 +352,6 @@ class SimpleChat:
             self._line(f"({event.text})")
         elif isinstance(event, ModelCycle):
             self._line(f"({event.reason})")
-
-    def _command_of(self, name: str) -> str:
-        """The parameter of a tool that holds a shell command, if it has one."""
-        return next((spec.command for spec in self._session.tools if spec.name == name), "")
 
     def _columns(self) -> int:
         return columns_at(self._out.fileno())

@@ -18,15 +18,16 @@ from ...util.failures import told
 from ...util.signals import ending
 from ...util.streams import PackLines, diverted
 from ...util.watchdog import Watchdog, owner_of
-from ..completion import Candidate, candidates
+from ..completion import Completing
 from ..rendering import Paint
 from ..themes import Palette
 from ..typed_lines import Display, LineInterpreter
 from .chat_view import ChatView, page
-from .line_editor import Handlers, LineEditor
+from .editor_parts import Handlers, editor_settings
+from .line_editor import LineEditor
 from .line_history import LineHistory
+from .surroundings import Surroundings
 from .terminal_questions import TerminalQuestions
-from .terminal_quirks import NEVER_FOLD
 from .terminal_reach import TerminalReach
 
 _STEER = "/steer "
@@ -42,43 +43,43 @@ class TerminalChat:
         settings = session.chat
         self._session = session
         palette = Palette(lambda: session.person.theme, settings.config_folder, self._warn)
-        self._paint, self.reach = Paint(settings.color, palette), TerminalReach(settings.terminal)
+        self._paint = Paint(settings.color, palette)
+        self._completing = Completing(session, lambda: self._editor.complete_again())  # noqa: PLW0108  # it comes later
         handlers = Handlers(
             line=self._take,
             answer=self._answered,
             cycle=self._cycle,
             interrupt=self._interrupt,
+            escape=self._escape,
+            recall=self._recall,
             end=self._end_of_input,
-            complete=self._complete,
+            complete=self._completing.candidates,
             page=self._page,
+            tell=self._warn,
         )
-        self._editor = LineEditor(
-            handlers,
-            LineHistory(lambda: session.chat.profile_folder / "history", settings.keep),
-            color=settings.color,
-            folds=settings.terminal not in NEVER_FOLD,
-            redraw=settings.timeouts.redraw,
-        )
+        history = LineHistory(lambda: session.chat.profile_folder / "history", settings.keep)
+        self._editor = LineEditor(handlers, history, editor_settings(settings))
+        self.reach = TerminalReach(settings.terminal, self._editor)
+        self._around = Surroundings(session, self._editor, self._paint)
         self._view = view = ChatView(session, self._editor, self._paint)
-        self._lines = LineInterpreter(
-            session,
-            Display(
-                text=view.say,
-                output=view.say_output,
-                error=view.say_error,
-                suggestion=self._suggest,
-                raw=view.switch_raw,
-            ),
-        )
         view.queued = self._queued
         self._queue: deque[tuple[str, str]] = deque()
         self._arrived = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._left = False
         self._ended_by_signal = False
-        self._questions = TerminalQuestions(self._editor, self._paint, self._questioned)
+        self._questions = TerminalQuestions(self._editor, self._paint, self._questioned, self._take)
         self.ask, self.ask_text = self._questions.ask, self._questions.ask_text
         self.ask_secret, self.permit = self._questions.ask_secret, self._questions.permit
+        shown = Display(
+            text=view.say,
+            output=view.say_output,
+            error=view.say_error,
+            suggestion=self._suggest,
+            raw=view.switch_raw,
+            confirm=self._questions.ask,
+        )
+        self._lines = LineInterpreter(session, shown)
         self._watchdog: Watchdog | None = None
 
     def run(self, greeting: str, prompt: str | None) -> int:
@@ -98,10 +99,13 @@ class TerminalChat:
             return await self._chat(greeting, prompt)
 
     async def _chat(self, greeting: str, prompt: str | None) -> int:
+        self._session.subscribe(self._around.listen)
         self._session.subscribe(self._view.show)
         self._editor.sign = self._sign()
         self._view.say(greeting)
+        self._editor.status = lambda: self._around.row(shell=self._lines.shell)
         self._editor.flush()
+        self._around.begin()
         if prompt:
             self._take(prompt, prompt)
         work = asyncio.ensure_future(self._work())
@@ -113,6 +117,8 @@ class TerminalChat:
             tick.cancel()
             try:
                 await asyncio.wait({work})
+                await self._around.close()
+                await self._completing.close()
             finally:
                 await self._session.close()
         self._editor.flush()
@@ -130,6 +136,7 @@ class TerminalChat:
             if self._lines.leaves(line):
                 break
             self._view.busy("waiting for an answer")
+            self._around.attention.works()
             self._running = asyncio.ensure_future(self._lines.run(line))
             await asyncio.wait({self._running})
             self._ended(self._running)
@@ -141,14 +148,14 @@ class TerminalChat:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running = None
+        self._around.attention.answered()
         self._printed.finish()
         if self._watchdog is not None and not self._left:
             self._watchdog.calm()
         self._view.ended()
         if task.cancelled():
             self._editor.write(self._paint("notice", "[Cancelled]"))
-            waiting, self._queue = self._queue, deque()
-            self._editor.refill("\n".join(shown for _, shown in waiting))
+            self._editor.refill(self._recall())
         elif (error := task.exception()) is not None:
             self._view.say_error(f"Error: {told(error)}")
         self._editor.sign = self._sign()
@@ -192,6 +199,8 @@ class TerminalChat:
         return f"{'' if mode == 'ask' else f'{mode} '}{'$ ' if self._lines.shell else '> '}"
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and self._editor.is_away:
+            return  # it was meant for the program that has the terminal
         if number == signal.SIGINT:
             self._loop.call_soon_threadsafe(self._interrupt, False)
         else:
@@ -225,6 +234,17 @@ class TerminalChat:
             self._editor.write(self._paint("faint", "(Ctrl+D leaves)"))
         return typed
 
+    def _escape(self) -> None:
+        """Escape: ends an answer; what is typed stays."""
+        if self._running is not None:
+            self._interrupt(False)
+
+    def _recall(self) -> str:
+        """Up on an empty line: what waits to be sent comes back, to be changed."""
+        waiting, self._queue = self._queue, deque()
+        self._editor.update()
+        return "\n".join(shown for _, shown in waiting)
+
     def _end_of_input(self) -> None:
         """Ctrl+D: at a question it says no, and stays."""
         if not self._questions.answer(None):
@@ -243,9 +263,6 @@ class TerminalChat:
             self._running.cancel()
         self._editor.close()
 
-    def _complete(self, line: str) -> Iterator[Candidate]:
-        return candidates(line, self._session)
-
     @contextmanager
     def _questioned(self) -> Iterator[bool]:
         """Nothing is waited for but an answer; gives whether there can be one."""
@@ -253,9 +270,11 @@ class TerminalChat:
         self._view.finish_text()
         activity, self._view.activity = self._view.activity, ""
         self._editor.update()
+        self._around.attention.asks()
         try:
             yield not self._left
         finally:
+            self._around.attention.settled()
             self._editor.sign = self._sign()
             self._view.busy(activity)
 
