@@ -22,6 +22,7 @@ NO_TOOLS = {
     ("guard/permissions/wrapper_names.py", "jobs"),
     ("guard/permissions/wrappers.py", "jobs"),
     ("guard/permissions/outputs.py", "tree"),
+    ("ui/arguments.py", "jobs"),
     ("__main__.py", "tk"),
     ("cli/main.py", "tk"),
     ("tickets/commands.py", "tk"),

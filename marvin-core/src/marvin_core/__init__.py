@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         SaidEntry,
         SessionEntry,
         SessionsControl,
+        SessionStanding,
         ToolControl,
         UndoControl,
         UndoEntry,
@@ -166,6 +167,7 @@ if TYPE_CHECKING:
     )
     from .api.record import Record
     from .api.session import (
+        Attached,
         ChatSettings,
         Command,
         CommandFunction,
@@ -268,7 +270,7 @@ _NAMES_IN = {
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
-        "SessionEntry SessionsControl ToolControl UndoControl UndoEntry"
+        "SessionEntry SessionStanding SessionsControl ToolControl UndoControl UndoEntry"
     ),
     "api.errors": (
         "AuthFailed BadRequest BudgetExceeded ConfigError ContextOverflow FileChanged MarvinError ModelNotFound "
@@ -294,7 +296,9 @@ _NAMES_IN = {
         "Stop Switched TextDelta ThinkingDelta ThinkingLevel ToolChoice UsageDelta"
     ),
     "api.record": "Record",
-    "api.session": "ChatSettings Command CommandFunction RunningCall SessionControl SessionSnapshot TurnResult UISpec",
+    "api.session": (
+        "Attached ChatSettings Command CommandFunction RunningCall SessionControl SessionSnapshot TurnResult UISpec"
+    ),
     "api.settings": "Settings",
     "api.timeouts": "Timeouts",
     "api.processes": "Job ProcessResult Processes",
@@ -374,6 +378,7 @@ __all__ = [
     "AskedCall",
     "AsksSecrets",
     "AsksText",
+    "Attached",
     "AuthFailed",
     "AutonomyControl",
     "BadRequest",
@@ -511,6 +516,7 @@ __all__ = [
     "SessionEntry",
     "SessionResume",
     "SessionSnapshot",
+    "SessionStanding",
     "SessionStart",
     "SessionView",
     "SessionsControl",

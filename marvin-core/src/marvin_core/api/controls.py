@@ -307,7 +307,7 @@ class ContextUse(Record):
     window: int
 
 
-class Standing(Record):
+class SessionStanding(Record):
     """How a session stands at this moment; it costs nothing to find out.
 
     `tokens` is what the next request takes of the model's `window`, as it is estimated; `warn` and `compact` are what a

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         PersonControl,
         ProfileControl,
         SessionsControl,
-        Standing,
+        SessionStanding,
         ToolControl,
         UndoControl,
     )
@@ -139,7 +139,7 @@ class SessionControl(Protocol):
         """What the next request holds, and how much of the model's window that takes."""
         ...
 
-    def standing(self) -> Standing:
+    def standing(self) -> SessionStanding:
         """How much of the window is taken, and what works, at this moment."""
         ...
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import httpx
 
     from ..api.agents import AgentProgress, AgentResult, AgentTask, ApartTask
-    from ..api.controls import Standing, UndoEntry
+    from ..api.controls import SessionStanding, UndoEntry
     from ..api.hooks import Hook, HookContext
     from ..api.messages import UsageSummary
     from ..api.processes import Job, ProcessResult
@@ -52,13 +52,13 @@ def snapshot(parts: SessionParts, *, busy: bool) -> SessionSnapshot:
     )
 
 
-def standing(parts: SessionParts, overhead: int) -> Standing:
+def standing(parts: SessionParts, overhead: int) -> SessionStanding:
     """How the session stands; `overhead` are the characters of the newest request beside its messages."""
-    from ..api.controls import Standing  # for whoever asks
+    from ..api.controls import SessionStanding  # for whoever asks
 
     window, conversation = parts.model.window, parts.conversation
     service: AgentService | None = vars(parts).get("agents")  # asked for by name it would be made
-    return Standing(
+    return SessionStanding(
         tokens=window.tokens(conversation.characters + overhead),
         warn=window.warn,
         compact=window.compact,

@@ -11,6 +11,7 @@ from ..api.errors import NotActed
 from ..api.events import Event, ToolExecutionEnd
 from ..api.record import Record
 from ..api.session import SessionControl
+from ..config.program import command_name
 from ..util.failures import is_failure, shown
 from ..util.watchdog import attributed
 from .manual_calls import call_by_hand, help_about, is_call, shell_tool
@@ -151,7 +152,7 @@ class LineInterpreter:
         elif _CD.fullmatch(command):
             self._show(
                 f"cd lasts no longer than its command: each begins in {self._session.working_dir}. "
-                "`!cd FOLDER && COMMAND` runs one elsewhere; `marvin --working-dir FOLDER` opens a chat there."
+                f"`!cd FOLDER && COMMAND` runs one elsewhere; `{command_name()} --working-dir FOLDER` opens a chat there."
             )
         elif (program := command.split()[0]) in _FULL_SCREEN:
             self._show(f"{program} needs the terminal to itself. Ctrl+Z puts Marvin to sleep meanwhile; fg wakes it.")

@@ -18,7 +18,7 @@ from ..parts import SessionParts
 from .system_prompt import PromptPart, SystemPrompt
 
 if TYPE_CHECKING:
-    from ...api.controls import ContextUse, Standing
+    from ...api.controls import ContextUse, SessionStanding
     from ...api.models import CostCeiling
     from .remaining import Remaining
 
@@ -76,7 +76,7 @@ class RequestBuilder:
             window=window.size,
         )
 
-    def standing(self) -> Standing:
+    def standing(self) -> SessionStanding:
         """How the session stands at this moment."""
         from ..session_views import standing  # for whoever asks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...api.controls import Standing
+from ...api.controls import SessionStanding
 from ...api.providers import OFFLINE
 from ...api.record import Record
 from ...api.session import SessionControl
@@ -79,7 +79,7 @@ class StatusRow:
         }
 
 
-def _context(standing: Standing) -> Part:
+def _context(standing: SessionStanding) -> Part:
     """How full the window is; a sign tells what the colour tells."""
     share = f"context {min(_FULL, round(standing.tokens * 100 / max(1, standing.window)))}%"
     if standing.tokens >= standing.compact:
