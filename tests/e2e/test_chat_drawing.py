@@ -62,10 +62,10 @@ def until_near_the_end(screen: Screen, word: str) -> None:
 
 
 def below(screen: Screen, line: str) -> list[str]:
-    """The rows below the line that was sent last, without the prompt."""
+    """The rows below the line that was sent last, without the status row and the prompt."""
     rows = [row.rstrip() for row in screen.everything()]
     start = max(place for place, row in enumerate(rows) if row == f"> {line}")
-    return rows[start + 1 : -1]
+    return rows[start + 1 : -2]
 
 
 @pytest.mark.slow
@@ -98,7 +98,8 @@ def test_streamed_it_looks_as_if_it_had_been_printed_at_once(
             screen.type(f"{number}")
             screen.at_prompt("0123"[: number + 1])
             event.set()
-        screen.until("End.\n> 0123")
+        screen.until("End.\nqwen")
+        screen.at_prompt("0123")
         assert below(screen, "streamed") == whole, "\n".join(screen.everything()[-45:])
         assert screen.colored().split("> streamed")[-1].rsplit("\n", 1)[0] == colored
     assert whole[0] == "■ A title"
@@ -116,9 +117,9 @@ def test_an_answer_in_progress_is_seen_as_it_is_typed(marvin: Marvin, marvin_mod
     with Screen(marvin) as screen:
         screen.type("go")
         screen.press("Enter")
-        screen.until("■ One **bold** line\n>")
+        screen.until("■ One **bold** line\nqwen")
         gate.set()
-        screen.until("■ One bold line and more.\n>")
+        screen.until("■ One bold line and more.\nqwen")
 
 
 @pytest.mark.slow
@@ -128,7 +129,7 @@ def test_turns_are_told_apart(marvin: Marvin, marvin_model_server: ModelServer) 
         go(screen, "one", "First.")
         go(screen, "two", "Second.")
         rows = screen.everything()
-        assert rows[-6:] == ["> one", "■ First.", "─" * 20, "> two", "■ Second.", ">"]
+        assert rows[-7:-2] == ["> one", "■ First.", "─" * 20, "> two", "■ Second."]
         assert re.search("\x1b\\[1m\x1b\\[32m> one\n\x1b\\[36m■\x1b\\[0m\\S* First", screen.colored()), "both are bold"
 
 

@@ -393,7 +393,7 @@ def test_every_command(marvin: Marvin, marvin_model_server: ModelServer, columns
         for _, typed in sorted(ROWS, key=lambda row: row[0] in ("clear", "profiles")):  # these two take things away
             for line, shown in typed:
                 screen.press("C-l")
-                wait_until(lambda: len(screen.rows()) == 1, "an empty screen")
+                wait_until(lambda: len(screen.rows()) == 2, "an empty screen but for the status row")
                 screen.type(line)
                 screen.press("Enter")
                 screen.until_seen(shown)

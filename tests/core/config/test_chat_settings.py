@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from marvin_core.api.config import ChatPreferences
 from marvin_core.api.errors import ConfigError
+from marvin_core.config.interface import STATUS_PARTS
 from tests.support.engine import settled
 
 
@@ -23,6 +25,13 @@ def test_what_is_set_counts_and_the_rest_is_as_usual(tmp_path: Path) -> None:
     assert preferences(tmp_path, "{attention: [], completion: tab}") == usual.replace(attention=(), completion="tab")
     config = settled(tmp_path, yaml="ui: {name: plain, status: []}\n")[0]
     assert (config.ui, config.chat.status) == ("plain", ())
+
+
+def test_the_status_row_of_the_page(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "chat.md").read_text("utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    names = {*settled(tmp_path, yaml=example)[0].chat.status}
+    assert {*STATUS_PARTS} == names | {"thinking", "folder", "branch", "running"}
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,8 @@ class LineInterpreter:
         elif _CD.fullmatch(command):
             self._show(
                 f"cd lasts no longer than its command: each begins in {self._session.working_dir}. "
-                f"`!cd FOLDER && COMMAND` runs one elsewhere; `{command_name()} --working-dir FOLDER` opens a chat there."
+                "`!cd FOLDER && COMMAND` runs one elsewhere; "
+                f"`{command_name()} --working-dir FOLDER` opens a chat there."
             )
         elif (program := command.split()[0]) in _FULL_SCREEN:
             self._show(f"{program} needs the terminal to itself. Ctrl+Z puts Marvin to sleep meanwhile; fg wakes it.")

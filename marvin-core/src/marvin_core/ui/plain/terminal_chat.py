@@ -13,6 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from ...api.errors import EXIT_INTERRUPTED
+from ...api.events import Event
 from ...api.session import SessionControl
 from ...util.failures import told
 from ...util.signals import ending
@@ -99,8 +100,7 @@ class TerminalChat:
             return await self._chat(greeting, prompt)
 
     async def _chat(self, greeting: str, prompt: str | None) -> int:
-        self._session.subscribe(self._around.listen)
-        self._session.subscribe(self._view.show)
+        self._session.subscribe(self._happened)
         self._editor.sign = self._sign()
         self._view.say(greeting)
         self._editor.status = lambda: self._around.row(shell=self._lines.shell)
@@ -277,6 +277,11 @@ class TerminalChat:
             self._around.attention.settled()
             self._editor.sign = self._sign()
             self._view.busy(activity)
+
+    def _happened(self, event: Event) -> None:
+        # One subscriber: the first is told what happened before.
+        self._around.listen(event)
+        self._view.show(event)
 
     def _queued(self) -> Sequence[str]:
         return [shown for _, shown in self._queue] if self._running is not None else []
