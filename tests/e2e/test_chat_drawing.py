@@ -89,7 +89,7 @@ def test_streamed_it_looks_as_if_it_had_been_printed_at_once(
     with Screen(marvin, columns=columns) as screen:
         go(screen, "at once", "End.")
         whole = below(screen, "at once")
-        colored = screen.colored().split("> at once")[-1].rsplit("\n", 1)[0]
+        colored = screen.colored().split("> at once")[-1].rsplit("\n", 2)[0]
         screen.type("streamed")
         screen.press("Enter")
         for number, ((word, size), event) in enumerate(zip(changes.items(), changed, strict=True)):
@@ -101,7 +101,7 @@ def test_streamed_it_looks_as_if_it_had_been_printed_at_once(
         screen.until("End.\nqwen")
         screen.at_prompt("0123")
         assert below(screen, "streamed") == whole, "\n".join(screen.everything()[-45:])
-        assert screen.colored().split("> streamed")[-1].rsplit("\n", 1)[0] == colored
+        assert screen.colored().split("> streamed")[-1].rsplit("\n", 2)[0] == colored
     assert whole[0] == "■ A title"
     assert "漢字  1,000" in whole
     assert "\x1b[35mdef" in colored
