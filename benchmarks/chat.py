@@ -36,14 +36,14 @@ def keys(lab: Lab, command: Sequence[str], *ready: bytes) -> tuple[float, float]
         return started, median(echoes)
 
 
-def drawing(lab: Lab, command: Sequence[str], tokens: int, *ready: bytes) -> float:
-    """Seconds of processor time of a chat with one answer of so many tokens."""
+def drawing(lab: Lab, command: Sequence[str], tokens: int, *ready: bytes) -> tuple[float, int]:
+    """Seconds of processor time of a chat with one answer of so many tokens, and the bytes that it wrote."""
     with lab.on_terminal(command, [answers.paced(tokens, _EVERY)]) as terminal:
         terminal.until(*ready)
         terminal.type(b"go\r")
         terminal.until(answers.LAST.encode())
         terminal.settle(0.1)
-        return terminal.leave()
+        return terminal.leave(), terminal.drawn
 
 
 def rows(lab: Lab, starts: int, streams: int) -> Iterator[Row]:
@@ -73,7 +73,7 @@ def _drawing(lab: Lab, rounds: int) -> Iterator[Row]:
         "bare": ([PYTHON, _BARE, lab.url], (SIGN,)),
         "marvin": ([lab.program.marvin], READY),
     }
-    cpu = interleaved(
+    runs = interleaved(
         {
             f"{name} {tokens}": partial(drawing, lab, command, tokens, *ready)
             for tokens in (SHORT, LONG)
@@ -81,10 +81,14 @@ def _drawing(lab: Lab, rounds: int) -> Iterator[Row]:
         },
         rounds,
     )
-    middle = {name: median(seconds) for name, seconds in cpu.items()}
+    middle = {name: median([seconds for seconds, _ in found]) for name, found in runs.items()}
     each = {name: per_thousand(LONG - SHORT, middle[f"{name} {SHORT}"], middle[f"{name} {LONG}"]) for name in commands}
     how = (
         f"{each['marvin']:.0f} ms, each word as it comes, 1 / {_EVERY:g} s; "
         f"bare patch_stdout, each line when it is complete, {each['bare']:.0f} ms"
     )
     yield Row("chat: CPU per 1,000 tokens", each["marvin"] / each["bare"], 2.0, "x", how)
+    drawn = {tokens: median([count for _, count in runs[f"marvin {tokens}"]]) for tokens in (SHORT, LONG)}
+    written, text = drawn[LONG] - drawn[SHORT], (LONG - SHORT) * len(answers.PIECE)
+    how = f"{written:,.0f} bytes to the terminal for {text:,} of text"
+    yield Row("chat: bytes to the terminal", written / text, 4.5, "x", how)

@@ -139,7 +139,7 @@ def _keys(side: Side) -> Sequence[float]:
 
 def _drawing(side: Side) -> Sequence[float]:
     command = [side.lab.program.marvin]
-    short, long = (chat.drawing(side.lab, command, tokens, *chat.READY) for tokens in (chat.SHORT, chat.LONG))
+    short, long = (chat.drawing(side.lab, command, tokens, *chat.READY)[0] for tokens in (chat.SHORT, chat.LONG))
     return [per_thousand(chat.LONG - chat.SHORT, short, long)]
 
 

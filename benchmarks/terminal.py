@@ -36,6 +36,8 @@ class Terminal:
             command, cwd=folder, env=dict(env), stdin=other, stdout=other, stderr=other, start_new_session=True
         )
         os.close(other)
+        self.drawn = 0
+        """Bytes that the program wrote so far, as far as they were read."""
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +92,9 @@ class Terminal:
     def _read(self, drawn: bytes) -> bytes:
         if not select.select([self._own], [], [], _LIMIT)[0]:
             raise TerminalError(f"nothing more came after {drawn[-2000:]!r}")
-        return os.read(self._own, _READ)
+        piece = os.read(self._own, _READ)
+        self.drawn += len(piece)
+        return piece
 
 
 def _in_order(drawn: bytes, expected: Sequence[bytes]) -> bool:

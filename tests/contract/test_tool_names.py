@@ -22,6 +22,7 @@ NO_TOOLS = {
     ("guard/permissions/wrapper_names.py", "jobs"),
     ("guard/permissions/wrappers.py", "jobs"),
     ("guard/permissions/outputs.py", "tree"),
+    ("ui/arguments.py", "jobs"),
     ("__main__.py", "tk"),
     ("cli/main.py", "tk"),
     ("tickets/commands.py", "tk"),
@@ -164,4 +165,4 @@ def test_the_gates_let_through_what_the_design_names() -> None:
     writers = ("create_file", "append_file", "write_file", "apply_patch")
     assert passing == {**dict.fromkeys(writers, ("writable-files",)), "tk": ("ticket", "readonly")}
     assert {spec.name for spec in installed_tools() if spec.interactive} == {"set_working_dir", "exit_app"}
-    assert [spec.name for spec in installed_tools() if spec.typed] == ["run_command"]
+    assert [spec.name for spec in installed_tools() if spec.typed == "!"] == ["run_command"]

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, wait_until
@@ -72,6 +73,14 @@ class Screen:
         finally:
             os.close(terminal)
 
+    def record(self, path: Path) -> None:
+        """Have all that is sent to the terminal from here on written to a file, byte by byte."""
+        self._tmux("pipe-pane", "-o", f"exec cat > {shlex.quote(str(path))}")
+
+    def colored(self) -> str:
+        """All rows, as `everything` gives them, with their colours as escape sequences."""
+        return self._tmux("capture-pane", "-p", "-e", "-J", "-S", "-").rstrip("\n")
+
     def close(self) -> None:
         """Close the window, as with a mouse; the chat is told by the kernel."""
         self._tmux("kill-session")
@@ -122,10 +131,14 @@ class Screen:
             raise AssertionError(f"{error}\n" + "\n".join(self.rows())) from None
 
     def at_prompt(self, line: str) -> list[str]:
-        """Wait until the last row is the prompt with this line; returns the rows."""
+        """Wait until the line that is typed is this one; returns the rows. A menu may be below it."""
         sign = f"> {line}".rstrip()
+
+        def typed() -> bool:
+            return next((row.rstrip() for row in reversed(self.rows()) if row.startswith(">")), "") == sign
+
         try:
-            wait_until(lambda: self.rows()[-1].rstrip() == sign, f"{sign!r} at the bottom")
+            wait_until(typed, f"{sign!r} at the bottom")
         except AssertionError as error:
             raise AssertionError(f"{error}\n" + "\n".join(self.rows())) from None
         return self.rows()

@@ -75,11 +75,11 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
         at_rest(screen)
 
         screen.press("Up", "Up")
-        assert screen.until("background.\n> one\n  two\n  three")
+        assert screen.until("> one\n  two\n  three")
         screen.press("Up", "Up", "Up")  # through its lines, and beyond
         screen.at_prompt("hello")
         screen.press("Down")
-        screen.until("background.\n> one\n  two\n  three")
+        screen.until("> one\n  two\n  three")
         screen.press("C-c")
         screen.at_prompt("")
 
@@ -90,7 +90,7 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
         screen.at_prompt("hello")
         screen.press("C-e")
         screen.type(" again")
-        screen.press("C-o")  # the library's other key that sends a line
+        screen.press("Enter")
         screen.until("Answer 3.")
         at_rest(screen)
         screen.press("C-r")
@@ -122,7 +122,9 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
         screen.press("C-a", "C-d")
         screen.at_prompt("b")
         screen.press("C-l")
-        wait_until(lambda: screen.rows() == ["> b"], "an empty screen but for the line")
+        wait_until(
+            lambda: len(screen.rows()) == 2 and screen.rows()[1] == "> b", "a screen with the line and its status"
+        )
         screen.press("C-c", "C-d")
         assert screen.ended() == 0
     assert said(marvin_model_server) == ["hello", "one\ntwo\nthree", "hello again", "a\nb"]
@@ -145,11 +147,11 @@ def test_ctrl_c_and_ctrl_d_while_an_answer_comes_in(
         screen.until("(queued) [pasted 30 lines]")
         screen.press("C-c")
         screen.at_prompt("[pasted 30 lines]")
-        assert screen.rows()[-3:-1] == ["Half of it,", "[Cancelled]"]
+        assert screen.rows()[-4:-2] == ["■ Half of it,", "[Cancelled]"]
         screen.press("C-c")
         screen.type("again")
         screen.press("Enter")
-        screen.until("> again\nHalf of it,")
+        screen.until("> again\n■ Half of it,")
         screen.press("C-d")
         assert screen.ended() == 0
     assert [block["text"] for message in marvin.messages() for block in message["content"]].count("Half of it,") == 2
@@ -236,7 +238,8 @@ def fill(screen: Screen) -> None:
     """Have every row of the window in use."""
     screen.type("fill it")
     screen.press("Enter")
-    screen.until("full 39\n>")
+    screen.until("full 39\n")
+    screen.at_prompt("")
 
 
 @pytest.mark.slow
@@ -281,7 +284,7 @@ def test_a_long_line_that_is_typed_survives_a_narrower_window(marvin: Marvin, ma
         screen.type(line)
         screen.at_prompt(line)
         screen.resize(40)
-        screen.until("full 39\n> word0 word1 word2 word3 word4 word5 wo\n")
+        screen.until("\n> word0 word1 word2 word3 word4 word5 wo\n")
         screen.resize(120)
         wait_until(lambda: [row for row in screen.everything() if "> word" in row] == [f"> {line}"], "the line, once")
 
@@ -358,6 +361,7 @@ COMMANDS: dict[str, Sequence[Typed]] = {
     "profiles": [Typed("profiles", "* main"), Typed("/profiles guest", "Made the profile guest")],
     "saved": [Typed("saved", "No places are saved in this profile.")],
     "context": [Typed("/context", "tokens of ")],
+    "raw": [Typed("/raw", "Answer of the model."), Typed("/raw on", "as they were typed"), Typed("/raw x", "Error: ")],
     "usage": [Typed("usage", "Tool calls: "), Typed("/usage", "All sessions: ")],
 }
 WORDS: dict[str, Sequence[Typed]] = {
@@ -389,7 +393,7 @@ def test_every_command(marvin: Marvin, marvin_model_server: ModelServer, columns
         for _, typed in sorted(ROWS, key=lambda row: row[0] in ("clear", "profiles")):  # these two take things away
             for line, shown in typed:
                 screen.press("C-l")
-                wait_until(lambda: len(screen.rows()) == 1, "an empty screen")
+                wait_until(lambda: len(screen.rows()) == 2, "an empty screen but for the status row")
                 screen.type(line)
                 screen.press("Enter")
                 screen.until_seen(shown)

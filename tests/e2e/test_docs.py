@@ -240,6 +240,7 @@ RUN = {
     "how-to/sessions.md": {"sh": 4},
     "reference/session-file.md": {"json": 4},  # tests/core/sessions/test_records.py
     "how-to/screen-readers-and-pipes.md": {"sh": 3, "json": 1},
+    "how-to/chat.md": {"yaml": 1},  # tests/core/config/test_chat_settings.py
     "how-to/themes.md": {"yaml": 1},  # tests/core/ui/test_themes.py
     "how-to/configure-a-pack.md": {"python": 4, "yaml": 1},  # tests/core/testing/test_pack_kit.py
     "how-to/test-a-pack.md": {"sh": 1, "python": 5, "toml": 1},  # and tests/core/testing/test_kit.py

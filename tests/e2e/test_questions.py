@@ -10,7 +10,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, pause, text
 from tests.e2e.support_e2e import Marvin, posts, put_away, told
-from tests.e2e.test_chat_terminal import CTRL_D, CTRL_G, ENTER, SHIFT_TAB, Terminal
+from tests.e2e.test_chat_terminal import CTRL_D, CTRL_G, ENTER, SHIFT_TAB, Terminal, bare
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,9 @@ def run_command(command: str) -> Any:
 
 def asked(terminal: Terminal, line: str = "do it") -> str:
     """Send a prompt, and return what is shown up to the question."""
-    return terminal.say(line, ASKED)
+    shown = terminal.say(line, ASKED)
+    terminal.asked()
+    return shown
 
 
 def test_a_command_with_terminal_sequences_is_seen_as_it_runs(
@@ -65,12 +67,12 @@ def test_what_is_cut_is_marked_and_can_be_opened(
     lines[30] = "rm -rf important"
     marvin_model_server.script(run_command("\n".join(lines)), text("Done."))
     terminal = start()
-    shown = asked(terminal)
+    _, _, shown = asked(terminal).partition("Run run_command?")  # what stands above it is the header of the call
     assert "| rm -rf important" not in shown
     assert "echo line59" in shown
     assert "left out here; view shows all of it" in shown
     terminal.say("v", "| rm -rf important")  # the question before is drawn once more, with the key that was typed
-    terminal.until(ASKED)
+    terminal.asked()
     terminal.say("n", "Done.")
 
 
@@ -93,12 +95,13 @@ def test_the_path_and_the_difference_of_a_write_are_shown(
     assert "| -one" in shown
     assert "| +two" in shown
     assert "rows left out here" in shown
-    shown = terminal.say("n", "+new")
-    assert "path: sub/b.txt" in terminal.until(ASKED)
+    terminal.say("n", "+new")
+    terminal.asked()
+    assert "path: sub/b.txt" in bare(terminal.output)
     assert "+end" in terminal.say("y", "+end")
-    terminal.until(ASKED)
+    terminal.asked()
     assert "+2" in terminal.say("n", "+2")
-    terminal.until(ASKED)
+    terminal.asked()
     terminal.say("y", "Done.")
     assert (marvin.project / "a.txt").read_text() == "2\n"
     assert (marvin.project / "sub" / "b.txt").read_text() == "new\n"
@@ -154,9 +157,9 @@ def test_a_dangerous_command_looks_different(marvin: Marvin, marvin_model_server
     terminal = start()
     assert "DANGER: this " in asked(terminal)
     assert "type yes in full" in terminal.say("y", "type yes in full")
-    terminal.until(ASKED)
+    terminal.asked()
     assert "DANGER" not in terminal.say("n", "| ls")
-    terminal.until(ASKED)
+    terminal.asked()
     terminal.say("y", "Done.")
     assert marvin.project.exists()
 
@@ -176,7 +179,7 @@ def test_what_was_typed_before_the_question_is_no_answer(
     if terminal.process.env["TERM"] != "dumb":
         terminal.until("A question waits above")
         terminal.type(CTRL_G)
-    terminal.until(ASKED)
+    terminal.asked()
     assert not (marvin.project / "made").exists()
     terminal.type(f"no{ENTER}")
     terminal.until("Later.")
@@ -190,9 +193,9 @@ def test_ctrl_d_refuses_the_rest_of_a_list(marvin: Marvin, marvin_model_server: 
     terminal = start()
     asked(terminal)
     terminal.say("each", "1 of 3")
-    terminal.until(ASKED)
+    terminal.asked()
     terminal.say("y", "2 of 3")
-    terminal.until(ASKED)
+    terminal.asked()
     terminal.type(CTRL_D)
     terminal.until("Done.")
     assert [path.name for path in marvin.project.iterdir()] == ["made1"]
@@ -256,7 +259,7 @@ def test_a_slip_at_always_runs_and_stores_nothing(
     terminal = start()
     asked(terminal)
     terminal.say("a bit later", "not one for run_command")
-    terminal.until(ASKED)
+    terminal.asked()
     terminal.say("no", "Done.")
     assert not (marvin.project / "made").exists()
     assert not (marvin.config_folder / "config.yaml").exists()

@@ -110,7 +110,7 @@ def test_a_session_is_picked_after_a_search_and_shown_again(
         wait_until(lambda: "[1, or your own words]" in "".join(screen.rows()[-2:]), "what was found")
         screen.type("1")
         screen.press("Enter")
-        screen.until("> about fruit\nApples are red.")
+        screen.until("> about fruit\n■ Apples are red.")
         screen.until("Going on with")
 
 

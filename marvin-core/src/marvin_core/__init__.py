@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         PipelinePhase,
     )
     from .api.config import (
+        ChatPreferences,
         Config,
         EndpointSettings,
         Labels,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         SaidEntry,
         SessionEntry,
         SessionsControl,
+        SessionStanding,
         ToolControl,
         UndoControl,
         UndoEntry,
@@ -168,6 +170,7 @@ if TYPE_CHECKING:
     )
     from .api.record import Record
     from .api.session import (
+        Attached,
         ChatSettings,
         Command,
         CommandFunction,
@@ -265,12 +268,12 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
-        "Config EndpointSettings Labels NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings PermissionMode "
-        "Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
+        "ChatPreferences Config EndpointSettings Labels NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings "
+        "PermissionMode Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
-        "SessionEntry SessionsControl ToolControl UndoControl UndoEntry"
+        "SessionEntry SessionStanding SessionsControl ToolControl UndoControl UndoEntry"
     ),
     "api.errors": (
         "AuthFailed BadRequest BudgetExceeded ConfigError ContextOverflow FileChanged MarvinError ModelNotFound "
@@ -296,7 +299,9 @@ _NAMES_IN = {
         "Stop Switched TextDelta ThinkingDelta ThinkingLevel ToolChoice UsageDelta"
     ),
     "api.record": "Record",
-    "api.session": "ChatSettings Command CommandFunction RunningCall SessionControl SessionSnapshot TurnResult UISpec",
+    "api.session": (
+        "Attached ChatSettings Command CommandFunction RunningCall SessionControl SessionSnapshot TurnResult UISpec"
+    ),
     "api.settings": "Settings",
     "api.timeouts": "Timeouts",
     "api.processes": "Conversation Job ProcessResult Processes",
@@ -376,6 +381,7 @@ __all__ = [
     "AskedCall",
     "AsksSecrets",
     "AsksText",
+    "Attached",
     "AuthFailed",
     "AutonomyControl",
     "BadRequest",
@@ -387,6 +393,7 @@ __all__ = [
     "CallDelta",
     "CallOrigin",
     "Cell",
+    "ChatPreferences",
     "ChatSettings",
     "CliContext",
     "ClientFactory",
@@ -514,6 +521,7 @@ __all__ = [
     "SessionEntry",
     "SessionResume",
     "SessionSnapshot",
+    "SessionStanding",
     "SessionStart",
     "SessionView",
     "SessionsControl",

@@ -175,6 +175,8 @@ class App:
     def ui(self) -> UI:
         """The interface that was asked for, else the plain chat."""
         wanted = "plain" if self.config.plain else self.config.ui or "plain"
+        if self.config.curses:
+            self._warn("--curses opens the ordinary chat: it keeps what is said in the terminal's own window.")
         specs = {spec.name: spec for spec in self.plugins.uis}
         if wanted not in specs:
             self._warn(f"There is no interface {wanted!r} (ui: in config.yaml); there are: {', '.join(specs)}.")

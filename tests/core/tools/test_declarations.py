@@ -51,7 +51,7 @@ async def weigh(left: str, right: str) -> str:
         ({"secrets": "A_KEY"}, "declares secrets='A_KEY'; use a list, as in ['A_KEY']"),
         ({"settings": "A_KEY"}, "declares settings='A_KEY'; use a list, as in ['A_KEY']"),
         ({"secrets": ["A", "B"], "settings": ["B"]}, "declares B as a secret and as a setting; choose one"),
-        ({"typed": "?"}, "declares typed='?'; only '!' can be typed"),
+        ({"typed": "?"}, "declares typed='?'; only '!' and '@' can be typed"),
         ({"probe": {"waht": "x"}}, "declares a probe with waht, which is no parameter of it"),
         ({"requires": ["nothing"]}, "requires 'nothing'; use env:NAME, program:NAME or extra:NAME"),
     ],
@@ -310,7 +310,7 @@ def typed(tmp_path: Path, line: str, *tools: Tool) -> list[str]:
 
 
 def test_what_is_typed_behind_an_exclamation_mark_goes_to_the_tool_that_declares_it(tmp_path: Path) -> None:
-    said, helped, completed = typed(tmp_path, "!to be", Tool(look), perform)
+    said, _, helped, completed = typed(tmp_path, "!to be", Tool(look), perform)
     assert said == "to be was performed"
     assert "!COMMAND" in helped
     assert "!shell" in completed

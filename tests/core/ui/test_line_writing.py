@@ -81,12 +81,20 @@ def end(**fields: Any) -> ToolExecutionEnd:
 
 
 def test_a_call_is_told_in_words_without_signs() -> None:
-    assert SpokenWriting().call(start(command="ls -l")) == "Tool run_command. command: ls -l"
-    told = SpokenWriting().call(start(command="a\x1b[2Jb\nc" + "x" * 500))
+    assert SpokenWriting().call(start(command="ls -l"), "", 80) == "Tool run_command. command: ls -l"
+    told = SpokenWriting().call(start(command="a\x1b[2Jb\nc" + "x" * 500), "", 80)
     assert "\n" not in told
     assert "\x1b" not in told
     assert len(told) < 300
-    assert "🔧" in LineWriting().call(start(command="ls")), "for eyes as ever"
+    assert "🔧" in LineWriting().call(start(command="ls"), "command", 80), "for eyes as ever"
+
+
+@pytest.mark.parametrize("writing", [LineWriting(), SpokenWriting()])
+def test_the_whole_of_a_command_is_told(writing: LineWriting) -> None:
+    told = writing.call(start(command=f"echo {'x ' * 300}\x1b[2J; rm -rf /"), "command", 80)
+    assert told.count("x ") >= 290
+    assert "rm -rf /" in told
+    assert "\x1b" not in told
 
 
 def test_how_a_call_ended_is_told_with_its_difference() -> None:

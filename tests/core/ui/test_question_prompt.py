@@ -256,3 +256,36 @@ def test_a_reason_that_a_model_wrote_does_not_push_the_command_away() -> None:
     assert len(shown) < 1_500
     assert "characters left out here; view shows all of it" in shown
     assert "the end" in prompt.take("view")
+
+
+KEYS = {"y": "yes", "s": "session", "a": "always", "e": "edit", "n": "no", "v": "view", "t": "no ", "x": None, "": None}
+
+
+@pytest.mark.parametrize(("key", "line"), KEYS.items())
+def test_a_key_alone_answers(key: str, line: str | None) -> None:
+    assert prompt_for(CALL).key(key) == line
+
+
+def test_what_is_not_offered_has_no_key() -> None:
+    assert [prompt_for(BARE).key(key) for key in "ysaen"] == ["yes", None, None, None, "no"]
+
+
+def test_no_key_runs_what_is_dangerous() -> None:
+    alarming = CALL.replace(alarm="removes the working directory")
+    assert prompt_for(alarming).key("y") is None
+    assert prompt_for(alarming).key("n") == "no"
+    assert prompt_for(CALL, alarming).key("a") is None
+
+
+def test_the_keys_of_a_list() -> None:
+    prompt = prompt_for(CALL, CALL)
+    assert [prompt.key(key) for key in "anevt1"] == ["all", "none", "each", "view", "none ", None]
+    prompt.take("each")
+    assert prompt.key("y") == "yes"
+
+
+def test_a_line_that_is_asked_for_has_no_keys() -> None:
+    prompt = prompt_for(CALL)
+    prompt.take("a")
+    assert prompt.is_line
+    assert prompt.key("y") is None

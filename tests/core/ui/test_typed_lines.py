@@ -17,6 +17,7 @@ from marvin_core.ui.manual_calls import help_about
 from marvin_core.ui.typed_lines import Display, LineInterpreter
 from tests.support.engine import Made, make, run, says
 
+TOLD = "(The model does not see this. @! in a message attaches it.)"
 ASIDE = "\n[exit code 0]"
 
 
@@ -58,15 +59,15 @@ def shown(made: Made, line: str, command: CommandFunction | None = None) -> list
 
 
 def test_what_says_nothing_to_people_is_left_out(tmp_path: Path) -> None:
-    assert shown(make(tmp_path, argv=(), specs=[]), "!hello") == ["HELLO"]
+    assert shown(make(tmp_path, argv=(), specs=[]), "!hello") == ["HELLO", TOLD]
 
 
 def test_what_a_hook_takes_out_is_not_shown(tmp_path: Path) -> None:
-    assert shown(make(tmp_path, argv=(), specs=[], hooks=[Censor()]), "!my secret") == ["MY ***"]
+    assert shown(make(tmp_path, argv=(), specs=[], hooks=[Censor()]), "!my secret") == ["MY ***", TOLD]
 
 
 def test_a_typed_command_is_not_asked_about(tmp_path: Path) -> None:
-    assert shown(make(tmp_path, argv=(), specs=[], asker=refuse), "!hello") == ["HELLO"]
+    assert shown(make(tmp_path, argv=(), specs=[], asker=refuse), "!hello") == ["HELLO", TOLD]
 
 
 def test_a_call_by_hand_is_asked_about(tmp_path: Path) -> None:

@@ -124,6 +124,22 @@ class PackSettings(Record):
     secrets: Mapping[str, str] | None = None
 
 
+class ChatPreferences(Record):
+    """How the chat on a terminal behaves, as `ui:` in config.yaml says."""
+
+    markdown: bool = True
+    """Whether answers are drawn; else they are written as they were typed."""
+    thinking: bool = False
+    """Whether what models think is shown."""
+    status: tuple[str, ...] = ("model", "mode", "thinking", "folder", "branch", "context", "cost", "running")
+    """The parts of the status row, in their order."""
+    keys: Literal["emacs", "vi"] = "emacs"
+    completion: Literal["typing", "tab"] = "typing"
+    """When the menu of completions appears."""
+    attention: tuple[str, ...] = ("bell",)
+    """How the chat calls for somebody: bell, notify (OSC 9), title."""
+
+
 class Config(Record):
     """Everything that was asked for, without secrets. Paths are absolute."""
 
@@ -222,7 +238,11 @@ class Config(Record):
     """The user's editor: a program, and maybe its arguments."""
     terminal: str
     """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
+    curses: bool
+    """Whether somebody asked for the chat of earlier versions."""
     ui: str
+    """The interface of the chat; empty for `plain`."""
+    chat: ChatPreferences
     http_proxy: str
     https_proxy: str
     no_proxy: str

@@ -307,6 +307,22 @@ class ContextUse(Record):
     window: int
 
 
+class SessionStanding(Record):
+    """How a session stands at this moment; it costs nothing to find out.
+
+    `tokens` is what the next request takes of the model's `window`, as it is estimated; `warn` and `compact` are what a
+    warning comes from, and a summary of older messages.
+    """
+
+    tokens: int
+    warn: int
+    compact: int
+    window: int
+    messages: int
+    agents: int
+    """How many sub-agents work."""
+
+
 class UndoEntry(Record):
     """A call that can be taken back."""
 

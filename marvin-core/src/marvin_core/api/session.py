@@ -7,8 +7,9 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
+from .config import ChatPreferences
 from .events import CallOrigin, Event, Unsubscribe
-from .messages import Message, ToolOutput
+from .messages import Image, Message, ToolOutput
 from .models import KeyControl
 from .record import Record
 from .timeouts import Timeouts
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         PersonControl,
         ProfileControl,
         SessionsControl,
+        SessionStanding,
         ToolControl,
         UndoControl,
     )
@@ -47,6 +49,13 @@ class TurnResult(Record):
         """Raise the error that ended it, if one did."""
         if self.error is not None:
             raise self.error
+
+
+class Attached(Record):
+    """What goes along with a prompt: images, and the names of tools that the model is to know of at once."""
+
+    images: tuple[Image, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 class RunningCall(Record):
@@ -90,6 +99,9 @@ class ChatSettings(Record):
     screen_reader: bool
     """Whether everything is to be written once, in words, from top to bottom."""
     timeouts: Timeouts
+    preferences: ChatPreferences
+    editor: str
+    """The user's editor: a program, and maybe its arguments."""
     keep: Callable[[str], str]
     """What of a text that was typed may be written to disk: no key and no password that is known as one."""
 
@@ -128,6 +140,10 @@ class SessionControl(Protocol):
     def tools(self) -> Sequence[ToolSpec]: ...
     async def context_use(self) -> ContextUse:
         """What the next request holds, and how much of the model's window that takes."""
+        ...
+
+    def standing(self) -> SessionStanding:
+        """How much of the window is taken, and what works, at this moment."""
         ...
 
     @property
@@ -214,7 +230,7 @@ class SessionControl(Protocol):
         """Have every event from now on passed to the listener, which must return at once."""
         ...
 
-    async def submit(self, text: str) -> TurnResult:
+    async def submit(self, text: str, attached: Attached | None = None) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         ...
 

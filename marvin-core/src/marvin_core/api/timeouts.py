@@ -124,6 +124,12 @@ class Timeouts(Record):
     """Between two looks at whether it did."""
     redraw: float = 0.03
     """Between two updates of what a chat shows while an answer comes in."""
+    answer_key: float = 0.5
+    """After the last key, before a single key answers a question: whoever types when it appears has not answered it."""
+    escape: float = 0.1
+    """After Escape: for the rest of a key to come, which slow connections deliver in pieces. Then it was Escape."""
+    attention: float = 10.0
+    """Without a key, before a chat calls for somebody: at a question, and at the end of an answer that took longer."""
     tick: float = 1.0
     """Between two updates of the seconds that a chat shows while it waits."""
     progress: float = 2.0

@@ -15,7 +15,7 @@ ToolSet: TypeAlias = Literal["coding", "surf", "lockin"]
 """The sets that a tool can join."""
 Gate: TypeAlias = Literal["readonly", "writable-files", "ticket"]
 """What keeps tools from a sub-agent that may only read, or only write some files, or has no ticket yet."""
-Sign: TypeAlias = Literal["", "!"]
+Sign: TypeAlias = Literal["", "!", "@"]
 """What a line typed in a chat begins with, where a tool takes the text behind it."""
 
 SEARCH = "tool_search"
@@ -135,9 +135,10 @@ class ToolSpec(Record):
     def command(self) -> str:
         """The parameter that holds a shell command, which the rules then judge as one; empty where there is none.
 
-        It is the one that can be typed. A tool that runs programs and does not say which is taken to mean `command`.
+        It is the one that can be typed behind `!`. A tool that runs programs and does not say which is taken to mean
+        `command`.
         """
-        if self.typed:
+        if self.typed == "!":
             return str(self.parameters["required"][0])
         return "command" if "exec" in self.access else ""
 
@@ -226,7 +227,7 @@ class Tool(Generic[P, R]):
         if both:
             raise ToolError(f"The tool {self.name} declares {both[0]} as a secret and as a setting; choose one.")
         if self.typed not in get_args(Sign):
-            raise ToolError(f"The tool {self.name} declares typed={self.typed!r}; only '!' can be typed.")
+            raise ToolError(f"The tool {self.name} declares typed={self.typed!r}; only '!' and '@' can be typed.")
         if self.snapshot and not {"write", "exec"} <= self.access:
             raise ToolError(f"The tool {self.name} declares a snapshot, so it needs the access write and exec.")
         unknown = sorted(set(self.probe or ()).difference(self.function.__code__.co_varnames))
@@ -359,8 +360,8 @@ def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> 
             says it for the calls that give this one, with a value that is not empty.
         snapshot: programs that it starts change files of the working directory. As around shell commands, these are
             kept before it is called and after, so that `/undo` puts them back. Such a tool names no undo itself.
-        typed: "!" where it takes what is typed behind `!` in a chat, as the only parameter that it requires. Of
-            several such tools the first is called.
+        typed: "!" where it takes what is typed behind `!` in a chat, as the only parameter that it requires; "@" where
+            it reads the document whose path is typed behind `@`. Of several such tools the first is called.
         too_long: what the model should do instead where the arguments of a call were cut off.
         probe: the arguments of a harmless call, by which `marvin tools health` sees whether the services that the tool
             asks answer.

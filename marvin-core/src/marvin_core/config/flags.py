@@ -118,6 +118,7 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
     "--max-cost": {"metavar": "USD", "help": "stop at this many US dollars, sub-agents included"},
     "--plain": {"action": "store_true", "help": "the plain chat, which also works in a pipe"},
     "--screen-reader": {"action": "store_true", "help": "the chat in words, written once from top to bottom"},
+    "--curses": {"action": "store_true", "help": "the ordinary chat, as there is no other any more"},
     "--design-first": {"action": "store_true", "help": "run the test-first pipeline (needs marvin-pipeline)"},
     "--from": {"metavar": "PHASE", "dest": "from_", "help": "the phase that the pipeline begins with: 1a, 2a, ..."},
     "--until": {"metavar": "PHASE", "help": "the phase that the pipeline ends with"},

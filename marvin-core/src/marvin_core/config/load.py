@@ -9,7 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config, EndpointSettings, NetworkPolicy, Permissions, Price, ShellHook, Source
+from ..api.config import (
+    ChatPreferences,
+    Config,
+    EndpointSettings,
+    NetworkPolicy,
+    Permissions,
+    Price,
+    ShellHook,
+    Source,
+)
 from ..api.errors import ConfigError, UsageError
 from ..api.limits import Limits
 from ..api.providers import Secret
@@ -100,6 +109,7 @@ def _from_flags(flags: Namespace, cwd: Path) -> dict[str, Any]:
         "prompt_file": cwd / flags.prompt_file if flags.prompt_file is not None else None,
         "non_interactive": flags.non_interactive,
         "plain": flags.plain,
+        "curses": flags.curses,
         "rooted": flags.working_dir is not None,
         "output_format": flags.output_format,
         "output_schema": _output_schema(flags.output_schema, cwd),
@@ -195,7 +205,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
     return {
         "ca_file": settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
-        "ui": settings.get("ui", ""),
+        **_interface(settings.get("ui", "")),
         "pack_sections": pack_sections(settings),
         "transport": settings.get("transport", "direct"),
         "cache": cache_lifetime(settings.get("cache", "")),
@@ -226,6 +236,15 @@ def _shell_hooks(settings: Mapping[str, Any]) -> tuple[ShellHook, ...]:
     return shell_hooks(settings)
 
 
+def _interface(setting: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Which chat there is, and how it behaves; most runs leave that as it is."""
+    if isinstance(setting, str):
+        return {"ui": setting, "chat": ChatPreferences()}
+    from .interface import interface_fields
+
+    return interface_fields(setting)
+
+
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Check what `load` makes of settings whose keys and types are right.
 
@@ -252,6 +271,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     _prices(settings.get("prices", {}))
     _switch("seed", settings)
     screen_reader_use(False, "", settings)
+    _interface(settings.get("ui", ""))
 
 
 def _current_folder() -> Path:

@@ -38,7 +38,18 @@ KEYS: Mapping[str, Any] = {
     "fallback": list,
     "tools": str,
     "tool_search": str,
-    "ui": str,
+    "ui": (
+        str,
+        {
+            "name": str,
+            "markdown": str,
+            "thinking": str,
+            "status": list,
+            "keys": str,
+            "completion": str,
+            "attention": list,
+        },
+    ),
     "theme": str,
     "screen_reader": str,
     "packs": {"off": list, "prefer": list, str: dict},
@@ -86,7 +97,16 @@ MEANINGS: Mapping[str, str] = {
     "tool_search": "Whether tools wait until the model looks for them, where neither --tool-search nor "
     "MARVIN_TOOL_SEARCH says so: `auto`, where there are many; `on`, all but a few; `off`, only where the service "
     "takes no more. Default: `auto`.",
-    "ui": "The interface of the chat; packs bring others beside `plain`.",
+    "ui": "The interface of the chat, as `ui.name`; or the keys below it, which are those of the plain chat.",
+    "ui.name": "The interface of the chat; packs bring others beside `plain`.",
+    "ui.markdown": "`off`: answers are written as models typed them, to be copied; `on` without it: they are drawn.",
+    "ui.thinking": "`on`: what a model thinks is shown, dim and folded; `off` without it. Ctrl+O shows it in any case.",
+    "ui.status": "The parts of the status row, in their order: model, mode, thinking, folder, branch, context, cost, "
+    "running, profile, shell, messages, tokens. An empty list hides it.",
+    "ui.keys": "The keys that edit the line: `emacs`, or `vi`. `emacs` without it.",
+    "ui.completion": "When completions are shown: `typing`, while a name or a file is typed, or `tab`. `typing` "
+    "without it.",
+    "ui.attention": "How the chat calls for somebody who looks elsewhere: bell, notify, title. The bell without it.",
     "theme": "What the chat is drawn with: dark, light, contrast, colorblind, or a theme of your own; default: dark.",
     "screen_reader": "`on`: the chat is written for a screen reader, as with --screen-reader.",
     "packs.off": "Packs that are not used, by their names or those of their distributions.",

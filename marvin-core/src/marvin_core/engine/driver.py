@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from ..api.errors import BudgetExceeded, MarvinError, OutputMismatch
 from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
-from ..api.session import TurnResult
+from ..api.session import Attached, TurnResult
 from ..conversation.compactor import CAPS, Compactor
 from ..sessions.writer import Bill
 from ..util.failures import is_failure, shown, told
@@ -41,11 +41,12 @@ class Driver:
         if self.busy:
             raise MarvinError("An answer is still running. Wait for it, or cancel it first.")
 
-    async def submit(self, text: str | None) -> TurnResult:
+    async def submit(self, text: str | None, attached: Attached) -> TurnResult:
         """Run one prompt to its end. A failure is told in the result; cancelling passes through.
 
         Args:
             text: the prompt; without one the model is asked again, from the conversation as it stands.
+            attached: what goes along with the prompt.
 
         Raises:
             MarvinError: where a submission is in flight already.
@@ -60,7 +61,7 @@ class Driver:
         output: str | None = None
         try:
             try:
-                await self._begin(text)
+                await self._begin(text, attached)
                 await self._take_up()
                 reason = await self._answered(answers)
                 output = await self._in_form(answers)
@@ -174,7 +175,7 @@ class Driver:
         if self._accounting is not None:
             await asyncio.wait([self._accounting], timeout=limit)
 
-    async def _begin(self, text: str | None) -> None:
+    async def _begin(self, text: str | None, attached: Attached) -> None:
         parts = self._parts
         if text is None:
             asked = [message.text for message in parts.conversation.messages if message.role == "user"]
@@ -195,7 +196,10 @@ class Driver:
         await self._compactor.cap(CAPS[parts.workspace.mode])
         if parts.setup.asker is not None:  # only a chat goes back to one
             self._note(text)
-        parts.take(user(text), "typed")
+        if attached.tools:
+            parts.carried.of(parts.model.provider)  # those that wait are those of this model
+            parts.carried.reveal(attached.tools)
+        parts.take(user(text, *attached.images), "typed")
 
     def _note(self, text: str) -> None:
         parts, position = self._parts, self._parts.writer.position

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.errors import ConfigError
 from ..api.messages import ToolOutput
-from ..api.session import ChatSettings, Command, SessionSnapshot, TurnResult
+from ..api.session import Attached, ChatSettings, Command, SessionSnapshot, TurnResult
 from ..api.tools import Mode, ToolSpec
 from ..conversation.compactor import Compactor
 from . import session_views as views
@@ -40,7 +40,7 @@ class Session:
         agent = Agent(parts, self._requests, self.compactor, lambda: self.dispatcher, self.autonomy)
         self._driver = Driver(parts, self._hooks, agent, self.compactor)
         self.prompt_parts, self.context_use = self._requests.prompt_parts, self._requests.context_use
-        self.accounted = self._driver.accounted
+        self.accounted, self.standing = self._driver.accounted, self._requests.standing
         self.undo = views.SessionUndo(parts, lambda: self.dispatcher, self._driver.check_free)
         self.sessions = Lifecycle(parts, self._driver)
         self.subscribe = self.sessions.subscribe
@@ -118,20 +118,20 @@ class Session:
         """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
         self.sessions.go_on(path)
 
-    async def submit(self, text: str) -> TurnResult:
+    async def submit(self, text: str, attached: Attached | None = None) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         if not self.configured:
             return TurnResult(text="", error=ConfigError(self.parts.setup.models.how_to))
         self.sessions.begin(text)
         await self.parts.profile.seed(self.parts.conversation)
-        return await self._driver.submit(text)
+        return await self._driver.submit(text, attached or Attached())
 
     async def retry(self) -> TurnResult:
         """Ask the model for its last answer again, without a new message; otherwise as `submit`."""
         if not self.configured:
             return TurnResult(text="", error=ConfigError(self.parts.setup.models.how_to))
         self.sessions.before_retry()
-        return await self._driver.submit(None)
+        return await self._driver.submit(None, Attached())
 
     async def compact(self, target_tokens: int) -> str:
         """Make room in the conversation now; returns what to tell. Raises `MarvinError` while an answer runs."""

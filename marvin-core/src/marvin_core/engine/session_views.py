@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     import httpx
 
     from ..api.agents import AgentProgress, AgentResult, AgentTask, ApartTask
-    from ..api.controls import UndoEntry
+    from ..api.controls import SessionStanding, UndoEntry
     from ..api.hooks import Hook
     from ..api.messages import UsageSummary
     from ..api.processes import Job, ProcessResult
     from ..api.settings import Settings
     from ..api.tool_context import Clock, PackFolders
+    from .agents.service import AgentService
     from .ports import SessionPack, ToolClients
     from .undo import CallsByHand
 
@@ -49,6 +50,22 @@ def snapshot(parts: SessionParts, *, busy: bool) -> SessionSnapshot:
         calls=tuple(progress.calls.values()),
         waiting=parts.inbox.waiting,
         error=progress.error,
+    )
+
+
+def standing(parts: SessionParts, overhead: int) -> SessionStanding:
+    """How the session stands; `overhead` are the characters of the newest request beside its messages."""
+    from ..api.controls import SessionStanding  # for whoever asks
+
+    window, conversation = parts.model.window, parts.conversation
+    service: AgentService | None = vars(parts).get("agents")  # asked for by name it would be made
+    return SessionStanding(
+        tokens=window.tokens(conversation.characters + overhead),
+        warn=window.warn,
+        compact=window.compact,
+        window=window.size,
+        messages=len(conversation.messages),
+        agents=service.working if service is not None else 0,
     )
 
 
@@ -82,6 +99,8 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
         terminal=config.terminal,
         screen_reader=config.screen_reader,
         timeouts=config.timeouts,
+        preferences=config.chat,
+        editor=config.editor,
         keep=parts.kept.text,
     )
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..api.record import Record
 from ..api.session import SessionControl
+from .arguments import Arguments
+from .attach.candidates import behind_at, by_place, entries_of
+from .attach.file_index import FileIndex
 from .manual_calls import shell_tool
+from .typed_lines import BANG_WORDS
 
 BUILT_IN: Mapping[str, str] = {"help": "what can be typed", "exit": "leave"}
 SHELL_WORDS: Mapping[str, str] = {"shell": "every line is a command, until !shell again", "sh": "the same as !shell"}
-_OF_MODELS = ("/model", "!model")
 _FILES_LISTED = 200
+_BY_PLACE = ("~/", "./", "../", "/")
+_AT = re.compile(r'(?<!\S)@("[^"\n]*|\S*)$')
 _FILE_PARAMETER = re.compile(r"(^|_)(path|paths|file|files|folder|dir|directory)$")
 
 
@@ -28,39 +33,81 @@ class Candidate(Record):
     help: str = ""
 
 
+class Completing:
+    """What lines of one chat can go on with. `changed` is called where there is more than a moment ago."""
+
+    def __init__(self, session: SessionControl, changed: Callable[[], None]) -> None:
+        self._session = session
+        self._arguments = Arguments(session)
+        self._files = FileIndex(session, changed)
+
+    async def close(self) -> None:
+        """Look for nothing any more."""
+        await self._files.close()
+
+    def candidates(self, line: str) -> Iterator[Candidate]:
+        """What may follow the text before the cursor."""
+        session = self._session
+        head, space, rest = line.partition(" ")
+        word = re.split(r"[ \n]", line)[-1]
+        named = _AT.search(line)
+        if line.startswith("!") and head[1:] not in BANG_WORDS:
+            yield from self._behind_bang(line, word)
+        elif not space and line.startswith(("/", ":", "!")):
+            names = _slash_names(session) if line[0] != "!" else {**SHELL_WORDS, **_bang_words(session)}
+            yield from _names(word, line[0], names)
+            if line.count("/") > 1:
+                yield from _at_places(word, session)
+        elif head in ("/help", ":help"):
+            yield from _names(word, "", _slash_names(session))
+        elif line.startswith(("/", ":", "!")) and "/" not in head[1:]:
+            yield from self._taken(head[1:], rest)
+            yield from _parameters(line, head[1:], word, session)
+        elif named is not None:
+            for place in behind_at(named[1], session, self._files):
+                yield Candidate(text=place.text, replaces=len(named[0]), help=place.help)
+        else:
+            yield from _at_places(word, session)
+
+    def _behind_bang(self, line: str, word: str) -> Iterator[Candidate]:
+        session = self._session
+        if " " not in line:
+            yield from _names(word, "!", _bang_words(session))
+        if shell_tool(session) is None:
+            return
+        if " " not in line:
+            yield from _names(word, "!", SHELL_WORDS)
+        elif word.startswith(_BY_PLACE):
+            yield from _at_places(word, session)
+        else:
+            yield from _files(word, session.working_dir, quoted=True)
+
+    def _taken(self, command: str, rest: str) -> Iterator[Candidate]:
+        """What a command takes; a title may be found by several words."""
+        for one in self._arguments.of(command, rest):
+            yield Candidate(text=f"{one.text} ", replaces=len(rest), help=one.help)
+
+
 def candidates(line: str, session: SessionControl) -> Iterator[Candidate]:
-    """What may follow the text before the cursor."""
-    head, space, _ = line.partition(" ")
-    word = re.split(r"[ \n]", line)[-1]
-    if space and head in _OF_MODELS:
-        yield from _names(word, "", _models(session))
-    elif not space and line.startswith("/"):
-        yield from _names(word, "/", _slash_names(session))
-    elif line.startswith("!") and shell_tool(session) is None:
-        return
-    elif not space and line.startswith("!"):
-        yield from _names(word, "!", SHELL_WORDS)
-    elif head == "/help":
-        yield from _names(word, "", _slash_names(session))
-    elif line.startswith("/"):
-        yield from _parameters(line, head[1:], word, session)
-    elif line.startswith("!"):
-        yield from _files(word, session.working_dir, quoted=True)
-    elif word.startswith("@"):
-        yield from _files(word[1:], session.working_dir, quoted=False)
+    """What may follow the text before the cursor, in a chat that begins with it."""
+    return Completing(session, lambda: None).candidates(line)
+
+
+def _at_places(word: str, session: SessionControl) -> Iterator[Candidate]:
+    """Files for a word that is a path which says from where it leads."""
+    if word.startswith(_BY_PLACE):
+        for place in by_place(word, session):
+            text = place.text if place.text.endswith("/") else f"{place.text} "
+            yield Candidate(text=text, replaces=len(word), help=place.help)
+
+
+def _bang_words(session: SessionControl) -> Mapping[str, str]:
+    return {name: command.help for name, command in session.commands.items() if name in BANG_WORDS}
 
 
 def _slash_names(session: SessionControl) -> Mapping[str, str]:
     tools = {spec.name: spec.description.partition("\n")[0] for spec in session.tools}
     return {**tools, **BUILT_IN, **{name: command.help for name, command in session.commands.items()}}
-
-
-def _models(session: SessionControl) -> Mapping[str, str]:
-    """The models of the services that are set up, in both ways to name them."""
-    entries = [entry for entry in session.models.listed() if entry.reason]
-    full = {f"{entry.provider}/{model}": "" for entry in entries for model in entry.models}
-    current = [model for entry in entries if entry.provider == session.models.provider_name for model in entry.models]
-    return {**full, **dict.fromkeys(current, "of the service in use"), "high": "a tier", "low": "a tier"}
 
 
 def _names(word: str, sign: str, names: Mapping[str, str]) -> Iterator[Candidate]:
@@ -96,16 +143,8 @@ def _files(word: str, root: Path, *, quoted: bool) -> Iterator[Candidate]:
     folder, _, name = word.rpartition("/")
     if os.path.isabs(folder) or ".." in folder.split("/"):
         return
-    for found, is_folder in sorted(_entries(root / folder))[:_FILES_LISTED]:
+    for found, is_folder in sorted(entries_of(root / folder))[:_FILES_LISTED]:
         if found.startswith(name) and (not found.startswith(".") or name.startswith(".")):
             path = f"{folder}/{found}" if folder else found
             text = shlex.quote(path) if quoted else path
             yield Candidate(text=text + ("/" if is_folder else " "), replaces=len(word), help="folder" * is_folder)
-
-
-def _entries(folder: Path) -> Iterable[tuple[str, bool]]:
-    try:
-        with os.scandir(folder) as entries:
-            return [(entry.name, entry.is_dir()) for entry in entries if entry.name.isprintable()]
-    except OSError:
-        return ()

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ..api.messages import Shown, Table
 from ..util.shown import ROWS, cell_text, columns_of, shown_lines
-from ..util.terminal_text import TerminalFilter, disarm
+from ..util.terminal_text import TerminalFilter, disarm, exact
 from ..util.text import local_time, one_line
-from .rendering import Paint, call_line, clean, diff_lines, outcome_line, shown_rows
+from .quoted import Quoting
+from .rendering import Paint, clean, outcome_line, shown_rows
 
 if TYPE_CHECKING:
     from ..api.controls import SaidEntry
@@ -22,6 +23,10 @@ _LONGEST_TABLE = 10_000
 """Characters of lines that are held back, as they may be a table."""
 _ARGUMENT = 200
 """Characters of an argument that are told."""
+_UNBROKEN = 100_000
+"""Columns of a header but for its command: the terminal breaks it, as it does all other text here."""
+_MOST_ROWS = 200
+"""Rows of a command. There is no key here that would show the rest."""
 
 
 class LineWriting:
@@ -45,14 +50,19 @@ class LineWriting:
         self._clean = TerminalFilter()
         return ""
 
-    def call(self, event: ToolExecutionStart) -> str:
-        """A call that begins."""
-        return call_line(event)
+    def call(self, event: ToolExecutionStart, command: str, width: int) -> str:
+        """A call that begins, with the whole of the parameter `command`, in rows of this width."""
+        from .drawing.calls import header_rows
+
+        quoting = Quoting(self._paint, width - 3, columns_of)
+        return "\n".join(header_rows(event, command, quoting, _UNBROKEN, columns_of, most=_MOST_ROWS))
 
     def outcome(self, event: ToolExecutionEnd, width: int) -> str:
         """How a call ended, and what it shows, in rows of this width."""
+        from .drawing.diffs import diff_rows
+
         shown = shown_rows(event.show, width, columns_of)
-        return "\n".join([outcome_line(event), *diff_lines(event.details, self._paint), *shown])
+        return "\n".join([outcome_line(event), *diff_rows(event.details, self._paint), *shown])
 
     def choices(self, sign: str) -> str:
         """What can be answered, as it is asked."""
@@ -125,15 +135,20 @@ class SpokenWriting(LineWriting):
         super().end_text()
         return said
 
-    def call(self, event: ToolExecutionStart) -> str:
-        """A call that begins, its arguments one by one."""
-        given = [f"{name}: {one_line(str(value), _ARGUMENT)}" for name, value in event.arguments.items()]
+    def call(self, event: ToolExecutionStart, command: str, width: int) -> str:
+        """A call that begins, its arguments one by one, and a command whole."""
+        given = [
+            f"{name}: {exact(value) if name == command and isinstance(value, str) else one_line(str(value), _ARGUMENT)}"
+            for name, value in event.arguments.items()
+        ]
         return clean(". ".join([f"Tool {event.name}", *given]))
 
     def outcome(self, event: ToolExecutionEnd, width: int) -> str:
         """How a call ended; the lines of a difference as added and removed."""
+        from .drawing.diffs import diff_rows
+
         rows = [f"Tool {outcome_line(event).strip()}"]
-        rows += _spoken_changes([row.removeprefix("     ") for row in diff_lines(event.details, self._paint)])
+        rows += _spoken_changes([row.removeprefix("     ") for row in diff_rows(event.details, self._paint)])
         return clean("\n".join([*filter(None, rows), *spoken_items(event.show)]))
 
     def choices(self, sign: str) -> str:

@@ -24,11 +24,17 @@ _LINES = (
     ("/exit", "leave (exit, quit and Ctrl+D too)"),
 )
 _KEYS = (
-    "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, tools, parameters, and "
-    "files after @; Up and Ctrl+R find earlier lines; Shift+Tab changes the permission mode; Ctrl+C ends an answer or "
-    "empties the line; Ctrl+D leaves. "
-    "A line typed during an answer is sent after it."
+    "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, what they take, tools, "
+    "parameters, and files after @, which are attached; Up and Ctrl+R find earlier lines, Up on an empty line those "
+    "that wait; Ctrl+G opens your editor; Ctrl+O shows all that happened in full; Shift+Tab changes the permission "
+    "mode; Esc ends an answer, Ctrl+C too, or empties the line; Ctrl+D leaves. A line typed during an answer is sent "
+    "after it."
 )
+
+
+def command_of(session: SessionControl, name: str) -> str:
+    """The parameter of a tool that holds a shell command; empty where it has none."""
+    return next((spec.command for spec in session.tools if spec.name == name), "")
 
 
 def shell_tool(session: SessionControl) -> ToolSpec | None:

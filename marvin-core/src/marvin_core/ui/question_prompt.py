@@ -62,6 +62,32 @@ class QuestionPrompt:
         """What was answered, once all is."""
         return self._replies if len(self._replies) >= self._question.answers else None
 
+    @property
+    def answered(self) -> int:
+        """How many of the calls have their reply."""
+        return len(self._replies) + (self._stage == "list")
+
+    @property
+    def is_line(self) -> bool:
+        """Whether a line of its own is asked for: a rule, or a command."""
+        return self._stage in ("rule", "command")
+
+    def key(self, key: str) -> str | None:
+        """The line that a key alone stands for, its beginning where it ends with a space; None where it is no answer.
+
+        Where a call is dangerous no key lets it run.
+        """
+        if self.is_line:
+            return None
+        words = ["all", "none", "each", "view"] if self._stage == "list" else self._words()
+        no = "none" if self._stage == "list" else "no"
+        if key == "t":
+            return f"{no} "
+        word = next((word for word in words if key and word.startswith(key)), None)
+        call = self._call
+        alarm = self._question.alarm if self._stage == "list" else call is not None and call.alarm
+        return None if alarm and word in ("yes", "all") else word
+
     def begin(self) -> str:
         """The question itself."""
         return "\n".join(self._rows(whole=False))

@@ -5,28 +5,66 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from itertools import islice
+from typing import Literal, TypeAlias
 
 from ..api.events import ToolExecutionEnd, ToolExecutionStart
 from ..api.messages import Shown
 from ..util.terminal_text import disarm
 
 Role: TypeAlias = Literal[
-    "user", "heading", "bold", "code", "tool", "error", "notice", "faint", "added", "removed", "place"
+    "user",
+    "marvin",
+    "rule",
+    "thinking",
+    "heading",
+    "bold",
+    "italic",
+    "struck",
+    "link",
+    "code",
+    "keyword",
+    "string",
+    "number",
+    "comment",
+    "function",
+    "tool",
+    "error",
+    "notice",
+    "faint",
+    "added",
+    "removed",
+    "changed",
+    "place",
 ]
-_CODES: Mapping[Role, str] = {
-    "user": "36;1",
-    "heading": "1",
+DARK: Mapping[str, str] = {
+    "user": "32;1",
+    "marvin": "36;1",
+    "rule": "90",
+    "thinking": "90;3",
+    "heading": "1;4",
     "bold": "1",
+    "italic": "3",
+    "struck": "9",
+    "link": "4",
     "code": "36",
+    "keyword": "35",
+    "string": "32",
+    "number": "36",
+    "comment": "90",
+    "function": "34",
     "tool": "35",
     "error": "31",
     "notice": "33",
     "faint": "90",
     "added": "32",
     "removed": "31",
+    "changed": "7",
     "place": "36",
 }
+"""What each role is drawn with in the theme `dark`."""
+_ARGUMENTS = 20
+"""Arguments of a call that a tool line shows."""
 SHOWN = 100
 """Characters of an argument, and of the first line of an output, that a tool line shows."""
 DIFF_LINES = 40
@@ -34,13 +72,7 @@ DIFF_LINES = 40
 OUTPUT_LINES = 400
 """Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
 
-DARK = cast("Mapping[str, str]", _CODES)
-"""What the theme `dark` draws each role with."""
-
 _JOINER = "\u200d"
-_FENCE = re.compile(r"\s*(```|~~~)")
-_HEADING = re.compile(r"#{1,6} ")
-_INLINE = re.compile(r"(?P<code>`[^`\n]+`)|(?P<bold>\*\*[^*\n]+\*\*)")
 _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")
 _COLUMN = re.compile(r" *\S+(?: \S+)*  +(?=\S)")
 _HANGING = "     "
@@ -63,82 +95,24 @@ class Paint:
         self._color = color
         self._codes = codes
 
+    @property
+    def color(self) -> bool:
+        """Whether there are any."""
+        return self._color
+
+    def styled(self, roles: Sequence[Role], text: str) -> str:
+        """A text in several roles at once, such as bold and code."""
+        if not self._color or not text or not roles:
+            return text
+        codes = self._codes()
+        return f"\x1b[{';'.join(codes[role] for role in dict.fromkeys(roles))}m{text}\x1b[0m"
+
     def __call__(self, role: Role, text: str) -> str:
         """The text in the colour of its role, line by line."""
         if not self._color or not text:
             return text
         code = self._codes()[role]
         return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in text.split("\n"))
-
-
-class Markdown:
-    """The text of an answer as it arrives: whole rows to write, and the row that is not complete yet.
-
-    Words stay as they are; headings, bold text and code get colours. Prose is broken between words at the
-    width; code is not broken, so that it can be copied.
-    """
-
-    def __init__(self, paint: Paint, measure: Measure) -> None:
-        self._paint = paint
-        self._measure = measure
-        self._line = ""
-        self._rest = ""
-        self._indent = ""
-        self._broken = False
-        self._fenced = False
-
-    def feed(self, delta: str, width: int) -> list[str]:
-        """The rows that this piece of text completes."""
-        self._line += delta
-        *complete, self._line = self._line.split("\n")
-        rows: list[str] = []
-        for line in complete:
-            rows += self._rows(clean(line), width)
-            rows.append(self._styled(self._rest))
-            self._toggle(line)
-            self._broken = False
-        if self._line and not self._fenced:
-            full = self._rows(clean(self._line), width)
-            if full:
-                rows += full
-                self._line = self._rest
-        return rows
-
-    def open_row(self, limit: int) -> str:
-        """The row that is not complete yet, as it looks so far; of a long one its end, `limit` characters of it."""
-        return self._styled(clean(self._line[-limit:]))
-
-    def end(self) -> list[str]:
-        """The last row, if there is text in it; the next answer starts afresh."""
-        rows = [self._styled(clean(self._line))] if self._line.strip() else []
-        self._line, self._broken, self._fenced = "", False, False
-        return rows
-
-    def _rows(self, line: str, width: int) -> list[str]:
-        """The full rows of a line; what is left over is in `_rest`."""
-        rows: list[str] = []
-        unbroken = self._fenced or (not self._broken and (line.startswith("|") or _FENCE.match(line)))
-        while not unbroken and len(line) * 2 > width and self._measure(line) > width:
-            if not self._broken:
-                match = _ITEM.match(line)
-                self._indent = " " * min(len(match[0]) if match else 0, width // 3)
-            row, rest = _split(line, width, self._measure)
-            rows.append(self._styled(row))
-            line = self._indent + rest
-            self._broken = True
-        self._rest = line
-        return rows
-
-    def _toggle(self, line: str) -> None:
-        if not self._broken and _FENCE.match(line):
-            self._fenced = not self._fenced
-
-    def _styled(self, row: str) -> str:
-        if self._fenced or _FENCE.match(row):
-            return self._paint("code", row)
-        if not self._broken and _HEADING.match(row):
-            return self._paint("heading", row)
-        return _INLINE.sub(lambda found: self._paint("code" if found["code"] else "bold", found[0]), row)
 
 
 def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:
@@ -173,12 +147,22 @@ def wrapped(text: str, width: int, measure: Measure, hanging: str | None = None)
     for line in text.split("\n"):
         rest = line
         begin = _beginning(line, width) if hanging is None else hanging
-        while measure(rest) > width:
+        while _exceeds(rest, width, measure):
             row, rest = _split(rest, width, measure)
             rows.append(row)
             rest = rest and begin + rest
         rows.append(rest)
     return "\n".join(rows)
+
+
+def _exceeds(text: str, width: int, measure: Measure) -> bool:
+    """Whether a text takes more columns; no more of it is looked at than has room, however long it is."""
+    used = 0
+    for character in text if len(text) * 2 > width else "":
+        used += measure(character)
+        if used > width:
+            return True
+    return False
 
 
 def for_people(text: str, descriptor: int) -> str:
@@ -223,8 +207,9 @@ def bounded_output(text: str, most: int = OUTPUT_LINES) -> str:
 
 def call_line(event: ToolExecutionStart) -> str:
     """A call that begins; what is cut of its arguments is marked."""
-    shown = ", ".join(_marked(f"{name}={value!r}") for name, value in event.arguments.items())
-    return clean(f"  🔧 {event.name}({shown})")
+    shown = [_marked(f"{name}={value!r}") for name, value in islice(event.arguments.items(), _ARGUMENTS)]
+    shown += ["…"] if len(event.arguments) > _ARGUMENTS else []
+    return clean(f"  🔧 {event.name}({', '.join(shown)})")
 
 
 def _marked(text: str) -> str:
@@ -244,28 +229,6 @@ def outcome_line(event: ToolExecutionEnd) -> str:
     return ended if event.origin != "model" or not first else clean(f"{ended}: {first}")
 
 
-def call_rows(event: ToolExecutionStart, width: int, measure: Measure) -> str:
-    """A call that begins, in rows of this width."""
-    return wrapped(call_line(event), width, measure, _HANGING)
-
-
-def outcome_rows(event: ToolExecutionEnd, width: int, measure: Measure) -> str:
-    """How a call ended: in one row of this width, unless it failed."""
-    line = outcome_line(event)
-    return wrapped(line, width, measure, _HANGING) if event.is_error else shortened(line, width, measure)
-
-
-def diff_lines(details: Mapping[str, Any] | None, paint: Paint) -> Sequence[str]:
-    """The diff of an edit, if there is one among the details; a long one is cut."""
-    diff = (details or {}).get("diff")
-    if not isinstance(diff, str) or not diff.strip():
-        return ()
-    lines = clean(diff).rstrip("\n").split("\n")
-    shown = [f"{_HANGING}{_diff_line(line, paint)}" for line in lines[:DIFF_LINES]]
-    left = len(lines) - DIFF_LINES
-    return [*shown, paint("faint", f"{_HANGING}… {left:,} more lines")] if left > 0 else shown
-
-
 def shown_rows(show: Sequence[Shown], width: int, measure: Measure) -> Sequence[str]:
     """What a tool shows people, in rows of this width."""
     if not show:
@@ -274,11 +237,3 @@ def shown_rows(show: Sequence[Shown], width: int, measure: Measure) -> Sequence[
 
     lines = shown_lines(show, max(1, width - len(_HANGING)), measure)
     return [f"{_HANGING}{line}".rstrip() for line in lines]
-
-
-def _diff_line(line: str, paint: Paint) -> str:
-    if line.startswith(("---", "+++")):
-        return paint("faint", line)
-    roles: Mapping[str, Role] = {"+": "added", "-": "removed", "@": "place"}
-    role = roles.get(line[:1])
-    return paint(role, line) if role else line

@@ -29,7 +29,11 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "light": {"user": "bold blue"},
     "contrast": {
         **dict.fromkeys(get_args(Role), "default"),
-        **dict.fromkeys(("heading", "bold", "code", "tool", "added", "place"), "bold"),
+        **dict.fromkeys(("marvin", "heading", "bold", "code", "keyword", "tool", "added", "place"), "bold"),
+        **dict.fromkeys(("thinking", "italic", "comment"), "italic"),
+        "struck": "strike",
+        "link": "underline",
+        "changed": "reverse",
         **dict.fromkeys(("user", "notice"), "bold underline"),
         "error": "bold reverse",
         "removed": "underline",

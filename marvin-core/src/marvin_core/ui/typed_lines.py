@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ..api.errors import NotActed
 from ..api.events import Event, ToolExecutionEnd
 from ..api.record import Record
 from ..api.session import SessionControl
+from ..config.program import command_name
 from ..util.failures import is_failure, shown
 from ..util.watchdog import attributed
 from .manual_calls import call_by_hand, help_about, is_call, shell_tool
 
-LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
+if TYPE_CHECKING:
+    from .attach.sending import Confirm, Sending
+
+LEAVE = frozenset({"exit", "quit", "/exit", "/quit", ":exit", ":quit"})
 SHELL = frozenset({"shell", "sh"})
 WORDS = frozenset({"preferences", "preferences edit", "profiles", "usage", "saved"})
 """Lines that are commands without a slash, where such a command exists."""
@@ -20,7 +27,12 @@ BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"}
 """What is a command after `!` and never a program."""
 _LONGEST_COMMAND = 4
 """Words of a command for a shell; what is longer is a sentence that begins like one."""
-_HELP = frozenset({"/help", "/", "help", "?"})
+_HELP = frozenset({"/help", ":help", "/", "help", "?"})
+_COLON = re.compile(r":[A-Za-z][\w-]*$")
+"""A word that is a command, or meant to be one; `:smile:` is none."""
+_CD = re.compile(r"cd(\s+[^;&|\n]*)?")
+_FULL_SCREEN = frozenset("emacs helix htop hx micro nano nvim pico screen tmux vi vim".split())
+"""Programs that need the terminal to themselves."""
 
 
 class Display(Record):
@@ -34,6 +46,10 @@ class Display(Record):
     """What went wrong."""
     suggestion: Callable[[str], None]
     """A line that does what was asked for once the user sends it."""
+    raw: Callable[[str], None] | None = None
+    """What `/raw` does with the words behind it; None where nothing is drawn."""
+    confirm: Confirm | None = None
+    """Asks the user to choose; None where nobody can be asked."""
 
 
 class LineInterpreter:
@@ -45,6 +61,8 @@ class LineInterpreter:
         self._show_output = shown.output
         self._show_error = shown.error
         self._suggest = shown.suggestion
+        self._raw = shown.raw
+        self._confirm = shown.confirm
         self.shell = False
         """Whether every line is a shell command."""
 
@@ -66,18 +84,20 @@ class LineInterpreter:
     async def _run(self, line: str) -> None:
         head, _, rest = line.partition(" ")
         commands = self._session.commands
-        if head == "/help" or line in _HELP:
+        if head in ("/help", ":help") or line in _HELP:
             self._show(help_about(self._session, rest))
+        elif head in ("/raw", ":raw") and self._raw is not None:
+            self._raw(rest.strip())
         elif head.startswith("!") and head[1:] in BANG_WORDS:
             await self._command(head[1:], rest)
         elif line.startswith("!"):
             await self._shell_line(line[1:].strip())
         elif head.startswith(("/", ":")) and head[1:] in commands and not is_call(self._session, head[1:], rest):
             await self._command(head[1:], rest)
-        elif head == "/tool" and head[1:] not in commands and rest.strip():
+        elif head in ("/tool", ":tool") and head[1:] not in commands and rest.strip():
             name, _, values = rest.strip().partition(" ")
             await self._call(name, values)
-        elif line.startswith("/") and "/" not in head[1:]:  # /etc/hosts begins a request
+        elif (line.startswith("/") and "/" not in head[1:]) or _COLON.match(head):  # /etc/hosts begins a request
             await self._call(head[1:], rest)
         elif self.shell:
             await self._shell_line("shell" if line in ("exit", "quit") else line)
@@ -89,8 +109,19 @@ class LineInterpreter:
         else:
             await self._submit(line)
 
+    @cached_property
+    def _sending(self) -> Sending:
+        """What makes messages of lines; imported with the first one."""
+        from .attach.sending import Sending
+
+        return Sending(self._session, self._show, self._confirm)
+
     async def _submit(self, line: str) -> None:
-        result = await self._session.submit(line)
+        message = await self._sending.message(line)
+        if message is None:
+            self._show("Nothing was sent. Up brings the message back.")
+            return
+        result = await self._session.submit(message.text, message.attached)
         if isinstance(result.error, NotActed):
             self._show(str(result.error))
             if result.error.line:
@@ -118,6 +149,14 @@ class LineInterpreter:
             self._show(on if self.shell else "Shell mode is off.")
         elif not command:
             self._show("Write a command after the !, as in !ls -l.")
+        elif _CD.fullmatch(command):
+            self._show(
+                f"cd lasts no longer than its command: each begins in {self._session.working_dir}. "
+                "`!cd FOLDER && COMMAND` runs one elsewhere; "
+                f"`{command_name()} --working-dir FOLDER` opens a chat there."
+            )
+        elif (program := command.split()[0]) in _FULL_SCREEN:
+            self._show(f"{program} needs the terminal to itself. Ctrl+Z puts Marvin to sleep meanwhile; fg wakes it.")
         else:
             await self._run_command(command)
 
@@ -133,6 +172,7 @@ class LineInterpreter:
         finally:
             stop_listening()
         self._show_output(output.text.removesuffix("".join(asides)))
+        self._sending.ran(command, output.text)
 
 
 def _is_for_a_shell(line: str) -> bool:

@@ -23,6 +23,7 @@ Column = Annotated[int | None, Field(ge=1), "With start_line: the character from
     access=["read"],
     group="files",
     aliases=READ_NAMES,
+    typed="@",
     unlisted=["column"],
     ignores=READ_IGNORED,
     adapt=read_arguments,

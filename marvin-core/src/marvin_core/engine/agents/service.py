@@ -43,6 +43,8 @@ class AgentService:
         self._workplaces = WorkPlaces(host.config, host.processes, host.environment.get("TICKETS_DIR", ""))
         self._writers = Writers()
         self._slots = AgentSlots(host.config)
+        self.working = 0
+        """How many agents work now."""
 
     async def run(self, task: AgentTask, progress: AgentProgress | None = None) -> AgentResult:
         """Run an agent to its end; see `Agents.run`."""
@@ -64,7 +66,11 @@ class AgentService:
         result = None
         try:
             place = await in_thread(lambda: self._prepared(task, work))
-            result = await self._ran(task, model, place, progress)
+            self.working += 1
+            try:
+                result = await self._ran(task, model, place, progress)
+            finally:
+                self.working -= 1
         finally:
             # Where this is cancelled, what the agent did is kept all the same.
             told = await asyncio.shield(self._workplaces.close(work, task, result))

@@ -18,7 +18,7 @@ from ..parts import SessionParts
 from .system_prompt import PromptPart, SystemPrompt
 
 if TYPE_CHECKING:
-    from ...api.controls import ContextUse
+    from ...api.controls import ContextUse, SessionStanding
     from ...api.models import CostCeiling
     from .remaining import Remaining
 
@@ -75,6 +75,12 @@ class RequestBuilder:
             compact=window.compact,
             window=window.size,
         )
+
+    def standing(self) -> SessionStanding:
+        """How the session stands at this moment."""
+        from ..session_views import standing  # for whoever asks
+
+        return standing(self._parts, self._compactor.overhead)
 
     async def build(self, settings: PromptSettings, ending: str = "") -> tuple[Request, int]:
         """The next request, and the characters in it.

@@ -57,6 +57,7 @@ def core_commands() -> list[Command]:
         _command("saved", "the places that this profile saved", settings.saved),
         _command("context", "what the next request holds, and what waits outside of it", settings.context),
         _command("theme [NAME]", "the themes; with a name, draw with that one from now on", theme.theme),
+        _command("raw [on|off]", "the last answer as it was typed; on and off: all that follow", _raw),
         _command("usage", "tokens, cost and tool calls of this session and of all", _usage),
     ]
 
@@ -84,6 +85,10 @@ async def _jobs(session: SessionControl, words: str) -> str:
         f"{job.id}  {'running' if job.running else 'ended'}  {one_line(job.command, _SHOWN)}  ({job.log})"
         for job in jobs
     )
+
+
+async def _raw(session: SessionControl, words: str) -> str:
+    return "Nothing is drawn in this interface: answers are shown as they were typed."
 
 
 async def _usage(session: SessionControl, words: str) -> str:

@@ -4,154 +4,69 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
-import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import TextIO, cast
+import sys
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.filters import Condition, emacs_mode, is_searching, vi_insert_mode
 from prompt_toolkit.formatted_text import ANSI, FormattedText
-from prompt_toolkit.input.defaults import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.styles import Style
-from prompt_toolkit.utils import get_cwidth
+from prompt_toolkit.search import accept_search
 
-from ...api.record import Record
-from ...util.streams import StandardStreams
-from ...util.terminal_text import disarm
-from ...util.text import one_line
-from ..completion import Candidate
+from .drawn_above import DrawnAbove
+from .editor_parts import STYLE, AnswerKey, Completions, EditorSettings, Handlers
+from .folds import Folds
 from .line_history import LineHistory
-from .terminal_quirks import FoldingRenderer, SteadyInput, steady
-
-FOLD_LINES = 20
-FOLD_CHARACTERS = 2_000
-_HINT = 30
-"""Characters of a long line of the history that are shown of it."""
-_STYLE = Style.from_dict(
-    {
-        "suggestion": "fg:ansibrightblack",
-        "completion-menu": "bg:default",
-        "completion-menu.completion": "bg:default fg:default",
-        "completion-menu.completion.current": "reverse",
-        "completion-menu.meta.completion": "bg:default fg:ansibrightblack",
-        "completion-menu.meta.completion.current": "bg:default bold",
-    }
-)
+from .pasting_input import ESCAPE, PastingInput
+from .terminal_quirks import FoldingRenderer, SteadyInput, steady, steady_ansi
+from .waiting_question import WaitingQuestion
 
 
-class Handlers(Record):
-    """What the keys do; all return at once."""
+class LineEditor(DrawnAbove):
+    """Reads lines until it is closed."""
 
-    line: Callable[[str, str], None]
-    """Enter: the text, and the text as it was shown."""
-    answer: Callable[[str], None]
-    """Enter below a question, on a line that was begun after it."""
-    cycle: Callable[[], None]
-    """Shift+Tab."""
-    interrupt: Callable[[bool], bool]
-    """Ctrl+C, told whether something is typed; returns whether that is to be cleared."""
-    end: Callable[[], None]
-    """Ctrl+D with nothing typed."""
-    complete: Callable[[str], Iterable[Candidate]]
-
-
-class _Terminal:
-    """Standard output, as the library wants it. A terminal that is gone takes everything and shows nothing."""
-
-    encoding = "utf-8"
-
-    def __init__(self) -> None:
-        self._streams = StandardStreams()
-
-    def write(self, text: str) -> None:
-        try:
-            self._streams.out(text)
-        except OSError:
-            return
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def fileno(self) -> int:
-        return self._streams.stdout
-
-    def isatty(self) -> bool:
-        return os.isatty(self._streams.stdout)
-
-
-class _Completions(Completer):
-    def __init__(self, complete: Callable[[str], Iterable[Candidate]]) -> None:
-        self._complete = complete
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        for one in self._complete(document.text_before_cursor):
-            yield Completion(one.text, -one.replaces, display=one.text.rstrip() or one.text, display_meta=one.help)
-
-
-class LineEditor:
-    """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between."""
-
-    def __init__(self, handlers: Handlers, history: LineHistory, *, color: bool, folds: bool, redraw: float) -> None:
+    def __init__(self, handlers: Handlers, history: LineHistory, settings: EditorSettings) -> None:
+        super().__init__(settings.timeouts.redraw)
         self._handlers = handlers
-        self._pastes: dict[str, str] = {}
+        self._settings = settings
+        self._folds = Folds()
         self._history = history
-        history.fold = self._folded
-        self._waiting: list[str] = []
-        self._flushing: asyncio.TimerHandle | None = None
-        self._redraw = redraw
-        self._draft = ""
-        self._asking = ""
-        self._is_older = self._hidden = False
+        history.fold = self._folds.fold
+        self._editing: asyncio.Task[None] | None = None
+        self._question = WaitingQuestion(settings.timeouts.answer_key, self._may_answer, self.update)
         self._suggestion = ""
-        self.live: Sequence[str] = ()
         self.sign = "> "
-        self._terminal = stdout = _Terminal()
-        self._output = Vt100_Output.from_pty(
-            cast("TextIO", stdout), default_color_depth=None if color else ColorDepth.DEPTH_1_BIT
-        )
-        self._output.enable_cpr = False  # not every terminal answers, and nothing here needs the answer
+        self._input = PastingInput(sys.stdin)
+        self._input.escapes = not settings.vi
         self._prompt: PromptSession[None] = PromptSession(
             self._message,
             multiline=True,
-            is_password=Condition(lambda: self._hidden and self._is_answering),
+            is_password=Condition(lambda: self._question.hidden and self._question.is_open),
             prompt_continuation="  ",
             placeholder=self._suggested,
             history=self._history,
-            completer=_Completions(handlers.complete),
-            complete_while_typing=False,
+            completer=Completions(handlers.complete),
+            complete_while_typing=Condition(self._completes),
             key_bindings=self._keys(),
-            style=_STYLE,
-            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
-            input=create_input(),
+            vi_mode=settings.vi,
+            style=STYLE,
+            color_depth=None if settings.color else ColorDepth.DEPTH_1_BIT,
+            input=self._input,
             output=self._output,
             input_processors=[SteadyInput()],
             enable_suspend=True,
             erase_when_done=True,
         )
-        if folds:
-            app = self._prompt.app
+        self._app = app = self._prompt.app
+        if settings.folds:
             app.renderer = FoldingRenderer(app.renderer.style, self._output, lambda: app.layout.current_window)
         self._prompt.default_buffer.accept_handler = self._accept
-        self._prompt.default_buffer.on_text_changed += lambda buffer: self._changed()
-        self._prompt.app.ttimeoutlen = redraw  # a lone Escape; terminals send their sequences in one piece
-
-    @property
-    def width(self) -> int:
-        """The columns that text may take."""
-        return max(10, self._output.get_size().columns - 1)
-
-    @staticmethod
-    def measure(text: str) -> int:
-        """How many columns a text takes."""
-        return get_cwidth(text)
+        app.ttimeoutlen = settings.timeouts.escape
+        app.key_processor.before_key_press += lambda _: self._question.key_pressed()
 
     async def run(self) -> None:
         """Read lines until `close`, or until the terminal is gone."""
@@ -162,99 +77,83 @@ class LineEditor:
 
     def close(self) -> None:
         """Write what waits, and end `run`."""
-        self.live, self.sign, self._asking = (), "", ""
+        self.leave_pager()
+        self.refresh = lambda: None
+        self.live, self.status, self.sign = (), str, ""
+        self._question.end()
         self._prompt.default_buffer.reset()
         self.flush()
         if self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(result=None)
 
-    def write(self, text: str) -> None:
-        """Put a line above; what comes in quick succession is written together."""
-        self._waiting.append(text)
-        self.update()
+    def _returned(self) -> None:
+        """Somebody pressed keys elsewhere, and saw nothing of a question."""
+        self._question.key_pressed()
 
-    def update(self) -> None:
-        """Show what changed, soon."""
-        if self._flushing is None:
-            self._flushing = asyncio.get_running_loop().call_later(self._redraw, self.flush)
+    @property
+    def last_key(self) -> float:
+        """When the last key was pressed, by the monotonic clock."""
+        return self._question.last_key
 
-    def flush(self) -> None:
-        """Show what changed, now."""
-        if self._flushing is not None:
-            self._flushing.cancel()
-            self._flushing = None
-        if self._waiting:
-            text = "\n".join(self._waiting).replace("\n", "\r\n")
-            self._waiting.clear()
-            if self._prompt.app.is_running:
-                self._prompt.app.renderer.erase()
-                self._output.enable_bracketed_paste()  # `erase` switched it off: a paste may come right now
-            self._output.write_raw(text + "\r\n")
-            self._output.flush()
-        self._prompt.app.invalidate()
-
-    def tell_while_held(self, text: str) -> None:
-        """Write a text below, from another thread, while the event loop stands; nothing else is drawn meanwhile."""
-        self._terminal.write(f"\r\n\x1b[J{disarm(text)}\r\n")
-
-    def draw_anew(self) -> None:
-        """The event loop goes on: draw the line below what was written meanwhile."""
-        if self._prompt.app.is_running:
-            self._prompt.app.renderer.reset()
-            self._output.enable_bracketed_paste()
-            self._prompt.app.invalidate()
-
-    def question(self, sign: str, draft: str = "", *, hidden: bool = False) -> None:
+    def question(
+        self, sign: str, draft: str = "", *, hidden: bool = False, keys: AnswerKey | None = None, at_once: bool = False
+    ) -> None:
         """Have lines that are begun from now on answer a question; the first of them begins as `draft`.
 
-        A line that was begun before stays what it is, and so do keys that were pressed before: whoever types when a
-        question appears has not answered it.
+        A line that was begun before stays what it is, and so do keys that were pressed before, or come in quick
+        succession with such ones: whoever types when a question appears has not answered it.
 
         Args:
             hidden: whether stars stand for the answer while it is typed.
+            keys: what a key alone answers.
+            at_once: the question follows from what was answered before, so that nobody is surprised by it.
         """
-        self._hidden = hidden
-        if not self._asking:
+        buffer = self._prompt.default_buffer
+        if not self._question.sign:
             self._take_in()
-            self._is_older = bool(self._prompt.default_buffer.text)
-        self._asking = sign
-        if draft and not self._prompt.default_buffer.text:
-            self._prompt.default_buffer.document = Document(draft, len(draft))
+        self._question.begin(sign, keys, hidden=hidden, at_once=at_once and not buffer.text)
+        if draft and not buffer.text:
+            buffer.document = Document(draft, len(draft))
         self.flush()
+
+    @property
+    def asked(self) -> str:
+        """What stands before the line that answers."""
+        return self._question.sign
 
     def answered(self) -> None:
         """The question is over: a line that was put aside comes back."""
-        draft, self._draft = self._draft, ""
-        self._asking, self._hidden = "", False
-        if not self._is_older:
+        if self._question.is_open:
             self._prompt.default_buffer.reset()
-        self.refill(draft)
+        self.refill(self._question.end())
 
-    @property
-    def _is_answering(self) -> bool:
-        """Whether the line that is typed answers a question."""
-        return bool(self._asking) and not self._is_older
+    def _may_answer(self) -> bool:
+        """Whether the line may become that of an answer: nothing of it was typed before."""
+        return not self._prompt.default_buffer.text and self._prompt.app.is_running and not self._away
 
     def _holds_up(self) -> bool:
         """Whether a question waits for the line that is typed, which is older, to be done with."""
-        return bool(self._asking) and self._is_older
+        return self._question.waits and bool(self._prompt.default_buffer.text)
 
     def _take_in(self) -> None:
         """Have the keys that wait in the terminal do what they do now."""
         app = self._prompt.app
-        if app.is_running and not app.is_done:
-            app.key_processor.feed_multiple(app.input.read_keys())
+        if app.is_running and not app.is_done and not self._away:
+            app.key_processor.feed_multiple([*app.input.read_keys(), *self._input.release()])
             app.key_processor.process_keys()
 
     def _put_aside(self) -> None:
         """Put the line that is older than the question aside, for an answer."""
-        self._draft = self._prompt.default_buffer.text
-        self._is_older = False
+        self._question.put_aside(self._prompt.default_buffer.text)
         self._prompt.default_buffer.reset()
 
-    def _changed(self) -> None:
-        if not self._prompt.default_buffer.text:
-            self._is_older = False
+    def _answers_alone(self, event: KeyPressEvent) -> None:
+        """A key on an empty line below a question; with others in quick succession it begins a line."""
+        line = None if event.app.key_processor.input_queue else self._question.answer_of(event.data)
+        if line is None or line.endswith(" "):
+            event.current_buffer.insert_text(line or event.data)
+        else:
+            self._handlers.answer(line)
 
     def suggest(self, line: str) -> None:
         """Show a line where nothing is typed: Enter sends it, Tab takes it over, anything else drops it."""
@@ -264,7 +163,7 @@ class LineEditor:
     def _suggested(self) -> FormattedText:
         hint = f"{self._suggestion}  (Enter sends this, Tab changes it)"
         return FormattedText(
-            [("class:suggestion", steady(hint))] if self._suggestion and not self._is_answering else []
+            [("class:suggestion", steady(hint))] if self._suggestion and not self._question.is_open else []
         )
 
     def refill(self, text: str) -> None:
@@ -274,39 +173,101 @@ class LineEditor:
         buffer.document = Document(text, len(text))
         self.update()
 
+    def complete_again(self) -> None:
+        """There is more to complete with than a moment ago: show it, where the menu is to appear by itself."""
+        buffer = self._prompt.default_buffer
+        if self._completes() and not self._chosen() and self._prompt.app.is_running:
+            buffer.complete_state = None
+            buffer.start_completion(select_first=False)
+
     def follow_history(self) -> None:
         """Where the profile is another one now: have its lines behind Up and Ctrl+R."""
         if self._history.is_stale:
             self._prompt.default_buffer.reset(self._prompt.default_buffer.document)
 
     def _message(self) -> ANSI:
-        rows = [row for row in self.live if row]
+        rows = [row for row in (*self.live, self.status()) if row]
         room = max(1, self._output.get_size().rows // 2)
         if self._holds_up():
             rows.append("(A question waits above. Ctrl+G answers it; this line comes back afterwards.)")
-        return ANSI(steady("\n".join([*rows[-room:], self._asking if self._is_answering else self.sign])))
+        sign = self._question.sign if self._question.is_open else self.sign
+        return steady_ansi("\n".join([*rows[-room:], sign]))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-        chosen = Condition(self._chosen)
+        chosen, menu = (
+            Condition(self._chosen),
+            Condition(lambda: self._prompt.default_buffer.complete_state is not None),
+        )
         empty = Condition(lambda: not self._prompt.default_buffer.text)
         editing = ~is_searching  # in a search, Enter takes what was found, and Ctrl+C gives the search up
+        inserting = emacs_mode | vi_insert_mode
         keys.add("enter", filter=editing)(lambda event: self._enter(event.current_buffer))
         keys.add("enter", filter=chosen)(lambda event: self._take(event.current_buffer))
         keys.add("tab")(lambda event: self._tab(event.current_buffer))
         keys.add("s-tab", filter=~chosen)(lambda event: self._handlers.cycle())
-        keys.add("c-g", filter=Condition(lambda: bool(self._asking) and self._is_older))(
-            lambda event: self._put_aside()
-        )
-        keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("c-o")(lambda event: event.app.create_background_task(self._handlers.page()))
+        keys.add("c-l")(lambda event: self._clear_screen())
+        keys.add("escape", "enter", filter=emacs_mode)(lambda event: event.current_buffer.insert_text("\n"))
+        for arrow, does in (("left", "backward-word"), ("right", "forward-word")):  # as Ctrl with them does
+            keys.add("escape", arrow, filter=emacs_mode)(get_by_name(does))
         keys.add("c-c", filter=editing)(self._interrupt)
         keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
+        keys.add("up", filter=empty & editing & ~menu)(self._recall)
+        shown = Condition(lambda: not self._question.hidden)
+        keys.add("c-g", filter=editing & inserting & shown)(self._edit_elsewhere)
+        keys.add("c-x", "c-e", filter=editing & emacs_mode & shown)(self._edit_elsewhere)
+        keys.add("c-g", filter=Condition(self._holds_up))(lambda event: self._put_aside())
+        keys.add(ESCAPE, filter=editing & ~menu)(lambda event: self._handlers.escape())
+        keys.add(ESCAPE, filter=editing & menu)(lambda event: event.current_buffer.cancel_completion())
+        keys.add(ESCAPE, filter=is_searching)(lambda event: accept_search())
+        keys.add(Keys.Any, filter=empty & inserting & Condition(lambda: self._question.is_open))(self._answers_alone)
         keys.add(Keys.BracketedPaste)(self._paste)
         for report in (Keys.Vt100MouseEvent, Keys.CPRResponse):
             # Nobody asked the terminal for one: it is text with colours that was pasted, which ends the library.
             keys.add(report)(lambda event: None)
         keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
         return keys
+
+    def _clear_screen(self) -> None:
+        """Scroll away what is seen. The library would erase it, and the terminal could not scroll back to it."""
+        self._prompt.app.renderer.erase()
+        self._output.write_raw("\n" * self.height)
+        self._output.cursor_goto(0, 0)
+        self._output.flush()
+        self._prompt.app.invalidate()
+
+    def _recall(self, event: KeyPressEvent) -> None:
+        """Up with nothing typed: lines that wait to be sent, else the history."""
+        waiting = self._handlers.recall()
+        if waiting:
+            self.refill(waiting)
+        else:
+            event.current_buffer.auto_up()
+
+    def _edit_elsewhere(self, event: KeyPressEvent) -> None:
+        """Have the line edited by the user's own program."""
+        if not self._away:
+            self._editing = event.app.create_background_task(self._edited_elsewhere(event.current_buffer))
+
+    async def _edited_elsewhere(self, buffer: Buffer) -> None:
+        from ..editor_program import edited
+
+        text = self._folds.unfold(buffer.text)
+        try:
+            text = await self.lend(lambda: edited(self._settings.program, text))
+        except (OSError, ValueError) as error:
+            self._handlers.tell(f"{self._settings.program} could not be used: {error}. EDITOR names another program.")
+            return
+        text = self._folds.fold(text, "edited")
+        buffer.document = Document(text, len(text))
+
+    def _completes(self) -> bool:
+        """Whether the menu appears by itself: for a command, what it takes, and files behind @."""
+        text = self._prompt.default_buffer.document.text_before_cursor
+        if not self._settings.while_typing or self._question.is_open or "\n" in text:
+            return False
+        return text.startswith(("/", ":", "!")) or text.rpartition(" ")[2].startswith("@")
 
     def _chosen(self) -> bool:
         """Whether the menu is open and one of its completions is in the line."""
@@ -315,10 +276,11 @@ class LineEditor:
 
     def _tab(self, buffer: Buffer) -> None:
         """Complete what is certain; of several completions show a menu, and go through it."""
-        if buffer.complete_state is not None:
+        state = buffer.complete_state
+        if state is not None and (state.current_completion is not None or len(state.completions) > 1):
             buffer.complete_next()
             return
-        if self._hidden and self._is_answering:
+        if self._question.hidden and self._question.is_open:
             return
         if not buffer.text and self._suggestion:
             buffer.insert_text(self._suggestion)
@@ -335,23 +297,25 @@ class LineEditor:
         buffer.complete_state = None
 
     def _enter(self, buffer: Buffer) -> None:
-        if self._is_answering:
-            answer = self._unfolded(buffer.text)
+        if self._question.is_open:
+            answer = self._folds.unfold(buffer.text)
             buffer.reset()
-            if self._hidden:
-                self._pastes.clear()
+            if self._question.hidden:
+                self._folds.forget()
             self._handlers.answer(answer)
+            return
+        if self._question.is_rest(buffer.text):
+            buffer.reset()
             return
         if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
             return
         shown, self._suggestion = buffer.text or self._suggestion, ""
-        text = self._unfolded(shown)
+        text = self._folds.unfold(shown)
         if text.strip():
             self._history.add(shown.strip(), text.strip())
         buffer.reset()
-        self._is_older = False
         self._handlers.line(text, shown)
 
     def _interrupt(self, event: KeyPressEvent) -> None:
@@ -368,30 +332,10 @@ class LineEditor:
 
     def _paste(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-        event.current_buffer.insert_text(self._folded(text, "pasted"))
-
-    def _folded(self, text: str, what: str = "") -> str:
-        """The text, or what stands for a long one in the line; `what` says what it is, else its beginning does."""
-        lines = text.rstrip("\n").count("\n") + 1
-        if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS:
-            return text
-        what = what or f"{one_line(text[: _HINT * 10])[:_HINT]} …"
-        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
-        fold = f"[{what} {size}]"
-        if self._pastes.get(fold, text) != text:
-            fold = f"[{what} {size}, no. {len(self._pastes) + 1}]"
-        self._pastes[fold] = text
-        return fold
-
-    def _unfolded(self, shown: str) -> str:
-        """The text with what its folds stand for; in one go, as a paste may hold what looks like a fold."""
-        if not self._pastes:
-            return shown
-        return re.sub("|".join(map(re.escape, self._pastes)), lambda fold: self._pastes[fold[0]], shown)
+        event.current_buffer.insert_text(self._folds.fold(text, "pasted"))
 
     def _fold_before_cursor(self) -> str:
-        before = self._prompt.default_buffer.document.text_before_cursor
-        return next((fold for fold in self._pastes if before.endswith(fold)), "")
+        return self._folds.at_end(self._prompt.default_buffer.document.text_before_cursor)
 
     def _erase_fold(self, event: KeyPressEvent) -> None:
         event.current_buffer.delete_before_cursor(len(self._fold_before_cursor()))

@@ -37,6 +37,7 @@ from ...util.watchdog import Watchdog, owner_of
 from ..clipboard import clipboard_sequence
 from ..editor_program import run_on_terminal
 from ..line_writing import LineWriting, SpokenWriting
+from ..manual_calls import command_of
 from ..question_prompt import QuestionPrompt
 from ..quoted import Quoting
 from ..rendering import Paint, columns_at, for_people
@@ -58,7 +59,8 @@ class SimpleChat:
     def __init__(self, session: SessionControl) -> None:
         self._session = session
         self._lines = LineInterpreter(
-            session, Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
+            session,
+            Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest, confirm=self.ask),
         )
         self._writing = SpokenWriting() if session.chat.screen_reader else LineWriting()
         self._out = sys.stdout
@@ -335,22 +337,24 @@ class SimpleChat:
         elif isinstance(event, MessageEnd):
             self._finish_line()
         elif isinstance(event, ToolExecutionStart):
-            self._line(self._writing.call(event))
+            self._line(self._writing.call(event, command_of(self._session, event.name), self._columns()))
         elif isinstance(event, ToolExecutionEnd):
             self._progress.ended(event.call_id)
-            self._line(self._writing.outcome(event, columns_at(self._out.fileno())))
+            self._line(self._writing.outcome(event, self._columns()))
         elif isinstance(event, SessionResume):
             earlier = self._writing.replay(self._session.sessions.replay())
             if earlier and self._out.isatty():  # whoever reads a pipe has what was said
                 self._line(earlier)
         elif isinstance(event, ToolExecutionUpdate):
-            told = self._progress.line(event)
-            if told:
+            if told := self._progress.line(event):
                 self._line(f"     {told}")
         elif isinstance(event, Notice):
             self._line(f"({event.text})")
         elif isinstance(event, ModelCycle):
             self._line(f"({event.reason})")
+
+    def _columns(self) -> int:
+        return columns_at(self._out.fileno())
 
     def _write(self, text: str) -> None:
         self._put(self._writing.text(text))

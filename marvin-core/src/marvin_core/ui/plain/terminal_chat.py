@@ -6,57 +6,32 @@ import asyncio
 import os
 import signal
 import termios
-import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
 from ...api.errors import EXIT_INTERRUPTED
-from ...api.events import (
-    Event,
-    MessageEnd,
-    MessageUpdate,
-    ModelCycle,
-    Notice,
-    SessionResume,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-    ToolExecutionUpdate,
-)
+from ...api.events import Event
 from ...api.session import SessionControl
 from ...util.failures import told
 from ...util.signals import ending
 from ...util.streams import PackLines, diverted
 from ...util.watchdog import Watchdog, owner_of
-from ..completion import Candidate, candidates
-from ..rendering import (
-    SHOWN,
-    Markdown,
-    Paint,
-    bounded_output,
-    call_rows,
-    clean,
-    diff_lines,
-    outcome_rows,
-    shortened,
-    shown_rows,
-    wrapped,
-)
+from ..completion import Completing
+from ..rendering import Paint
 from ..themes import Palette
 from ..typed_lines import Display, LineInterpreter
-from .line_editor import Handlers, LineEditor
+from .chat_view import ChatView, page
+from .editor_parts import Handlers, editor_settings
+from .line_editor import LineEditor
 from .line_history import LineHistory
+from .surroundings import Surroundings
 from .terminal_questions import TerminalQuestions
-from .terminal_quirks import NEVER_FOLD
-from .terminal_reach import TerminalReach, replay
-from .typed_rows import echoed, first_line
+from .terminal_reach import TerminalReach
 
 _STEER = "/steer "
-_BY_HAND = ("person", "typed")
-_QUICK = 1.0
-"""Seconds; how long a call made by hand took is shown from here on."""
 
 
 class TerminalChat:
@@ -68,36 +43,44 @@ class TerminalChat:
     def __init__(self, session: SessionControl) -> None:
         settings = session.chat
         self._session = session
-        shown = Display(text=self._say, output=self._say_output, error=self._say_error, suggestion=self._suggest)
-        self._lines = LineInterpreter(session, shown)
-        palette = Palette(lambda: session.person.theme, settings.config_folder, self._say_error)
-        self._paint, self.reach = Paint(settings.color, palette), TerminalReach(settings.terminal)
+        palette = Palette(lambda: session.person.theme, settings.config_folder, self._warn)
+        self._paint = Paint(settings.color, palette)
+        self._completing = Completing(session, lambda: self._editor.complete_again())  # noqa: PLW0108  # it comes later
         handlers = Handlers(
             line=self._take,
             answer=self._answered,
             cycle=self._cycle,
             interrupt=self._interrupt,
+            escape=self._escape,
+            recall=self._recall,
             end=self._end_of_input,
-            complete=self._complete,
+            complete=self._completing.candidates,
+            page=self._page,
+            tell=self._warn,
         )
-        self._editor = LineEditor(
-            handlers,
-            LineHistory(lambda: session.chat.profile_folder / "history", settings.keep),
-            color=settings.color,
-            folds=settings.terminal not in NEVER_FOLD,
-            redraw=settings.timeouts.redraw,
-        )
-        self._text = Markdown(self._paint, self._editor.measure)
+        history = LineHistory(lambda: session.chat.profile_folder / "history", settings.keep)
+        self._editor = LineEditor(handlers, history, editor_settings(settings))
+        self.reach = TerminalReach(settings.terminal, self._editor)
+        self._around = Surroundings(session, self._editor, self._paint)
+        self._view = view = ChatView(session, self._editor, self._paint)
+        view.queued = self._queued
         self._queue: deque[tuple[str, str]] = deque()
         self._arrived = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
-        self._activity = ""
-        self._since = 0.0
         self._left = False
         self._ended_by_signal = False
-        self._questions = TerminalQuestions(self._editor, self._paint, self._questioned)
+        self._questions = TerminalQuestions(self._editor, self._paint, self._questioned, self._take)
         self.ask, self.ask_text = self._questions.ask, self._questions.ask_text
         self.ask_secret, self.permit = self._questions.ask_secret, self._questions.permit
+        shown = Display(
+            text=view.say,
+            output=view.say_output,
+            error=view.say_error,
+            suggestion=self._suggest,
+            raw=view.switch_raw,
+            confirm=self._questions.ask,
+        )
+        self._lines = LineInterpreter(session, shown)
         self._watchdog: Watchdog | None = None
 
     def run(self, greeting: str, prompt: str | None) -> int:
@@ -117,10 +100,12 @@ class TerminalChat:
             return await self._chat(greeting, prompt)
 
     async def _chat(self, greeting: str, prompt: str | None) -> int:
-        self._session.subscribe(self._show)
+        self._session.subscribe(self._happened)
         self._editor.sign = self._sign()
-        self._editor.write(self._wrapped(clean(greeting)))
+        self._view.say(greeting)
+        self._editor.status = lambda: self._around.row(shell=self._lines.shell)
         self._editor.flush()
+        self._around.begin()
         if prompt:
             self._take(prompt, prompt)
         work = asyncio.ensure_future(self._work())
@@ -132,6 +117,8 @@ class TerminalChat:
             tick.cancel()
             try:
                 await asyncio.wait({work})
+                await self._around.close()
+                await self._completing.close()
             finally:
                 await self._session.close()
         self._editor.flush()
@@ -145,43 +132,43 @@ class TerminalChat:
                 await self._arrived.wait()
                 continue
             line, shown = self._queue.popleft()
-            self._echo(shown)
+            self._view.echo(shown, "$ " if self._lines.shell else "> ")
             if self._lines.leaves(line):
                 break
-            self._busy("waiting for an answer")
+            self._view.busy("waiting for an answer")
+            self._around.attention.works()
             self._running = asyncio.ensure_future(self._lines.run(line))
             await asyncio.wait({self._running})
             self._ended(self._running)
             if self._session.farewell is not None:
-                self._say(self._session.farewell)
+                self._view.say(self._session.farewell)
                 break
         self._left = True
         self._editor.close()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running = None
-        self._activity = ""
+        self._around.attention.answered()
         self._printed.finish()
         if self._watchdog is not None and not self._left:
             self._watchdog.calm()
-        self._finish_text()
+        self._view.ended()
         if task.cancelled():
             self._editor.write(self._paint("notice", "[Cancelled]"))
-            waiting, self._queue = self._queue, deque()
-            self._editor.refill("\n".join(shown for _, shown in waiting))
+            self._editor.refill(self._recall())
         elif (error := task.exception()) is not None:
-            self._say_error(f"Error: {told(error)}")
+            self._view.say_error(f"Error: {told(error)}")
         self._editor.sign = self._sign()
         self._editor.follow_history()
-        self._update()
+        self._editor.update()
         self._editor.flush()
 
     async def _tick(self) -> None:
         """Keep the seconds of what is waited for current."""
         while True:
             await asyncio.sleep(self._session.chat.timeouts.tick)
-            if self._activity:
-                self._update()
+            if self._view.activity:
+                self._editor.update()
 
     # --- keys ------------------------------------------------------------------------------------
 
@@ -189,12 +176,11 @@ class TerminalChat:
         line = line.strip()
         if self._running is not None and line.startswith(_STEER):
             self._session.autonomy.send(line.removeprefix(_STEER))
-            steered = self._wrapped(clean(f"(read with the next request) {line.removeprefix(_STEER)}"))
-            self._editor.write(self._paint("faint", steered))
+            self._view.say_aside(f"(read with the next request) {line.removeprefix(_STEER)}")
         elif line:
             self._queue.append((line, shown.strip()))
             self._arrived.set()
-            self._update()
+            self._editor.update()
 
     def _answered(self, line: str) -> None:
         self._questions.answer(line)
@@ -205,7 +191,7 @@ class TerminalChat:
 
         mode = self._session.permissions.cycle()
         self._editor.sign = self._sign()
-        self._say(f"Permission mode {mode}: {MEANINGS[mode]}.")
+        self._view.say(f"Permission mode {mode}: {MEANINGS[mode]}.")
 
     def _sign(self) -> str:
         """What stands before the line: the permission mode, where it is not the one that asks, and the sign."""
@@ -213,6 +199,8 @@ class TerminalChat:
         return f"{'' if mode == 'ask' else f'{mode} '}{'$ ' if self._lines.shell else '> '}"
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and self._editor.is_away:
+            return  # it was meant for the program that has the terminal
         if number == signal.SIGINT:
             self._loop.call_soon_threadsafe(self._interrupt, False)
         else:
@@ -246,6 +234,17 @@ class TerminalChat:
             self._editor.write(self._paint("faint", "(Ctrl+D leaves)"))
         return typed
 
+    def _escape(self) -> None:
+        """Escape: ends an answer; what is typed stays."""
+        if self._running is not None:
+            self._interrupt(False)
+
+    def _recall(self) -> str:
+        """Up on an empty line: what waits to be sent comes back, to be changed."""
+        waiting, self._queue = self._queue, deque()
+        self._editor.update()
+        return "\n".join(shown for _, shown in waiting)
+
     def _end_of_input(self) -> None:
         """Ctrl+D: at a question it says no, and stays."""
         if not self._questions.answer(None):
@@ -264,134 +263,39 @@ class TerminalChat:
             self._running.cancel()
         self._editor.close()
 
-    def _complete(self, line: str) -> Iterator[Candidate]:
-        return candidates(line, self._session)
-
     @contextmanager
     def _questioned(self) -> Iterator[bool]:
         """Nothing is waited for but an answer; gives whether there can be one."""
-        self._finish_text()
-        activity, self._activity = self._activity, ""
-        self._update()
+        self._editor.leave_pager()
+        self._view.finish_text()
+        activity, self._view.activity = self._view.activity, ""
+        self._editor.update()
+        self._around.attention.asks()
         try:
             yield not self._left
         finally:
+            self._around.attention.settled()
             self._editor.sign = self._sign()
-            self._busy(activity)
+            self._view.busy(activity)
 
-    # --- what is shown -----------------------------------------------------------------------------
+    def _happened(self, event: Event) -> None:
+        # One subscriber: the first is told what happened before.
+        self._around.listen(event)
+        self._view.show(event)
 
-    def _show(self, event: Event) -> None:
-        if isinstance(event, MessageUpdate):
-            self._delta(event)
-        elif isinstance(event, MessageEnd):
-            self._finish_text()
-        elif isinstance(event, ToolExecutionStart):
-            self._finish_text()
-            if event.origin not in _BY_HAND:  # the typed line is seen right above
-                rows = call_rows(event, self._editor.width, self._editor.measure)
-                self._editor.write(self._paint("tool", rows))
-            self._busy(event.name)
-        elif isinstance(event, ToolExecutionUpdate):
-            self._progress(event)
-        elif isinstance(event, ToolExecutionEnd):
-            self._outcome(event)
-            self._busy("waiting for an answer")
-        elif isinstance(event, Notice):
-            self._finish_text()
-            text = self._wrapped(f"({clean(event.text)})")
-            self._editor.write(self._paint("error" if event.level == "error" else "notice", text))
-        elif isinstance(event, ModelCycle):
-            self._finish_text()
-            self._editor.write(self._paint("notice", self._wrapped(f"({clean(event.reason)})")))
-        elif isinstance(event, SessionResume):
-            replay(self._session.sessions.replay(), echo=self._echo, answer=self._answer_again, note=self._note)
-        self._update()
-
-    def _answer_again(self, text: str) -> None:
-        self._delta(MessageUpdate(kind="text", delta=text))
-        self._finish_text()
-
-    def _note(self, text: str) -> None:
-        self._editor.write(self._paint("faint", self._wrapped(clean(text))))
-
-    def _progress(self, event: ToolExecutionUpdate) -> None:
-        share = ""
-        if event.fraction is not None:
-            from ...util.shown import bar
-
-            share = f"{bar(event.fraction)} "
-        last = event.text.strip().rpartition("\n")[2]
-        self._activity = clean(f"{event.name}: {share}{last}")[:SHOWN]
-
-    def _outcome(self, event: ToolExecutionEnd) -> None:
-        rows = [
-            *diff_lines(event.details, self._paint),
-            *shown_rows(event.show, self._editor.width, self._editor.measure),
-        ]
-        if event.origin not in _BY_HAND or event.elapsed >= _QUICK:
-            outcome = outcome_rows(event, self._editor.width, self._editor.measure)
-            rows.insert(0, self._paint("error" if event.is_error else "faint", outcome))
-        if rows:
-            self._editor.write("\n".join(rows))
-
-    def _delta(self, event: MessageUpdate) -> None:
-        if event.kind == "text":
-            self._activity = ""
-            for row in self._text.feed(event.delta, self._editor.width):
-                self._editor.write(row)
-        elif event.kind == "thinking" and self._activity != "thinking":
-            self._busy("thinking")
-
-    def _finish_text(self) -> None:
-        for row in self._text.end():
-            self._editor.write(row)
-
-    def _wrapped(self, text: str) -> str:
-        return wrapped(text, self._editor.width, self._editor.measure)
-
-    def _print_soon(self, owner: str, line: str) -> None:
-        self._loop.call_soon_threadsafe(self._print_of, owner, line)  # tools print in threads as well
-
-    def _print_of(self, owner: str, line: str) -> None:
-        """What code of a pack printed; on the screen itself it would be drawn over."""
-        self._finish_text()
-        self._editor.write(self._paint("notice", self._wrapped(f"({clean(f'{owner} printed: {line}')})")))
-        self._update()
-
-    def _say(self, text: str) -> None:
-        self._finish_text()
-        self._editor.write(self._wrapped(clean(text)))
-
-    def _say_error(self, text: str) -> None:
-        self._finish_text()
-        self._editor.write(self._paint("error", self._wrapped(clean(text))))
-
-    def _say_output(self, text: str) -> None:
-        """What a tool gave is not broken between words, so that it can be copied."""
-        self._finish_text()
-        self._editor.write(bounded_output(clean(text).rstrip("\n")))
+    def _queued(self) -> Sequence[str]:
+        return [shown for _, shown in self._queue] if self._running is not None else []
 
     def _suggest(self, line: str) -> None:
         if not self._queue:
             self._editor.suggest(line)
 
-    def _echo(self, shown: str) -> None:
-        self._editor.write(self._paint("user", echoed(shown, "$ " if self._lines.shell else "> ")))
+    def _warn(self, text: str) -> None:
+        self._view.say_error(text)
 
-    def _busy(self, activity: str) -> None:
-        self._activity = activity
-        self._since = time.monotonic()
-        self._update()
+    async def _page(self) -> None:
+        await page(self._view, self._editor, self._paint)
 
-    def _update(self) -> None:
-        below = []
-        if self._activity:
-            seconds = int(time.monotonic() - self._since)
-            below.append(f"… {self._activity}, {seconds} s" if seconds else f"… {self._activity}")
-        if self._running is not None:
-            below += [f"(queued) {first_line(shown)}" for _, shown in self._queue]
-        width, measure = self._editor.width, self._editor.measure
-        rows = [self._paint("faint", shortened(row, width, measure)) for row in below]
-        self._editor.live = [self._text.open_row(width), *rows]
-        self._editor.update()
+    def _print_soon(self, owner: str, line: str) -> None:
+        # Tools print in threads as well.
+        self._loop.call_soon_threadsafe(self._view.tell_printed, f"{owner} printed: {line}")

@@ -13,19 +13,34 @@ from ..question_prompt import QuestionPrompt
 from ..quoted import Quoting
 from ..rendering import Paint, clean, wrapped
 from ..text_question import TextQuestion
+from .editor_parts import AnswerKey
 from .line_editor import LineEditor
+
+_KEYS = (
+    "(Its first letter alone answers, once nothing was typed for half a second; t also tells the model why not. What "
+    "you were typing stays: Ctrl+G puts it aside until you have answered.)"
+)
 
 
 class TerminalQuestions:
     """Asks one question at a time.
 
-    `around` holds back what else is shown meanwhile, and says whether anybody is there.
+    `around` holds back what else is shown meanwhile, and says whether anybody is there. `other` takes a line that is a
+    command and no answer.
     """
 
-    def __init__(self, editor: LineEditor, paint: Paint, around: Callable[[], AbstractContextManager[bool]]) -> None:
+    def __init__(
+        self,
+        editor: LineEditor,
+        paint: Paint,
+        around: Callable[[], AbstractContextManager[bool]],
+        other: Callable[[str, str], None],
+    ) -> None:
         self._editor = editor
         self._paint = paint
         self._around = around
+        self._other = other
+        self._told_keys = False
         self._one = asyncio.Lock()
         self._lines: asyncio.Queue[str | None] | None = None
 
@@ -41,10 +56,11 @@ class TerminalQuestions:
         answer = ""
         async with self._one:
             with self._around() as is_there, self._listening() as lines:
-                shown = wrapped(clean(question), self._editor.width, self._editor.measure)
+                shown = self._fitted(clean(question))
                 self._editor.write(self._paint("notice", shown))
                 if is_there:
-                    answer = (await self._next(lines, one_line(f"[{'/'.join(choices)}]") + " ") or "").strip().lower()
+                    self._editor.question(one_line(f"[{'/'.join(choices)}]") + " ", keys=_of_choices(choices))
+                    answer = (await self._answer(lines) or "").strip().lower()
         return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
@@ -55,17 +71,20 @@ class TerminalQuestions:
         async with self._one:
             with self._around() as is_there, self._listening() as lines:
                 self._editor.write(asked.begin())
-                return asked.answer(await self._next(lines, asked.sign) if is_there else None)
+                if not is_there:
+                    return asked.answer(None)
+                self._editor.question(asked.sign)
+                return asked.answer(await self._answer(lines))
 
     async def ask_secret(self, question: str) -> str:
         """Have something typed that is neither shown nor kept; empty where there is to be none."""
         async with self._one:
             with self._around() as is_there, self._listening() as lines:
-                shown = wrapped(clean(question), self._editor.width, self._editor.measure)
+                shown = self._fitted(clean(question))
                 self._editor.write(self._paint("notice", shown))
                 if not is_there:
                     return ""
-                self._editor.question("[hidden] ", hidden=True)
+                self._editor.question("[hidden] ", hidden=True, at_once=True)
                 return (await lines.get() or "").strip()
 
     async def permit(self, question: Question) -> Sequence[Reply]:
@@ -74,13 +93,27 @@ class TerminalQuestions:
         async with self._one:
             with self._around() as is_there, self._listening() as lines:
                 self._editor.write(prompt.begin())
+                if not self._told_keys and is_there:
+                    self._told_keys = True
+                    self._editor.write(self._paint("faint", self._fitted(_KEYS)))
+                asked = -1
                 while prompt.replies is None:
-                    line = await self._next(lines, prompt.sign, prompt.draft) if is_there else None
+                    at_once = asked == prompt.answered or prompt.is_line
+                    asked = prompt.answered
+                    line = None
+                    if is_there:
+                        self._editor.question(prompt.sign, prompt.draft, keys=prompt.key, at_once=at_once)
+                        line = await self._answer(lines)
                     if line is None:
                         prompt.refuse()
+                    elif line.startswith("/") and not prompt.is_line:
+                        self._other(line, line)
                     elif shown := prompt.take(line):
                         self._editor.write(shown)
         return prompt.replies
+
+    def _fitted(self, text: str) -> str:
+        return wrapped(text, self._editor.width, self._editor.measure)
 
     @contextmanager
     def _listening(self) -> Iterator[asyncio.Queue[str | None]]:
@@ -91,10 +124,19 @@ class TerminalQuestions:
             self._lines = None
             self._editor.answered()
 
-    async def _next(self, lines: asyncio.Queue[str | None], sign: str, draft: str = "") -> str | None:
+    async def _answer(self, lines: asyncio.Queue[str | None]) -> str | None:
         """The next line that answers; None where there is to be none."""
-        self._editor.question(sign, draft)
         answer = await lines.get()
         if answer is not None:
-            self._editor.write(f"{sign}{exact(answer)}")
+            self._editor.write(f"{self._editor.asked}{exact(answer)}")
         return answer
+
+
+def _of_choices(choices: Sequence[str]) -> AnswerKey:
+    """A choice by its first letter, where no other begins with it."""
+
+    def answer(key: str) -> str | None:
+        meant = [choice for choice in choices if key and choice.startswith(key)]
+        return meant[0] if len(meant) == 1 else None
+
+    return answer

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.screen import Char
@@ -28,6 +30,12 @@ def steady(text: str) -> str:
     that it would look for what it drew in the wrong place. The length stays.
     """
     return text.translate(_STEADY)
+
+
+@lru_cache(maxsize=2)
+def steady_ansi(text: str) -> ANSI:
+    """The same of a text with colours, taken apart; the library asks for it several times each time that it draws."""
+    return ANSI(steady(text))
 
 
 class SteadyInput(Processor):

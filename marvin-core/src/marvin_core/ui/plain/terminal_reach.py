@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from prompt_toolkit.application import in_terminal
-
 from ...api.controls import SaidEntry
 from ...util.streams import StandardStreams
 from ...util.text import local_time, one_line
 from ..clipboard import clipboard_sequence
 from ..editor_program import run_on_terminal
+from .line_editor import LineEditor
 
 
 class TerminalReach:
     """The clipboard and editors; `terminal` is what kind of terminal it is (TERM)."""
 
-    def __init__(self, terminal: str) -> None:
+    def __init__(self, terminal: str, editor: LineEditor) -> None:
         self._terminal = terminal
+        self._editor = editor
 
     def copy(self, text: str) -> bool:
         """Put a text on the clipboard; False where the terminal has no sequence for that."""
@@ -27,8 +27,7 @@ class TerminalReach:
 
     async def run_editor(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Leave the terminal to a program until it ends; returns its exit code."""
-        async with in_terminal():
-            return await run_on_terminal(command, environment)
+        return await self._editor.lend(lambda: run_on_terminal(command, environment))
 
 
 def replay(

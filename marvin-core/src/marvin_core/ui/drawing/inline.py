@@ -1,0 +1,146 @@
+"""The words of a block: bold, italic, code and links as spans of text with roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...util.terminal_text import disarm
+from ..rendering import Measure, Paint, Role
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+Span: TypeAlias = tuple[tuple[Role, ...], str]
+"""Some text, and how it is drawn."""
+_SIGNS = frozenset("*_`[<~&\\!")
+"""Text without any of these is plain."""
+_ROLES: dict[str, Role] = {"strong": "bold", "em": "italic", "s": "struck", "link": "link"}
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """Imported where the first answer is drawn: a start needs none of it."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("strikethrough")
+
+
+def prepare() -> None:
+    """Import what drawing needs; called in a thread while the first answer is waited for."""
+    _parser()
+
+
+def spans(text: str, base: tuple[Role, ...] = ()) -> list[Span]:
+    """The text in spans, without the signs of Markdown; line ends stay. Addresses of links follow in brackets."""
+    if _SIGNS.isdisjoint(text):
+        return [(base, text)]
+    found: list[Span] = []
+    for token in _parser().parseInline(text):
+        found += _walk(token.children or (), base)
+    # Entities and percent signs may have become control characters.
+    return [(roles, safe) for roles, part in found if (safe := disarm(part).replace("\r", "").replace("\t", " "))]
+
+
+def _walk(tokens: Sequence[Token], base: tuple[Role, ...]) -> Iterator[Span]:
+    roles, links = list(base), list[tuple[str, str]]()
+    for token in tokens:
+        kind, _, end = token.type.rpartition("_")
+        if end == "open" and kind in _ROLES:
+            roles.append(_ROLES[kind])
+            if kind == "link":
+                links.append((str(token.attrs.get("href", "")), ""))
+        elif end == "close" and kind in _ROLES:
+            roles.remove(_ROLES[kind])
+            if kind == "link" and links:
+                address, text = links.pop()
+                if address not in (text, f"mailto:{text}") and address.rstrip("/") != text.rstrip("/"):
+                    yield tuple(roles), " ("
+                    yield (*roles, "link"), address
+                    yield tuple(roles), ")"
+        elif text := _text(token):
+            links = [(address, before + text) for address, before in links]
+            yield (*roles, "code") if token.type == "code_inline" else tuple(roles), text
+
+
+def _text(token: Token) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return "\n"
+    if token.type == "image":
+        address = str(token.attrs.get("src", ""))
+        return f"[picture: {', '.join(filter(None, (token.content, address)))}]"
+    return token.content.replace("\n", " ")  # an entity may stand for a line end
+
+
+def lines_of(found: Sequence[Span]) -> list[list[Span]]:
+    """The spans line by line."""
+    lines: list[list[Span]] = [[]]
+    for roles, text in found:
+        first, *more = text.split("\n")
+        lines[-1].append((roles, first))
+        lines += [[(roles, line)] for line in more]
+    return lines
+
+
+def painted(found: Sequence[Span], paint: Paint) -> str:
+    """The spans in their colours."""
+    together = groupby(found, key=lambda span: span[0])
+    return "".join(paint.styled(roles, "".join(text for _, text in parts)) for roles, parts in together)
+
+
+def width_of(found: Sequence[Span], measure: Measure) -> int:
+    """How many columns they take."""
+    return sum(measure(text) for _, text in found)
+
+
+def folded(found: Sequence[Span], width: int, measure: Measure) -> list[list[Span]]:
+    """The spans in rows of this width, broken behind spaces where possible. No text is lost but those spaces."""
+    rows: list[list[Span]] = [[]]
+    used = 0
+    for roles, word in _words(found):
+        columns = measure(word)
+        if used and used + measure(word.rstrip(" ")) > width:
+            rows.append([])
+            used = 0
+        while columns > width and measure(word.rstrip(" ")) > width:
+            place = _fitting(word, width - used, measure)
+            rows[-1].append((roles, word[:place]))
+            rows.append([])
+            word, used = word[place:], 0
+            columns = measure(word)
+        rows[-1].append((roles, word))
+        used += columns
+    return [_stripped(row) for row in rows]
+
+
+def _words(found: Sequence[Span]) -> Iterator[Span]:
+    """The spans cut behind each space."""
+    for roles, text in found:
+        begin = 0
+        while begin < len(text):
+            end = text.find(" ", begin) + 1 or len(text)
+            yield roles, text[begin:end]
+            begin = end
+
+
+def _fitting(word: str, room: int, measure: Measure) -> int:
+    """How many characters there is room for; at least one, so that there is an end."""
+    used = 0
+    for place, character in enumerate(word):
+        used += measure(character)
+        if used > room:
+            return max(1, place)
+    return len(word)
+
+
+def _stripped(row: list[Span]) -> list[Span]:
+    """A row without the spaces at its end."""
+    while row and not row[-1][1].strip(" "):
+        row.pop()
+    if row:
+        roles, text = row[-1]
+        row[-1] = (roles, text.rstrip(" "))
+    return row

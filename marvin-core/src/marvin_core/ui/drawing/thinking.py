@@ -1,0 +1,47 @@
+"""What a model thinks: dim, its last rows while it comes in, folded to its first ones afterwards."""
+
+from __future__ import annotations
+
+from ...util.text import counted
+from ..rendering import Measure, Paint, clean, shortened, wrapped
+
+_ROWS = 3
+"""Rows of it that are seen."""
+
+
+class Thinking:
+    """Takes what a model thinks; gives rows of it. Nothing where it is not to be `shown`."""
+
+    def __init__(self, paint: Paint, measure: Measure, *, shown: bool) -> None:
+        self._paint = paint
+        self._measure = measure
+        self._shown = shown
+        self._parts: list[str] = []
+
+    def feed(self, delta: str) -> None:
+        """The next piece."""
+        if self._shown:
+            self._parts.append(delta)
+
+    def open_rows(self, width: int, most: int) -> list[str]:
+        """The last rows of what came so far."""
+        if not self._parts:
+            return []
+        self._parts = ["".join(self._parts)]
+        text = clean(self._parts[0][-2 * _ROWS * width :]).strip("\n")
+        rows = wrapped(text, width, self._measure, "").split("\n")[-min(_ROWS, most) :]
+        return [self._paint("thinking", row) for row in rows]
+
+    def end(self, width: int) -> list[str]:
+        """The first lines of it, and how many there are; the next thought starts afresh."""
+        text, self._parts = clean("".join(self._parts)).strip(), []
+        if not text:
+            return []
+        lines = [line for line in text.split("\n") if line.strip()]
+        rows = [f"Thinking: {lines[0]}", *lines[1:_ROWS]]
+        cut = [shortened(row, width, self._measure) for row in rows]
+        left = len(lines) - len(rows)
+        if left > 0 or cut != rows:
+            more = f" {counted(left, 'more line')}." if left > 0 else ""
+            cut.append(f"…{more} Ctrl+O shows all.")
+        return [self._paint("thinking", row) for row in cut]

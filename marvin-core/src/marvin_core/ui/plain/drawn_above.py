@@ -1,0 +1,138 @@
+"""The terminal of the chat: text that is written once, above a line that stays at the bottom."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
+
+from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.utils import get_cwidth
+
+from ...util.terminal_text import disarm
+from .terminal_output import TerminalOutput
+
+if TYPE_CHECKING:
+    from .pager import Pager
+
+_Result = TypeVar("_Result")
+
+
+class DrawnAbove:
+    """`write` puts text above; `live` are the rows between it and the line, `status` is the last of them.
+
+    What derives from this sets `_app`, which draws them and the line.
+    """
+
+    _app: Application[Any]
+
+    def __init__(self, redraw: float) -> None:
+        self._redraw = redraw
+        self._waiting: list[str] = []
+        self._flushing: asyncio.TimerHandle | None = None
+        self._away = 0
+        self._paged: Pager | None = None
+        self.live: Sequence[str] = ()
+        self.refresh: Callable[[], None] = lambda: None
+        """Called before `live` is drawn, to set it."""
+        self.status: Callable[[], str] = str
+        self._terminal = TerminalOutput()
+        self._output = Vt100_Output.from_pty(cast("TextIO", self._terminal))
+        self._output.enable_cpr = False  # not every terminal answers, and nothing here needs the answer
+
+    @property
+    def is_away(self) -> bool:
+        """Whether another program has the terminal."""
+        return bool(self._away) and self._paged is None
+
+    @property
+    def width(self) -> int:
+        """The columns that text may take."""
+        return max(10, self._output.get_size().columns - 1)
+
+    @property
+    def height(self) -> int:
+        """The rows of the window."""
+        return self._output.get_size().rows
+
+    @staticmethod
+    def measure(text: str) -> int:
+        """How many columns a text takes."""
+        return get_cwidth(text)
+
+    def write(self, text: str) -> None:
+        """Put a line above; what comes in quick succession is written together."""
+        self._waiting.append(text)
+        self.update()
+
+    def update(self) -> None:
+        """Show what changed, soon."""
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(self._redraw, self.flush)
+
+    def flush(self) -> None:
+        """Show what changed, now."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        if self._away:
+            return  # all that waits is written below, once the other screen is left
+        self.refresh()
+        if self._waiting:
+            text = "\n".join(self._waiting).replace("\n", "\r\n")
+            self._waiting.clear()
+            if self._app.is_running:
+                self._app.renderer.erase()
+                self._output.enable_bracketed_paste()  # `erase` switched it off: a paste may come right now
+            self._output.write_raw(text + "\r\n")
+            self._output.flush()
+        self._app.invalidate()
+
+    async def lend(self, use: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Leave the terminal to something else; what is to be written meanwhile is written afterwards."""
+        self.leave_pager()
+        self.flush()
+        self._away += 1
+        try:
+            async with in_terminal():
+                return await use()
+        finally:
+            self._away -= 1
+            self._returned()
+            self.flush()
+
+    async def page(self, make: Callable[[Output], Pager]) -> None:
+        """Show a pager until it is left."""
+        if self._away:
+            return
+        self._paged = pager = make(self._output)
+        try:
+            await self.lend(lambda: pager.run(self._app.input))
+        finally:
+            self._paged = None
+
+    def leave_pager(self) -> None:
+        """End the pager, if it is open: the chat wants something."""
+        if self._paged is not None:
+            self._paged.close()
+
+    def signal(self, sequence: str) -> None:
+        """Write a sequence of Marvin's own that moves no cursor and draws nothing."""
+        if not self.is_away:
+            self._terminal.write(sequence)
+
+    def tell_while_held(self, text: str) -> None:
+        """Write a text below, from another thread, while the event loop stands; nothing else is drawn meanwhile."""
+        self._terminal.write(f"\r\n\x1b[J{disarm(text)}\r\n")
+
+    def draw_anew(self) -> None:
+        """The event loop goes on: draw the line below what was written meanwhile."""
+        if self._app.is_running:
+            self._app.renderer.reset()
+            self._output.enable_bracketed_paste()
+            self._app.invalidate()
+
+    def _returned(self) -> None:
+        """The terminal was lent, and is back."""
