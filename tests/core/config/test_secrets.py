@@ -14,7 +14,7 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.load import load
 from marvin_core.config.secret_files import secrets_of_address, secrets_of_headers
 from marvin_core.config.secrets import SECRETS, Secrets
-from marvin_core.config.stored_keys import StoredKeys
+from marvin_core.config.stored.keys import StoredKeys
 from marvin_core.plugins.manager import Plugins
 
 KEY = "key-0123456789"
@@ -133,7 +133,7 @@ def keyring_run(tmp_path: Path, code: str, backend: str) -> str:
     """What Python prints with a keyring of its own: the library chooses one for a whole process."""
     start = (
         "import sys; from pathlib import Path; from marvin_core.api.timeouts import Timeouts\n"
-        "from marvin_core.config.stored_keys import StoredKeys\n"
+        "from marvin_core.config.stored.keys import StoredKeys\n"
         f"folder = Path({str(tmp_path)!r}); stored = StoredKeys(folder, Timeouts(keyring=30))\n"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHON_KEYRING_BACKEND": backend}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +23,12 @@ from ..api.limits import Limits
 from ..api.providers import Secret
 from ..api.timeouts import Timeouts
 from ..util.numbers import amount
+from .folders import chosen_folder, current_folder, own_folders
 from .labels import labels
 from .limits import cache_lifetime, depth, max_cost, sandbox_use, screen_reader_use, tool_search_use
 from .secrets import Secrets
 from .settings import pack_sections, read_settings
-from .stored_keys import StoredKeys
+from .stored.keys import StoredKeys
 from .tiers import tier_models
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ def load(
     from .flags import parse
 
     flags = parse(argv)
-    cwd = cwd or _current_folder()
+    cwd = cwd or current_folder()
     home = Path(env.get("HOME") or os.path.expanduser("~"))
-    folders = _folders(env, home, cwd)
+    folders = own_folders(env, home, cwd)
     file, cache = folders["config_folder"] / "config.yaml", folders["cache_folder"] / "config.json"
     settings = read_settings(file, cache) if with_file else {}
-    working_dir = _working_dir(flags.working_dir, cwd, home)
+    working_dir = chosen_folder(flags.working_dir, cwd, home)
     named, tiers = _models(flags.model)
     model = _named("model", named, ("MARVIN_MODEL", env), settings)
     config = Config(
@@ -272,56 +272,6 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     _switch("seed", settings)
     screen_reader_use(False, "", settings)
     _interface(settings.get("ui", ""))
-
-
-def _current_folder() -> Path:
-    try:
-        return Path.cwd()
-    except OSError as error:
-        raise ConfigError(f"The current folder cannot be used: {error.strerror}. Change to another one.") from error
-
-
-def _folders(env: Mapping[str, str], home: Path, cwd: Path) -> dict[str, Any]:
-    """The folders of Marvin's own, each a path."""
-    if env.get("MARVIN_HOME"):
-        root = cwd / env["MARVIN_HOME"]
-        return {
-            "config_folder": root,
-            "data_folder": root / "data",
-            "cache_folder": root / "cache",
-            "state_folder": root / "state",
-        }
-    base = _xdg(env, "XDG_CONFIG_HOME", home / ".config")
-    older = base / "local-finder"
-    return {
-        "config_folder": older if older.is_dir() else base / "marvin",
-        "data_folder": _xdg(env, "XDG_DATA_HOME", home / ".local" / "share") / "marvin",
-        "cache_folder": _xdg(env, "XDG_CACHE_HOME", home / ".cache") / "marvin",
-        "state_folder": _xdg(env, "XDG_STATE_HOME", home / ".local" / "state") / "marvin",
-    }
-
-
-def _xdg(env: Mapping[str, str], name: str, default: Path) -> Path:
-    given = Path(env.get(name) or default)
-    return given if given.is_absolute() else default  # the XDG specification: a relative one is to be ignored
-
-
-def _working_dir(given: str | None, cwd: Path, home: Path) -> Path:
-    if given is None:
-        return cwd.resolve()
-    if not given:
-        raise UsageError("--working-dir is empty. Name a folder, or leave the flag out to work in the current one.")
-    folder = home / given[2:] if given == "~" or given.startswith("~/") else cwd / given
-    try:
-        mode = folder.stat().st_mode
-    except OSError as error:
-        reason = "there is no such folder" if isinstance(error, FileNotFoundError) else error.strerror
-        raise UsageError(f"--working-dir {given}: {reason}. Create it, or name another one.") from error
-    if not stat.S_ISDIR(mode):
-        raise UsageError(f"--working-dir {given} is a file. Name the folder that it is in.")
-    if not os.access(folder, os.R_OK | os.X_OK):
-        raise UsageError(f"--working-dir {given} cannot be read. Change its permissions, or name another folder.")
-    return folder.resolve()
 
 
 def _named(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from ..api.errors import ConfigError
 from ..api.providers import Secret
 from .secret_files import Reader, WatchedFile, github_files, tokens, whole
-from .stored_keys import StoredKeys
+from .stored.keys import StoredKeys
 
 SECRETS = frozenset(
     "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY OPENROUTER_API_KEY"

@@ -15,7 +15,7 @@ from .catalog import Catalog, how_to_use
 
 if TYPE_CHECKING:
     from ...api.models import KeyPlace
-    from ...config.stored_keys import StoredKeys
+    from ...config.stored.keys import StoredKeys
     from .models import Models
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..api.config import Config
-from ..api.errors import ConfigError
-from ..util.state_files import update_file
+from ...api.config import Config
+from ...api.errors import ConfigError
+from ...util.state_files import update_file
 
 
 def store_value(config: Config, key: str, value: str) -> None:
@@ -13,8 +13,8 @@ def store_value(config: Config, key: str, value: str) -> None:
     Raises:
         ConfigError: where the file cannot be read, changed, or is not as it should be; it is as it was.
     """
-    from ..util.yaml.edit import with_value
-    from .settings import parse_settings
+    from ...util.yaml.edit import with_value
+    from ..settings import parse_settings
 
     path = config.config_folder / "config.yaml"
 

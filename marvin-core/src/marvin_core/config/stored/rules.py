@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..api.config import Config
-from ..api.errors import ConfigError
-from ..util.state_files import update_file
+from ...api.config import Config
+from ...api.errors import ConfigError
+from ...util.state_files import update_file
 
 
 def store_allow_rule(config: Config, rule: str) -> Path:
@@ -15,8 +15,8 @@ def store_allow_rule(config: Config, rule: str) -> Path:
     Raises:
         ConfigError: where the file cannot be read, changed, or is not as it should be; it is as it was.
     """
-    from ..util.yaml.edit import load_mapping, with_value
-    from .settings import parse_settings
+    from ...util.yaml.edit import load_mapping, with_value
+    from ..settings import parse_settings
 
     path = config.config_folder / "config.yaml"
 

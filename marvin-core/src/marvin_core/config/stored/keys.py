@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.errors import ConfigError
-from ..api.timeouts import Timeouts
+from ...api.errors import ConfigError
+from ...api.timeouts import Timeouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..api.models import KeyPlace
+    from ...api.models import KeyPlace
 
 _SERVICE = "marvin"
 """What the keyring knows the keys by, beside the names of their variables."""
@@ -85,7 +85,7 @@ class StoredKeys:
     def _asked(self, name: str) -> str:
         found = self._in_time(lambda keyring: keyring.get_password(_SERVICE, name), f"the key {name}")
         if found is not None and not isinstance(found, str):
-            from .program import command_name
+            from ..program import command_name
 
             raise ConfigError(
                 f"The keyring gave the key {name} as {type(found).__name__}, and a key is a text. Keep it anew with "
@@ -139,7 +139,7 @@ class StoredKeys:
         return self._read
 
     def _change(self, name: str, keys: Mapping[str, str], in_keyring: frozenset[str]) -> None:
-        from ..util.state_files import locked, replace_file, set_aside
+        from ...util.state_files import locked, replace_file, set_aside
 
         with locked(self.path, self._timeouts.lock, self._timeouts.lock_poll):
             try:
@@ -169,7 +169,7 @@ class StoredKeys:
         """
         import threading
 
-        from ..util.failures import told
+        from ...util.failures import told
 
         results: list[Any] = []
         errors: list[BaseException] = []
@@ -199,7 +199,7 @@ class StoredKeys:
 
 def _parsed(text: str) -> tuple[Mapping[str, str], frozenset[str]]:
     """What the file holds. Raises ValueError where it is damaged."""
-    from ..util.untrusted_json import parse_json
+    from ...util.untrusted_json import parse_json
 
     data = parse_json(text)
     if not isinstance(data, dict):
