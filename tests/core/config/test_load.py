@@ -20,6 +20,7 @@ from marvin_core.api.errors import ConfigError, UsageError
 from marvin_core.api.limits import Limits
 from marvin_core.api.providers import Secret
 from marvin_core.api.timeouts import Timeouts
+from marvin_core.config import folders as folders_module
 from marvin_core.config import load as config_module
 from marvin_core.config import tiers as tiers_module
 from marvin_core.config.environment import ENVIRONMENT
@@ -621,7 +622,7 @@ def test_the_table_of_variables_lists_those_that_are_read() -> None:
     """I21: the reference page is made from it."""
     read = {
         node.value
-        for module in (config_module, tiers_module)
+        for module in (config_module, folders_module, tiers_module)
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if node.value.startswith(("MARVIN_", "XDG_")) and node.value.replace("_", "").isupper()

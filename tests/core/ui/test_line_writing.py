@@ -26,7 +26,8 @@ def heard(*pieces: str) -> str:
 
 def test_an_answer_begins_with_who_speaks_and_says_it_once() -> None:
     assert heard("Hel", "lo.\nMore.\n") == "Marvin: Hello.\nMore.\n"
-    assert heard("", "\n\n") == "\n\n"
+    assert heard("", "\n\n") == ""
+    assert heard("\n", "\nHello") == heard("\n\nHello") == "Marvin: Hello"
     writing = SpokenWriting()
     assert [writing.text("a"), writing.end_text(), writing.text("b")] == ["Marvin: a", "", "Marvin: b"]
 

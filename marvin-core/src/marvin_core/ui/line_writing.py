@@ -101,8 +101,10 @@ class SpokenWriting(LineWriting):
         return self._named(said)
 
     def _named(self, said: str) -> str:
-        if self._begun or not said.strip():
+        if self._begun:
             return said
+        if not said.strip():  # blank lines before the first word would stand between it and who says it
+            return ""
         self._begun = True
         return f"Marvin: {said.lstrip()}"
 
