@@ -70,6 +70,19 @@ class Terminal:
         self._mark = len(self.output)
         self.process.send(keys)
 
+    def enter(self, line: str) -> None:
+        """Type a line as people do, Enter by itself, and wait until the chat took it; lines at once are one paste."""
+        self.process.send(line)
+        self._until(lambda shown: line in shown, line)
+        self.process.send(ENTER)
+        self._until(lambda shown: f"> {line}\n" in shown or f"(queued) {line}" in shown, f"{line} as a prompt")
+
+    def _until(self, is_there: Callable[[str], bool], what: str) -> None:
+        deadline = time.monotonic() + LIMIT
+        while not is_there(bare(self.output)):
+            assert time.monotonic() < deadline, f"waited for {what!r}: {self.output[-2000:]!r}"
+            self._read()
+
     def until(self, expected: str, *, raw: bool = False) -> str:
         """Wait for a text among what was shown since the last keys; returns all that was shown since."""
         deadline = time.monotonic() + LIMIT
@@ -571,8 +584,7 @@ def test_eight_chats_lose_nothing_of_one_profile(marvin: Marvin, marvin_model_se
     lines = [[f"chat {number} line {turn}" for turn in range(turns)] for number in range(chats)]
     for turn in range(turns):  # the second and third wait in the queue
         for terminal, mine in zip(terminals, lines, strict=True):
-            terminal.type(f"{mine[turn]}{ENTER}")
-        time.sleep(0.3)  # lines that come at once are one paste
+            terminal.enter(mine[turn])
     for terminal in terminals:
         terminal.until_count("Noted ", turns)
     assert [terminal.leave() for terminal in terminals] == [0] * chats
