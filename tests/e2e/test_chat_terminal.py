@@ -39,6 +39,7 @@ ENTER, TAB, CTRL_C, CTRL_D, UP, ALT_ENTER = "\r", "\t", "\x03", "\x04", "\x1b[A"
 CTRL_G, SHIFT_TAB = "\x07", "\x1b[Z"
 ASKED = "/view]"
 """The end of what stands before the answer to a question about a call."""
+BELL = "\a"
 _STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[34][0-7](;[0-9]+)*m|\x1b\[[0-9;]*9[0-7]m|\x1b\[[0-9;]*1m")
 
@@ -111,10 +112,10 @@ class Terminal:
             assert time.monotonic() < deadline, f"waited for {count} of {expected!r}: {self.output[-2000:]!r}"
             self._read()
 
-    def asked(self) -> None:
-        """Wait until a question is open: what can be answered stands before the line, and nothing behind it."""
+    def asked(self, sign: str = ASKED) -> None:
+        """Wait until a question is open: what can be answered stands before the line, and nothing after it."""
         deadline = time.monotonic() + LIMIT
-        while not bare(self.output).rstrip().endswith("/view]"):
+        while not bare(self.output).rstrip(f"{BELL} \n").endswith(sign):
             assert time.monotonic() < deadline, f"waited for a question: {self.output[-2000:]!r}"
             self._read()
 

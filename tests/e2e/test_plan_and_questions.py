@@ -44,7 +44,7 @@ def test_a_plan_is_shown_and_a_question_answered_by_number_and_in_other_words(
     assert "| Which\\x1b[2J database?" in shown
     assert "| 2. Postgres" in shown
     terminal.say("2", "You are asked:")
-    terminal.until(SIGN)
+    terminal.asked(SIGN)
     terminal.say("a file is enough", "Done.")
     assert "\x1b]0;test" not in terminal.output
     _, first, second = [output["content"] for output in told_outputs(marvin_model_server)]
