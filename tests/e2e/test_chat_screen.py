@@ -18,7 +18,7 @@ from marvin_core.ui.commands.core import core_commands
 from tests.e2e.support_e2e import Marvin, conversation, wait_until
 from tests.e2e.support_screen import Screen
 
-pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")]
 BOTH_WIDTHS = pytest.mark.parametrize("columns", [40, 120])
 FAMILY, ACCENTS, HEBREW, FLAG = "👨‍👩‍👧", "e\u0301a\u0308", "שלום עולם", "🇫🇷"
 
@@ -41,7 +41,6 @@ def at_rest(screen: Screen) -> None:
     screen.at_prompt("")
 
 
-@pytest.mark.slow
 @BOTH_WIDTHS
 def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: int) -> None:
     """One chat: the keys that edit, complete, find, send, interrupt, clear and leave."""
@@ -157,7 +156,6 @@ def test_ctrl_c_and_ctrl_d_while_an_answer_comes_in(
     assert [block["text"] for message in marvin.messages() for block in message["content"]].count("Half of it,") == 2
 
 
-@pytest.mark.slow
 def test_a_long_paste_is_seen_folded_and_found_again(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """It is one row on the screen, whole in the message, and behind Up in this chat and in the next."""
     pasted = "\n".join(f"line {number} 漢字" for number in range(10_000))
@@ -188,7 +186,6 @@ def test_a_long_paste_is_seen_folded_and_found_again(marvin: Marvin, marvin_mode
 
 
 @BOTH_WIDTHS
-@pytest.mark.slow
 def test_characters_of_every_width_stay_in_their_place(
     marvin: Marvin, marvin_model_server: ModelServer, columns: int
 ) -> None:
@@ -242,7 +239,6 @@ def fill(screen: Screen) -> None:
     screen.at_prompt("")
 
 
-@pytest.mark.slow
 def test_no_word_is_lost_or_doubled_when_the_window_changes(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """Narrower and wider, again and again, in the middle of a row that comes word by word while a line is typed.
 
@@ -381,7 +377,6 @@ def test_every_command_has_a_row_here_and_in_the_how_to() -> None:
     assert [name for name in sorted(names) if not re.search(rf"`[/!:]?{name}\b", page)] == []
 
 
-@pytest.mark.slow
 @BOTH_WIDTHS
 def test_every_command(marvin: Marvin, marvin_model_server: ModelServer, columns: int) -> None:
     """One chat with each of them: it shows what it should, and the chat goes on."""
@@ -417,7 +412,6 @@ def test_what_marvin_says_is_broken_between_words(
     assert max(map(len, rows)) < columns
 
 
-@pytest.mark.slow
 def test_without_a_model_a_suggestion_waits_and_goes_when_something_else_is_typed(unconfigured: Marvin) -> None:
     with Screen(unconfigured) as screen:
         screen.type("run `touch made`")

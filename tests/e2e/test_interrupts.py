@@ -26,6 +26,8 @@ from tests.e2e.support_e2e import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow
+
 SIGNALS = pytest.mark.parametrize("number", [SIGINT, SIGTERM, SIGHUP], ids=["ctrl-c", "sigterm", "hang-up"])
 SLEEP = {"command": "echo $$ >> pids; sleep 300 & echo $! >> pids; setsid sleep 300 & echo $! >> pids; wait; sleep 300"}
 

@@ -13,6 +13,8 @@ from tests.e2e.support_screen import Screen
 TOOL = '''
 from marvin_core import Call, Image, Link, Picture, Table, Text, ToolContext, ToolResult, tool
 
+pytestmark = pytest.mark.slow
+
 
 @tool(access=["read"])
 async def demo(context: ToolContext) -> ToolResult:
@@ -75,7 +77,6 @@ def test_as_data(demo: Marvin) -> None:
     assert kinds == ["table", "picture", "link", "link", "picture"]
 
 
-@pytest.mark.slow
 def test_in_a_chat_of_lines_and_afterwards_in_its_session(demo: Marvin) -> None:
     chat = demo.run("--plain", stdin=b"go\n").text
     assert "     demo: counting (33 %)\n" in chat

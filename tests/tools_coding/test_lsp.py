@@ -190,6 +190,7 @@ def test_a_server_that_crashed_is_started_again(marvin_home: Path, marvin_workdi
         assert "\na.py:1: error: wrong here" in at.write("a.py", NOT_PYTHON)
 
 
+@pytest.mark.slow
 def test_what_comes_late_is_told_with_the_next_edit(marvin_home: Path, marvin_workdir: Path, programs: Path) -> None:
     misbehaving(programs, "late")
     with desk(marvin_home, marvin_workdir, programs, wait=0.3) as at:

@@ -48,6 +48,7 @@ def is_built_anew(index: Path) -> bool:
     return (before.st_ino, before.st_mtime_ns) != (after.st_ino, after.st_mtime_ns)
 
 
+@pytest.mark.slow
 def test_a_second_start_loads_no_pack(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("watched", TOUCHES)

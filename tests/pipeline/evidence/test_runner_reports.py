@@ -114,6 +114,7 @@ def test_pytest_tells_how_each_test_ended_and_why(tmp_path: Path) -> None:
     assert results["tests/test_a.py::test_asserts"].file == "tests/test_a.py"
 
 
+@pytest.mark.slow
 def test_pytest_tells_of_all_files_also_where_one_cannot_be_imported(tmp_path: Path) -> None:
     files = {
         "test_import.py": "from adder import add\n\ndef test_adds(): assert add(2, 3) == 5\n",
@@ -135,6 +136,7 @@ def test_pytest_tells_of_a_conftest_that_cannot_be_imported(tmp_path: Path) -> N
     assert told(read) == {"conftest.py": ("error", "ModuleNotFoundError", "adder")}
 
 
+@pytest.mark.slow
 def test_pytest_tells_the_same_where_workers_run_the_tests(tmp_path: Path) -> None:
     files = {"test_a.py": PYTHON, "store.py": STUB, "test_b.py": "import adder\n"}
     alone = told(reported(lay(tmp_path / "a", files), *PYTEST))
