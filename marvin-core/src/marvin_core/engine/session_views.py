@@ -115,7 +115,7 @@ class SessionPerson:
 
     def use_theme(self, name: str) -> None:
         """Draw with another theme from now on, and in later chats. Blocks. Raises as `PersonControl`."""
-        from ..config.stored.value import store_value
+        from ..config.stored.settings import store_value
 
         self.theme = name
         store_value(self._parts.config, "theme", name)

@@ -19,7 +19,7 @@ from marvin_core.api.hooks import Ask, Deny, Verdict
 from marvin_core.api.messages import ToolCall, ToolOutput
 from marvin_core.api.permissions import NO, AskedCall, Question, Reply
 from marvin_core.config.settings import parse_settings
-from marvin_core.config.stored.rules import store_allow_rule
+from marvin_core.config.stored.settings import store_allow_rule
 from marvin_core.tools.schema import describe
 from marvin_core.ui.question_prompt import QuestionPrompt
 from marvin_core.ui.rendering import Paint

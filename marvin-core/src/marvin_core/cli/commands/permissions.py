@@ -77,7 +77,7 @@ def history(
 ) -> None:
     """Say which calls of past sessions would be asked about today, and propose rules. Nothing changes without a yes."""
     from ...config.program import command_name
-    from ...config.stored.rules import store_allow_rule
+    from ...config.stored.settings import store_allow_rule
     from .permission_history import DryRun, past_calls
 
     run: CommandContext = context.obj

@@ -333,7 +333,7 @@ class Permission:
         return f"the rule {shown} does not cover this call. Write one that does, or answer yes for this time."
 
     async def _store(self, rule: str) -> None:
-        from ...config.stored.rules import store_allow_rule
+        from ...config.stored.settings import store_allow_rule
 
         shown = f"{exact_line(rule)}{', which covers every call of it' if Rule(rule).is_whole else ''}"
         try:

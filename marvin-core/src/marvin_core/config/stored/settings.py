@@ -1,0 +1,57 @@
+"""Changes of config.yaml that a person asked for in a chat or a question, comments kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ...api.config import Config
+from ...api.errors import ConfigError
+from ...util.state_files import update_file
+
+
+def store_value(config: Config, key: str, value: str) -> None:
+    """Set a key of config.yaml. Blocks. Raises as `store_allow_rule`."""
+    from ...util.yaml.edit import with_value
+
+    _update(config, lambda text: with_value(text, [key], value))
+
+
+def store_allow_rule(config: Config, rule: str) -> Path:
+    """Add an allow rule to config.yaml; returns the file. Blocks.
+
+    Raises:
+        ConfigError: where the file cannot be read, changed, or is not as it should be; it is as it was.
+    """
+    from ...util.yaml.edit import load_mapping, with_value
+
+    def changed(text: str) -> str | None:
+        permissions = (load_mapping(text) or {}).get("permissions") or {}
+        rules = permissions.get("allow") or []
+        if not isinstance(rules, list):
+            raise TypeError("permissions.allow is no list")
+        return None if rule in rules else with_value(text, ["permissions", "allow"], [*rules, rule])
+
+    return _update(config, changed)
+
+
+def _update(config: Config, change: Callable[[str], str | None]) -> Path:
+    """Put a changed text in the place of the file; none leaves it alone."""
+    from ..settings import parse_settings
+
+    path = config.config_folder / "config.yaml"
+
+    def changed(content: bytes | None) -> bytes | None:
+        after = change((content or b"").decode())
+        if after is None:
+            return None
+        parse_settings(after.encode(), path)
+        return after.encode()
+
+    try:
+        update_file(path, changed, config.timeouts)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be changed: {error.strerror}. It is as it was.") from error
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ConfigError(f"{path} is not as it should be: {error}. It is as it was.") from error
+    return path
