@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("blender")]
 ADD_ON = REAL / "blender-add-on" / "blender_mcp" / "bundled" / "addon.py"
 PROGRAMS = Path(__file__).parent
 DISPLAY = "320x240x24"
-START = 60.0
+START = 300.0
 """Seconds."""
 
 
