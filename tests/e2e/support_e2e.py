@@ -153,11 +153,18 @@ class Running:
 
     def until(self, reached: Callable[[], object], what: str) -> None:
         """Wait for a moment of the run; the run must not end before it."""
-        wait_until(lambda: reached() or self.process.poll() is not None, what)
-        if self.process.poll() is not None:
+        is_reached = False
+
+        def look() -> bool:
+            nonlocal is_reached
+            is_reached = bool(reached())  # a moment, which may be over when somebody looks again
+            return is_reached or self.process.poll() is not None
+
+        wait_until(look, what)
+        if not is_reached:
             for reader in self._readers:  # what it wrote may not have been read yet
                 reader.join(LIMIT)
-        assert reached(), f"the run ended before {what}: {self.err.decode()}"
+            assert reached(), f"the run ended before {what}: {self.err.decode()}"
 
     def until_out(self, expected: bytes) -> None:
         """Wait until this stands on standard output."""

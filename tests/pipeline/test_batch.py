@@ -60,8 +60,7 @@ def test_twenty_tasks_outlive_the_kill_of_a_worker_of_the_scheduler_and_of_every
     batches.tasks(20)
     flags = ("--workers=3",)
     running = batches.start(*flags)
-    running.until(lambda: len(batches.over()) >= 3 and batches.pipelines(), "three tasks")
-    os.kill(batches.pipelines()[0], signal.SIGKILL)  # a worker
+    os.kill(batches.at_work(running, 3), signal.SIGKILL)  # a worker
     running.until(lambda: "ended: signal 9" in running.err.decode(), "its end")
     running.until(lambda: len(batches.over()) >= 7, "seven tasks")
     running.send(signal.SIGKILL)  # the scheduler

@@ -49,8 +49,7 @@ def test_workers_that_are_started_here_and_killed_lose_nothing(batches: Batches,
     batches.tasks(8)
     words = ("--engine=dask", "--workers=2", "--max-cost=1")
     running = batches.start(*words)
-    running.until(lambda: len(batches.over()) >= 1 and batches.pipelines(), "a task")
-    os.kill(parent_of(batches.pipelines()[0]), signal.SIGKILL)  # the worker of dask
+    os.kill(parent_of(batches.at_work(running, 1)), signal.SIGKILL)  # the worker of dask
     running.until(lambda: len(batches.over()) >= 3, "three tasks")
     running.send(signal.SIGKILL)  # the scheduler, which is in the same process
     assert running.finish().code == -signal.SIGKILL

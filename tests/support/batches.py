@@ -50,6 +50,17 @@ class Batches:
             return {}
         return found
 
+    def at_work(self, running: Running, least_over: int) -> int:
+        """The process of a run of a task, once so many others are over."""
+        found: list[int] = []
+
+        def is_so() -> bool:
+            found[:] = self.pipelines() if len(self.over()) >= least_over else []
+            return bool(found)
+
+        running.until(is_so, f"{least_over} tasks that are over, and one that is not")
+        return found[0]
+
     def over(self) -> dict[str, bytes]:
         """The records of the tasks that are over, as their files have them."""
         files = self.results.glob("*/task.json")
