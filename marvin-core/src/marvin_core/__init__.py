@@ -261,8 +261,8 @@ if TYPE_CHECKING:
         git_without_programs,
     )
     from .util.patterns.topics import is_topic
-    from .util.state_files import update_file
-    from .util.text import did_you_mean, near_names, one_line
+    from .util.state_files import take_lock, update_file
+    from .util.text import counted, did_you_mean, near_names, one_line
     from .util.threads import in_thread
 
 _NAMES_IN = {
@@ -348,8 +348,8 @@ _NAMES_IN = {
     "usage.shared": "SharedBudget",
     "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS GIT_TRANSFERS git_command git_without_programs",
     "util.patterns.topics": "is_topic",
-    "util.state_files": "update_file",
-    "util.text": "did_you_mean near_names one_line",
+    "util.state_files": "take_lock update_file",
+    "util.text": "counted did_you_mean near_names one_line",
     "util.threads": "in_thread",
 }
 _HOME_OF = {name: home for home, names in _NAMES_IN.items() for name in names.split()}
@@ -590,6 +590,7 @@ __all__ = [
     "binary_kind",
     "call_of",
     "count_lines",
+    "counted",
     "delete",
     "did_you_mean",
     "edit_files",
@@ -623,6 +624,7 @@ __all__ = [
     "real_place",
     "run_tickets",
     "search_files",
+    "take_lock",
     "ticket_commands",
     "tool",
     "unified_diff",

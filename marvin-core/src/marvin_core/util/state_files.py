@@ -142,6 +142,15 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
         os.close(descriptor)
 
 
+def take_lock(descriptor: int) -> bool:
+    """Try to take the lock of an open file, without waiting; says whether it was free."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def update_file(path: Path, change: Callable[[bytes | None], bytes | None], timeouts: Timeouts | None = None) -> None:
     """Change a state file in one step, so that no change of another process is lost.
 
@@ -190,13 +199,11 @@ def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
     """Take the exclusive lock of an open file; see `locked`. A limit of 0 makes one try."""
     deadline = time.monotonic() + limit
     while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if take_lock(descriptor):
             return
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise LockTimeout(f"{name} is held by another process. Try again when it has finished.") from None
-            time.sleep(poll)
+        if time.monotonic() >= deadline:
+            raise LockTimeout(f"{name} is held by another process. Try again when it has finished.")
+        time.sleep(poll)
 
 
 def read_trusted_json(path: Path) -> Any:

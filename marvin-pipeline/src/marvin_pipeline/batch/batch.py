@@ -11,14 +11,14 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from marvin_core import MarvinError, Record, RunControl, Timeouts, UsageError, in_thread
+from marvin_core import MarvinError, Record, RunControl, Timeouts, UsageError, in_thread, take_lock
 
 from ..run.ends import raise_first
 from ..settings import PipelineSettings
 from ..state import PHASES
 from .engines import Engine, WorkerLost, check_engine
 from .money import Money
-from .records import BatchFault, Order, TaskFolder, TaskRecord, TaskState, locked
+from .records import BatchFault, Order, TaskFolder, TaskRecord, TaskState
 from .tasks import Task
 
 _LOCK, _LED = "batch.lock", "led.lock"
@@ -301,7 +301,7 @@ def _held(path: Path, timeouts: Timeouts) -> Iterator[Path]:
         raise BatchFault(f"{path} cannot be written: {error.strerror}.") from error
     try:
         deadline = time.monotonic() + timeouts.lock
-        while not locked(lock):
+        while not take_lock(lock):
             if time.monotonic() >= deadline:
                 raise BatchBusy(f"Another batch works in {path.parent}. Wait for its end, or stop it.")
             time.sleep(timeouts.lock_poll)

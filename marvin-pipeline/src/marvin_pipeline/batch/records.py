@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from marvin_core import MarvinError, Record
+from marvin_core import MarvinError, Record, take_lock
 
 TaskState: TypeAlias = Literal["waiting", "passed", "failed", "budget", "findings", "tests", "lost"]
 """waiting: it is still to be done, or to be gone on with. budget: its money or its time is used up. findings: those of
@@ -195,7 +195,7 @@ class TaskFolder:
         except OSError as error:
             raise BatchFault(f"{self.path} cannot be written: {error.strerror}.") from error
         try:
-            while not locked(lock):
+            while not take_lock(lock):
                 if is_over():
                     yield None
                     return
@@ -203,15 +203,6 @@ class TaskFolder:
             yield lock
         finally:
             os.close(lock)
-
-
-def locked(descriptor: int) -> bool:
-    """Try to take the lock of an open file; says whether it was free."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def is_led(path: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from marvin_core import Record
+from marvin_core import Record, counted
 
 from .own_modules import OwnModules, is_test
 from .records import GateOutcome, TestReport, TestResult
@@ -76,13 +76,13 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
         passing = [f"`{one.command}` ends with exit code 0, though the code is not there." for one in by_code]
         wrong = passing or ["No new test was run."]
     if wrong:
-        reason = f"{_count(len(wrong), 'thing')} about the new tests {_are(len(wrong))} not as it should be."
+        reason = f"{counted(len(wrong), 'thing')} about the new tests {_are(len(wrong))} not as it should be."
         return Judgement(outcome="failed", reason=reason, tests=red, places=tuple(wrong[:_TOLD]))
     if unclear:
         reason = f"Nothing tells for which reason some tests fail: {'; '.join(unclear[:3])}."
         return Judgement(outcome="not_measured", reason=reason, tests=red, places=tuple(unclear[:_TOLD]))
     what = "new test" if red else "file of tests"
-    return Judgement(outcome="passed", reason=f"{_count(count, what)} failed for the right reason.", tests=red)
+    return Judgement(outcome="passed", reason=f"{counted(count, what)} failed for the right reason.", tests=red)
 
 
 class _Sorted:
@@ -122,8 +122,8 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Col
     reported = _Reported([result for report in reports for result in report.results], red)
     faults = [f"{report.command}: {report.fault}" for report in reports if report.fault]
     by_code = [report for report in reports if report.runner in ("", "cargo") and not report.fault]
-    counted = by_code if red else [report for report in reports if not report.fault]
-    failing = [f"`{one.command}` ends with exit code {one.exit_code}." for one in counted if one.exit_code]
+    whole = by_code if red else [report for report in reports if not report.fault]
+    failing = [f"`{one.command}` ends with exit code {one.exit_code}." for one in whole if one.exit_code]
     green: list[str] = []
     missing: list[str] = []
     left_out = 0
@@ -142,14 +142,14 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Col
     if places:
         return Judgement(
             outcome="failed",
-            reason=f"{len(green)} of {len(red)} tests are green. {_count(len(places), 'thing')} kept it from passing.",
+            reason=f"{len(green)} of {len(red)} tests are green. {counted(len(places), 'thing')} kept it from passing.",
             tests=tuple(green),
             places=tuple(places[:_TOLD]),
             is_missing=bool(missing),
         )
     how = " The exit code alone says so." if by_code and not red else ""
-    how += f" A review let {_count(left_out, 'further test')} go." if left_out else ""
-    told = f"{_count(len(green), 'test')} that failed before {'passes' if len(green) == 1 else 'pass'} now."
+    how += f" A review let {counted(left_out, 'further test')} go." if left_out else ""
+    told = f"{counted(len(green), 'test')} that failed before {'passes' if len(green) == 1 else 'pass'} now."
     return Judgement(outcome="passed", reason=f"{told}{how}", tests=tuple(green))
 
 
@@ -279,10 +279,6 @@ def _place(result: TestResult, why: str) -> str:
 def _cause(result: TestResult) -> str:
     said = ": ".join(part for part in (result.cause, result.message) if part)
     return f"({said})" if said else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _are(number: int) -> str:

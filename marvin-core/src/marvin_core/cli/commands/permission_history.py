@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -20,6 +19,7 @@ from ...guard.permissions.verdicts import Judgement
 from ...sessions.reader import load_full
 from ...sessions.store import sessions
 from ...util.text import one_line
+from ...util.untrusted_json import parse_json
 
 _FEWEST = 3
 """How many calls a rule must cover to be proposed: what was done once is no habit."""
@@ -67,8 +67,8 @@ def past_calls(folder: Path, most: int) -> Iterator[PastCall]:
 
 def _object(text: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = parse_json(text)
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

@@ -80,6 +80,8 @@ def _wrapped(name: str, words: Words) -> Iterator[Inner]:
     rest = rest[options.operands :]
     if rest and rest[0].text == "-" and name == "env":
         rest = rest[1:]
+    if name == "env":
+        rest = _without_odd_names(rest)
     if script is not None:
         if "\\" in script.text or "$" in script.text:
             yield Inner("hidden")  # env reads them in its own way
@@ -90,6 +92,13 @@ def _wrapped(name: str, words: Words) -> Iterator[Inner]:
         yield Inner("command", tuple(rest), place)
     elif name == "sudo" and ({"s", "i"} & {letter for letter, _ in found}):
         yield Inner("input")
+
+
+def _without_odd_names(words: Words) -> list[Word]:
+    """What follows `env`, without the variables that no shell could name: it takes all words with `=` for some."""
+    operands = list(words)
+    count = next((at for at, word in enumerate(operands) if "=" not in word.text[1:]), len(operands))
+    return [word for word in operands[:count] if is_assignment(word.text)] + operands[count:]
 
 
 def _shell(words: Words) -> Iterator[Inner]:

@@ -23,7 +23,7 @@ from ...api.errors import ToolError
 from ...api.processes import Job
 from ...api.record import Record
 from ...api.timeouts import Timeouts
-from ...util.state_files import LockTimeout, locked, make_private_folder, replace_file
+from ...util.state_files import LockTimeout, locked, make_private_folder, replace_file, take_lock
 from ...util.threads import in_thread
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class ApartJobs:
             yield lambda: True
             return
         try:
-            yield lambda: _locked(lock)
+            yield lambda: take_lock(lock)
         finally:
             os.close(lock)
 
@@ -268,14 +268,6 @@ class ApartJobs:
                 with suppress(OSError):
                     if entry.stat(follow_symlinks=False).st_mtime < oldest and not self._is_held(name):
                         os.unlink(entry.path)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _is_of(data: Mapping[str, object], root: Path) -> bool:

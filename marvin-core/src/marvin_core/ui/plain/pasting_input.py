@@ -75,15 +75,19 @@ def _is_text(key: KeyPress) -> bool:
     return not isinstance(key.key, Keys)
 
 
-def _is_paste(behind: Sequence[KeyPress]) -> bool:
-    """Whether what follows an Enter at once says that it ended a line of a paste."""
-    for count, key in enumerate(behind, 1):
+def _is_paste(following: Sequence[KeyPress]) -> bool:
+    """Whether what follows an Enter at once says that it ended a line of a paste. Enter pressed twice is none."""
+    text = 0
+    for key in following:
         if key.key in _ENTER:
-            return True
-        if not _is_text(key):
+            if text:
+                return True
+        elif not _is_text(key):
             return False
-        if count >= _ENOUGH:
-            return True
+        else:
+            text += 1
+            if text >= _ENOUGH:
+                return True
     return False
 
 
