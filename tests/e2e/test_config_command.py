@@ -9,6 +9,8 @@ import pytest
 
 from tests.e2e.support_e2e import Marvin
 
+pytestmark = pytest.mark.slow
+
 
 def test_show_names_the_file_and_where_values_come_from(unconfigured: Marvin) -> None:
     path = unconfigured.config("model: big\nproviders:\n  mine:\n    base_url: http://127.0.0.1:1/v1\n")
@@ -135,7 +137,6 @@ def test_the_editor_gets_no_secret(unconfigured: Marvin, tmp_path: Path) -> None
     assert "sk-very-secret-1" not in (unconfigured.config_folder / "seen").read_text()
 
 
-@pytest.mark.slow
 def test_show_prompt_prints_each_part_with_its_origin_and_size(unconfigured: Marvin) -> None:
     (unconfigured.project / "AGENTS.md").write_text("Use tabs.")
     unconfigured.run("profiles", "use", "work")

@@ -13,6 +13,8 @@ from tests.e2e.support_e2e import Marvin
 from tests.e2e.test_chat_terminal import Terminal
 from tests.e2e.test_plain_chat import Chat
 
+pytestmark = pytest.mark.slow
+
 KEY = "gsk-key-q8ZkV3tYw71xLpR9"
 PROMPT = "\r\n> "
 
@@ -75,7 +77,6 @@ def test_a_key_that_is_refused_is_neither_kept_nor_shown(groq: Marvin) -> None:
     assert not keys_file(groq).exists()
 
 
-@pytest.mark.slow
 def test_what_can_be_no_key_or_no_service_is_refused(groq: Marvin, server: Strict) -> None:
     for words, typed, said in (
         (["groq"], b"two words\n", "That is no key"),

@@ -25,6 +25,8 @@ from tests.e2e.support_e2e import (
     told,
 )
 
+pytestmark = pytest.mark.slow
+
 READ: tuple[str, dict[str, Any]] = ("get_working_dir", {})
 
 

@@ -25,6 +25,8 @@ from tests.e2e.support_e2e import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "\r\n> "
 CTRL_C, CTRL_D = "\x03", "\x04"
 ASKED = "/view] "
@@ -174,7 +176,6 @@ def end(terminal: Chat, number: signal.Signals) -> int:
     return end_of(terminal.process)
 
 
-@pytest.mark.slow
 @ENDING
 def test_the_end_of_the_terminal_ends_a_running_command(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals
@@ -192,7 +193,6 @@ def test_the_end_of_the_terminal_ends_a_running_command(
     assert_loadable(marvin.messages())
 
 
-@pytest.mark.slow
 @ENDING
 def test_the_end_of_the_terminal_at_the_prompt_ends_the_jobs(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals
@@ -207,7 +207,6 @@ def test_the_end_of_the_terminal_at_the_prompt_ends_the_jobs(
     marvin.assert_nothing_left()
 
 
-@pytest.mark.slow
 @ENDING
 def test_the_end_of_the_terminal_answers_no(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals

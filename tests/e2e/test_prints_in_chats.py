@@ -9,6 +9,8 @@ import pytest
 from tests.e2e.support_e2e import Marvin
 from tests.e2e.support_screen import Screen
 
+pytestmark = pytest.mark.slow
+
 TOOLS = '''
 from marvin_core import tool
 

@@ -11,6 +11,8 @@ import pytest
 from marvin_core.testing import ModelServer, RecordedRequest, calls, error, text
 from tests.e2e.support_e2e import Marvin, Result
 
+pytestmark = pytest.mark.slow
+
 TAIL = "q8ZkV3tYw71xLpR9mNcD"
 CANARIES = {
     place: f"canary-{place}-{TAIL}"
@@ -110,7 +112,6 @@ def assert_nothing_leaked(marvin: Marvin, server: ModelServer, own: set[Path], r
     assert found == [], "\n".join(found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["text", "json", "stream-json"])
 def test_no_secret_is_shown_kept_or_sent(
     prepared: tuple[Marvin, set[Path]], marvin_model_server: ModelServer, kind: str
@@ -136,7 +137,6 @@ def test_no_secret_is_shown_kept_or_sent(
         assert leaks(" ".join(words), marvin.run("sessions", *words).text) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["text", "stream-json"])
 def test_a_key_of_several_lines_is_nowhere_either(
     prepared: tuple[Marvin, set[Path]], marvin_model_server: ModelServer, kind: str
@@ -169,7 +169,6 @@ def test_no_error_of_a_service_shows_a_secret(
     assert_nothing_leaked(marvin, marvin_model_server, own, result)
 
 
-@pytest.mark.slow
 def test_no_child_of_marvin_gets_a_secret(prepared: tuple[Marvin, set[Path]], marvin_model_server: ModelServer) -> None:
     """Neither in its environment nor in its arguments; a variable that only holds one somewhere is kept back, too."""
     marvin, _ = prepared

@@ -11,6 +11,8 @@ import pytest
 from tests.e2e.support_e2e import alive, wait_until
 from tests.support.installing import MARVIN, Place, tool_pack
 
+pytestmark = pytest.mark.slow
+
 HANGS = """
 from marvin_core import hookimpl
 
@@ -43,7 +45,6 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
-@pytest.mark.slow
 def test_a_pack_that_hangs_is_skipped_with_where_it_hung(place: Place) -> None:
     place.install("pack-hangs", HANGS)
     packs = place.marvin("packs", "list")
@@ -53,7 +54,6 @@ def test_a_pack_that_hangs_is_skipped_with_where_it_hung(place: Place) -> None:
     assert "good_tool" in place.tools()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", [PRINTS, PRINTS_BELOW_PYTHON])
 def test_a_pack_that_prints_while_it_is_loaded_is_skipped_and_nothing_reaches_standard_output(
     place: Place, source: str
@@ -69,7 +69,6 @@ def test_a_pack_that_prints_while_it_is_loaded_is_skipped_and_nothing_reaches_st
     assert "printing_tool" not in place.tools()
 
 
-@pytest.mark.slow
 def test_a_hook_pack_that_prints_only_at_a_later_start_is_skipped_then(place: Place) -> None:
     place.install(
         "pack-late",
@@ -98,7 +97,6 @@ def write(place: Place, name: str, text: str) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_tools_of_the_configuration_folder_are_offered_and_noticed_when_they_change(place: Place) -> None:
     assert "my_tool" not in place.tools()
     source = 'from marvin_core import tool\n\n@tool(access=["read"])\nasync def my_tool() -> str:\n    """Mine."""\n'
@@ -111,7 +109,6 @@ def test_tools_of_the_configuration_folder_are_offered_and_noticed_when_they_cha
     assert "my_tool" not in place.tools()
 
 
-@pytest.mark.slow
 def test_a_broken_file_of_the_user_is_named_and_stops_nothing(place: Place) -> None:
     write(place, "tools/broken.py", "def oops(:\n")
     packs = place.marvin("packs", "list")
@@ -160,7 +157,6 @@ def test_a_misspelled_hook_is_named_with_the_nearest_one(place: Place) -> None:
     assert "Unknown hook 'marvin_register_tool'. Did you mean 'marvin_register_tools'" in packs.out
 
 
-@pytest.mark.slow
 def test_a_sub_command_of_the_core_cannot_be_taken(place: Place) -> None:
     place.install(
         "pack-takes",
@@ -192,7 +188,6 @@ Path(__file__).with_suffix(".pids").write_text(" ".join(map(str, [*(child.pid fo
 WAITS = "threading.Event().wait()\n"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process than the first one")
 @pytest.mark.parametrize(
     "then", [WAITS, f"os.kill(os.getppid(), 9)\n{WAITS}", f"os.killpg(0, 9)\n{WAITS}", "os._exit(0)\n", ""]

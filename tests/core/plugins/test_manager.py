@@ -15,6 +15,8 @@ from marvin_core.builtin import marvin_register_tools
 from marvin_core.testing import ModelServer, calls, text
 from tests.support.installing import MARVIN, Ended, Place, tool_pack
 
+pytestmark = pytest.mark.slow
+
 WATCHMAN = """
 import sys
 
@@ -124,7 +126,6 @@ def test_a_provider_of_a_pack_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("factory", ["nowhere:create", "acme_echo:missing", "no colon"])
-@pytest.mark.slow
 def test_a_provider_whose_factory_is_not_there_is_named(tmp_path: Path, factory: str) -> None:
     place = Place(tmp_path)
     place.install("acme-echo", ECHO_PROVIDER.replace("acme_echo:create", factory))
@@ -134,7 +135,6 @@ def test_a_provider_whose_factory_is_not_there_is_named(tmp_path: Path, factory:
     assert "Traceback" not in ended.err
 
 
-@pytest.mark.slow
 def test_sub_commands_of_a_pack_run_from_the_command_line(tmp_path: Path) -> None:
     """marvin_extend_cli: named as typer names them, found before the word is taken for a prompt."""
     place = Place(tmp_path)
@@ -148,7 +148,6 @@ def test_sub_commands_of_a_pack_run_from_the_command_line(tmp_path: Path) -> Non
     assert "packs" in place.marvin("--plain", "packs", "--help").out, "the core's own are still there"
 
 
-@pytest.mark.slow
 def test_a_sub_command_that_fails_for_a_file_or_a_connection_says_so(tmp_path: Path) -> None:
     """An OSError is not taken for a closed standard output, of which nobody could be told."""
     place = Place(tmp_path)
@@ -172,7 +171,6 @@ def test_a_command_of_a_pack_runs_in_the_chat(tmp_path: Path) -> None:
     assert "Say how the moon is." in ended.out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hook", "returned", "said"),
     [
@@ -229,7 +227,6 @@ def test_configure_comes_before_the_other_hooks_and_its_failure_skips_the_pack(t
 OF_THE_CORE = tuple(name for group in marvin_register_tools() for name in group.tools)
 
 
-@pytest.mark.slow
 def test_marvin_packs_narrows_what_loads(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme-wave", tool_pack("wave"))
@@ -243,7 +240,6 @@ def test_marvin_packs_narrows_what_loads(tmp_path: Path) -> None:
     assert "watchman" not in json.dumps(server.requests[0].body)
 
 
-@pytest.mark.slow
 def test_marvin_packs_tells_two_packs_of_one_distribution_apart(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install(
@@ -263,7 +259,6 @@ def test_marvin_packs_with_an_unknown_name_says_so(tmp_path: Path) -> None:
     assert [line.split()[0] for line in ended.out.splitlines()] == ["core", "coding"]
 
 
-@pytest.mark.slow
 def test_trace_hooks_prints_each_call_to_stderr(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("watchman", WATCHMAN)
@@ -306,7 +301,6 @@ def test_an_interface_of_a_pack_is_chosen_by_config(tmp_path: Path) -> None:
     assert chat.exitstatus == 7
 
 
-@pytest.mark.slow
 def test_packs_that_are_not_needed_are_not_imported(tmp_path: Path) -> None:
     """A run imports the module of a pack with hooks, and none of a pack with tools only."""
     place = Place(tmp_path)
@@ -323,7 +317,6 @@ def test_packs_that_are_not_needed_are_not_imported(tmp_path: Path) -> None:
     assert set(log.read_text().split()) == {"watchman"}
 
 
-@pytest.mark.slow
 def test_hooks_for_chats_alone_are_not_imported_by_a_run(tmp_path: Path) -> None:
     place = Place(tmp_path)
     log = tmp_path / "imported"
@@ -369,7 +362,6 @@ def test_a_run_from_a_folder_with_files_named_like_modules_uses_none_of_them(tmp
     assert (ended.code, ended.out) == (0, "Fine.\n"), ended.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_standard_stream_that_is_closed_is_not_replaced_by_a_file_of_ours(tmp_path: Path, closed: int) -> None:
     """I5: what is meant for standard output or error is written nowhere else."""
@@ -393,7 +385,6 @@ def test_a_standard_stream_that_is_closed_is_not_replaced_by_a_file_of_ours(tmp_
     assert time.time() - session.stat().st_mtime < 60
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "told"),
     [

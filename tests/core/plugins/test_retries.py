@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.installing import Place, index_data, put_index_data, tool_pack
 
+pytestmark = pytest.mark.slow
+
 NEEDS = "import os\nKEY = os.environ['ACME_KEY']\n"
 AT_ONCE = "timeouts: {pack_retry: 0}\n"
 
@@ -28,7 +30,6 @@ def needing(source: str, first: str) -> str:
     return first + "\n".join(line.removeprefix("    ") for line in source.splitlines()) + "\n"
 
 
-@pytest.mark.slow
 def test_a_pack_that_misses_a_variable_is_tried_again_once_it_is_set(place: Place) -> None:
     place.install("needs-key", needing(tool_pack("wave"), NEEDS))
     missing = place.marvin("tools", "call", "wave")
@@ -38,7 +39,6 @@ def test_a_pack_that_misses_a_variable_is_tried_again_once_it_is_set(place: Plac
     assert (there.code, there.out, there.err) == (0, "wave\n", "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("read", ["os.getenv('ACME_KEY') or 1 / 0", "os.environ.get('ACME_KEY') or os._exit(1)"])
 def test_whatever_way_it_read_it_and_however_it_failed(place: Place, read: str) -> None:
     place.install("needs-key", needing(tool_pack("wave"), f"import os\n{read}\n"))
@@ -54,7 +54,6 @@ def test_no_value_of_a_variable_is_written_down(place: Place) -> None:
     assert "s3cr3t" not in kept
 
 
-@pytest.mark.slow
 def test_a_pack_is_tried_again_when_time_has_passed(place: Place, tmp_path: Path) -> None:
     """A service that was down, say: here a file that is not there, of which Marvin knows nothing."""
     service = tmp_path / "service"
@@ -69,7 +68,6 @@ def test_a_pack_is_tried_again_when_time_has_passed(place: Place, tmp_path: Path
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
-@pytest.mark.slow
 def test_each_further_try_waits_longer_up_to_a_limit(place: Place) -> None:
     configure(place, "timeouts: {pack_retry: 100, pack_retry_most: 350}\n")
     place.install("broken", "1 / 0\n")
@@ -86,7 +84,6 @@ def test_each_further_try_waits_longer_up_to_a_limit(place: Place) -> None:
     assert waits[2] == 350
 
 
-@pytest.mark.slow
 def test_a_clock_that_was_set_back_keeps_no_failure(place: Place) -> None:
     place.install("broken", "1 / 0\n")
     place.marvin("packs", "list")
@@ -98,7 +95,6 @@ def test_a_clock_that_was_set_back_keeps_no_failure(place: Place) -> None:
     assert index_data(index)["failures"]["at"] < kept["failures"]["at"]
 
 
-@pytest.mark.slow
 def test_refresh_tries_at_once(place: Place, tmp_path: Path) -> None:
     service = tmp_path / "service"
     place.install("needs-service", needing(tool_pack("wave"), f"open({str(service)!r}).close()\n"))
@@ -109,7 +105,6 @@ def test_refresh_tries_at_once(place: Place, tmp_path: Path) -> None:
     assert "needs_service  needs-service 1.0, 1 tool\n" in listed.out
 
 
-@pytest.mark.slow
 def test_what_is_not_chosen_or_switched_off_is_not_imported(place: Place, tmp_path: Path) -> None:
     log = tmp_path / "imported"
     place.install("noisy", f"open({str(log)!r}, 'a').close()\nimport os\nos._exit(1)\n")
@@ -151,7 +146,6 @@ def marvin_register_tools():
 """
 
 
-@pytest.mark.slow
 def test_a_hook_that_a_pack_has_only_where_a_variable_is_set_is_never_missed(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     reading = "import os\ndef is_wanted():\n    return os.path.expandvars('$ACME_C') == '1'\n"
@@ -172,7 +166,6 @@ def test_what_libraries_read_while_they_are_imported_makes_no_index_anew(place: 
     assert made[0] == made[1]
 
 
-@pytest.mark.slow
 def test_a_guard_that_is_broken_by_an_upgrade_holds_calls_until_it_is_switched_off(place: Place) -> None:
     """Nothing in its source says that it is one; that it was one is remembered."""
     place.install("zz-good", tool_pack("wave"))
@@ -194,7 +187,6 @@ def test_a_guard_that_is_broken_by_an_upgrade_holds_calls_until_it_is_switched_o
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "content"),
     [
@@ -223,7 +215,6 @@ def test_a_guard_whose_installation_was_left_halfway_holds_calls(
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [
@@ -245,7 +236,6 @@ def test_a_file_for_hooks_that_defines_none_holds_calls(place: Place, source: st
     assert (called.code, called.out, called.err) == (0, "wave\n", "")
 
 
-@pytest.mark.slow
 def test_switching_a_broken_guard_off_as_told_leaves_another_of_its_name(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("acme-one", GUARD, pack="guard")
@@ -257,7 +247,6 @@ def test_switching_a_broken_guard_off_as_told_leaves_another_of_its_name(place: 
     assert guarded.err == ""
 
 
-@pytest.mark.slow
 def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("the-guard", "import nothing_has_this_name\n" + GUARD)
@@ -268,7 +257,6 @@ def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
-@pytest.mark.slow
 def test_a_pack_without_a_file_holds_calls_unless_it_was_seen_without_hooks(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     source = place.install("harmless", tool_pack("bow"))
@@ -281,7 +269,6 @@ def test_a_pack_without_a_file_holds_calls_unless_it_was_seen_without_hooks(plac
     assert place.marvin("tools", "call", "wave").code == 1
 
 
-@pytest.mark.slow
 def test_a_slow_guard_is_named_with_what_it_takes_of_a_start(place: Place) -> None:
     place.install("slow-guard", "import time\ntime.sleep(0.6)\n" + GUARD)
     listed = place.marvin("packs", "list")
@@ -289,7 +276,6 @@ def test_a_slow_guard_is_named_with_what_it_takes_of_a_start(place: Place) -> No
     assert "slow_guard  slow-guard 1.0, 1 hook\n  note: takes " in listed.out
 
 
-@pytest.mark.slow
 def test_of_two_distributions_with_one_module_neither_is_used_and_calls_are_held(place: Place) -> None:
     """The file is that of the one that was installed last; what the other one guarded nobody knows."""
     place.install("good", tool_pack("wave"))
@@ -307,7 +293,6 @@ def test_of_two_distributions_with_one_module_neither_is_used_and_calls_are_held
     assert listed.out.count("left out; it may guard calls, which are held") == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("points", ["[marvin]\nnew_guard = \n", "[marvin]\nnew_guard\n"])
 def test_a_pack_that_was_never_seen_and_whose_entry_points_cannot_be_read_holds_calls(
     place: Place, points: str
@@ -323,7 +308,6 @@ def test_a_pack_that_was_never_seen_and_whose_entry_points_cannot_be_read_holds_
     assert (called.code, called.out, called.err) == (0, "wave\n", "")
 
 
-@pytest.mark.slow
 def test_a_damaged_pack_that_was_seen_without_hooks_holds_nothing_and_is_named(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("acme", tool_pack("bow"))
@@ -342,7 +326,6 @@ def test_what_is_damaged_and_says_nothing_of_marvin_is_passed_over(place: Place)
     assert (called.code, called.err) == (0, "")
 
 
-@pytest.mark.slow
 def test_a_file_whose_name_ends_in_capitals_is_named_and_holds_calls(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     folder = place.home / "marvin" / "hooks"
@@ -355,7 +338,6 @@ def test_a_file_whose_name_ends_in_capitals_is_named_and_holds_calls(place: Plac
     assert "the guard says no" in place.marvin("tools", "call", "wave").out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tools", "hooks"])
 def test_a_hook_that_is_only_there_as_an_object_guards(place: Place, kind: str) -> None:
     place.install("zz-good", tool_pack("wave"))
