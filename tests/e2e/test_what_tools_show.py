@@ -10,10 +10,10 @@ from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import Marvin
 from tests.e2e.support_screen import Screen
 
+pytestmark = pytest.mark.slow
+
 TOOL = '''
 from marvin_core import Call, Image, Link, Picture, Table, Text, ToolContext, ToolResult, tool
-
-pytestmark = pytest.mark.slow
 
 
 @tool(access=["read"])

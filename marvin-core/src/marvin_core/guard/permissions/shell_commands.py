@@ -29,10 +29,10 @@ from .git_programs import may_be_run
 from .outputs import aside, downloaded_to, has_letter, outputs
 from .readings import Inner, Input, Level, Part, Reading
 from .shell_parser import Node, NotUnderstood, TooDeep
-from .shell_words import Word, as_script, without_folder
+from .shell_words import Word, as_script, is_assignment, without_folder
 from .variables import Numbers, declared, has_program, is_command, is_file, may_run, set_by_name
 from .wrapper_names import TRANSPARENT
-from .wrappers import FIND_RUNS, SHELLS, inner, is_assignment
+from .wrappers import FIND_RUNS, SHELLS, inner
 
 _MOST_DEPTH = 8
 _MOST_PLACES = 16

@@ -20,6 +20,7 @@ _INSIDE = frozenset(
     "BinaryTest UnaryTest ParenTest WordIter CStyleLoop".split()
 )
 """The types of nodes, besides those of commands, that are understood."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_][\w%()]*\+?=")
 _COMPUTING = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())
 _ANSI = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ANSI_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
@@ -294,3 +295,15 @@ def as_script(text: str) -> str:
     for mark, name in ((GAP, "${_}"), (GAPS, "${_}"), (HOME, "${HOME}"), (HERE, "${PWD}")):
         text = text.replace(mark, name)
     return shown(text)
+
+
+def is_assignment(text: str) -> bool:
+    """Whether a word sets a variable, as those do that stand after `env`."""
+    return _ASSIGNMENT.match(text) is not None
+
+
+def without_odd_names(words: Sequence[Word]) -> list[Word]:
+    """What follows `env`, without the variables that no shell could name: it takes all words with `=` for some."""
+    operands = list(words)
+    count = next((at for at, word in enumerate(operands) if "=" not in word.text[1:]), len(operands))
+    return [word for word in operands[:count] if is_assignment(word.text)] + operands[count:]

@@ -14,7 +14,7 @@ from .options import Options, Words, read_options
 from .outputs import Naming, values
 from .program_texts import AWK, SED, effects
 from .readings import Dialect, Inner
-from .shell_words import Word
+from .shell_words import Word, without_odd_names
 from .wrapper_names import LOOSE, RUNNERS, WRAPPERS
 
 SHELLS = frozenset("sh bash zsh dash ksh mksh ash rbash fish".split())
@@ -26,7 +26,6 @@ _DIALECTS: Mapping[str, Dialect] = {
     "ash": "posix",
 }
 _SHELL_LONG_VALUED = frozenset(["--rcfile", "--init-file", "--init-command"])
-_ASSIGNMENT = re.compile(r"[A-Za-z_][\w%()]*\+?=")
 _STANDARD_INPUT = frozenset(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
 FIND_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 """The actions of find that run a command."""
@@ -81,7 +80,7 @@ def _wrapped(name: str, words: Words) -> Iterator[Inner]:
     if rest and rest[0].text == "-" and name == "env":
         rest = rest[1:]
     if name == "env":
-        rest = _without_odd_names(rest)
+        rest = without_odd_names(rest)
     if script is not None:
         if "\\" in script.text or "$" in script.text:
             yield Inner("hidden")  # env reads them in its own way
@@ -92,13 +91,6 @@ def _wrapped(name: str, words: Words) -> Iterator[Inner]:
         yield Inner("command", tuple(rest), place)
     elif name == "sudo" and ({"s", "i"} & {letter for letter, _ in found}):
         yield Inner("input")
-
-
-def _without_odd_names(words: Words) -> list[Word]:
-    """What follows `env`, without the variables that no shell could name: it takes all words with `=` for some."""
-    operands = list(words)
-    count = next((at for at, word in enumerate(operands) if "=" not in word.text[1:]), len(operands))
-    return [word for word in operands[:count] if is_assignment(word.text)] + operands[count:]
 
 
 def _shell(words: Words) -> Iterator[Inner]:
@@ -401,8 +393,3 @@ _HANDLERS: Mapping[str, Callable[[Words], Iterator[Inner]]] = {
     "at": _input,
     "batch": _input,
 }
-
-
-def is_assignment(text: str) -> bool:
-    """Whether a word sets a variable, as those do that stand behind `env`."""
-    return _ASSIGNMENT.match(text) is not None
