@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _SHOWING = ("marvin_core.ui.", "marvin_core.util.bus", "marvin_core.util.streams")
 """Modules that show what happens: where these hold the loop, whoever published the event has no part in it."""
-_OURS = frozenset({"marvin_core", "httpx", "httpcore", "h11", "anyio", "pydantic"})
+_OURS = frozenset({"marvin_core", "httpx", "httpcore", "h11", "anyio", "sniffio", "idna", "certifi", "pydantic"})
 """Packages whose code is not a pack's: Marvin's own, and what its model services are reached with."""
 _TRIES = 2
 """So often code that holds the loop is asked to end, before the program leaves without it."""
@@ -69,11 +69,16 @@ def holder(frame: FrameType | None) -> str:
         module = str(frame.f_globals.get("__name__"))
         if module.startswith(_SHOWING):
             return ""
-        package = module.partition(".")[0]
-        if package not in _OURS and package not in sys.stdlib_module_names:
+        if _is_foreign(module):
             foreign = frame
         frame = frame.f_back
     return ""
+
+
+def _is_foreign(module: str) -> bool:
+    """Whether the code of a module is a pack's. Generated code (a named tuple's) names no module: it is its caller's."""
+    package = module.partition(".")[0]
+    return package not in _OURS and package not in sys.stdlib_module_names and module in sys.modules
 
 
 class Watchdog:
@@ -128,11 +133,21 @@ class Watchdog:
             except RuntimeError:
                 return  # the loop is closed
             since = 0.0
-            while not answered.wait(self._timeouts.stall) and not over.is_set():
+            while not self._waited(answered) and not over.is_set():
                 since = self._look(since)
             self._overdue = 0
             if since and self._held is not None:
                 self._held(False)
+
+    def _waited(self, answered: threading.Event) -> bool:
+        """Whether the loop answered in time. Where this thread itself was held up, the time counts for nothing."""
+        stall = self._timeouts.stall
+        while True:
+            until = time.monotonic() + stall
+            if answered.wait(stall):
+                return True
+            if time.monotonic() - until < stall / 2:
+                return False
 
     def _look(self, since: float) -> float:
         """Name what holds the loop; since when something of a pack does, or 0."""
