@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .api.tool_context import PackContext
     from .api.ui import UI
     from .engine.ports import Asker, Permitter, TextAsker
+    from .mcp.session import SessionServers
     from .plugins.pack_access import Packs
     from .profiles.session_profile import SessionProfile
     from .providers.selection.keys import ServiceKeys
@@ -129,10 +130,11 @@ class App:
         self.plugins.report(attended=asker is not None)
         if self.config.sandbox == "off":
             self._warn("The sandbox is off: commands run as you, and reach all that you reach.")
+        servers = self._servers()
         setup = SessionSetup(
             config=self.config,
             secrets=self.secrets,
-            tools=self.plugins.tools,
+            tools=self.plugins.tools if servers is None else (*self.plugins.tools, *servers.specs()),
             lost_tools=self.plugins.lost_tools,
             hooks=hooks,
             commands=commands,
@@ -148,11 +150,23 @@ class App:
             ui=ui,
             keys=lambda: self.keys(ui),
             budget=self.budget,
+            tool_source=servers,
         )
         parts = build(setup)
+        if servers is not None:
+            servers.attach(parts)
         self._warn_in_session = parts.bus.warn
         self._profile = parts.profile
         return Session(parts)
+
+    def _servers(self) -> SessionServers | None:
+        """The MCP servers of the user and of a project that is trusted; most runs have none, and import nothing."""
+        config = self.config
+        if not config.mcp_servers and not (config.working_dir / ".mcp.json").exists():
+            return None
+        from .mcp.session import session_servers
+
+        return session_servers(config, self.secrets, self._warn)
 
     def _check_tools(self, names: Iterable[str]) -> None:
         from .api.errors import UsageError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from .limits import Limits
@@ -81,6 +82,28 @@ class ShellHook(Record):
     """Patterns of the names of tools whose calls alone start it; empty for all."""
     sandbox: bool = False
     """Whether it runs in the sandbox, as commands of the model do, and not as the user."""
+
+
+class McpServer(Record):
+    """A server that speaks the Model Context Protocol: a program that is started, or an address that is talked to.
+
+    `args`, `env`, `cwd`, `url` and `headers` may hold `${NAME}` or `${NAME:-OTHER}`, which stand for variables.
+    """
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = MappingProxyType({})
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
+    sandbox: bool = True
+    """Whether the program runs in the sandbox, where there is one."""
+    read_only: tuple[str, ...] = ()
+    """Patterns of the names of tools that change nothing, as the user says. What the server says is no proof."""
+    off: bool = False
+    origin: str = "config.yaml"
+    """The file that names it."""
 
 
 class Price(Record):
@@ -255,6 +278,8 @@ class Config(Record):
     """What is asked about after what was read."""
     shell_hooks: tuple[ShellHook, ...]
     """The commands that events start, in the order of config.yaml."""
+    mcp_servers: Mapping[str, McpServer]
+    """The servers with tools that config.yaml names."""
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]
     prices_url: str

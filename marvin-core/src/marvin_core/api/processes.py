@@ -113,8 +113,10 @@ class Processes(Protocol):
         *,
         on_output: Callable[[bytes], None],
         on_end: Callable[[], None],
+        on_error: Callable[[bytes], None] | None = None,
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
+        outside: bool = False,
     ) -> Conversation:
         """Start a program to talk with, and do not wait for its end. It runs in the sandbox, where there is one.
 
@@ -122,8 +124,10 @@ class Processes(Protocol):
         where that is killed.
 
         Args:
-            on_output: gets its standard output, in pieces as they come; standard error is dropped.
+            on_output: gets its standard output, in pieces as they come.
             on_end: called once when it ends, by itself or closed.
+            on_error: gets its standard error in the same way; without it that is dropped.
+            outside: run it outside of the sandbox, as `run` does.
 
         Raises:
             ToolError: where the program does not exist or cannot be started.

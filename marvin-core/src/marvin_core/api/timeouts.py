@@ -84,6 +84,8 @@ class Timeouts(Record):
     """The longest that killed processes are waited for."""
     sandbox_start: float = 10.0
     """For a sandbox to start, and for each thing that is tried in one."""
+    server: float = 60.0
+    """For an MCP server to be ready."""
     pack: float = 10.0
     """The loading of one pack, and each of its registration hooks."""
     pack_grace: float = 1.0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 SUBCOMMANDS = frozenset(
-    "tools packs sessions profiles providers login logout models permissions undo config doctor tk".split()
+    "tools packs sessions profiles providers login logout models permissions undo mcp config doctor tk".split()
 )
 """Those of the core; packs may bring more."""
 
@@ -39,6 +39,7 @@ sub-commands:
   config     show or change what is configured
   permissions  the rules in force, and what they say of a command
   undo       take back what tools changed
+  mcp        servers with tools (MCP): add, try, remove
   tools      list the tools, and call one by hand; that needs no model
   tk         tickets: what is to be done, by whom, and what waits for what
   sessions   list, search, show and export what was said before

@@ -12,6 +12,7 @@ from ..api.config import (
     ChatPreferences,
     Config,
     EndpointSettings,
+    McpServer,
     NetworkPolicy,
     Permissions,
     Price,
@@ -212,6 +213,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "permissions": Permissions(**rules),
         "labels": labels(settings.get("labels", {})),
         "shell_hooks": _shell_hooks(settings.get("hooks", {})),
+        "mcp_servers": _mcp_servers(settings.get("mcp_servers", {})),
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": _prices(settings.get("prices", {})),
         "instructions": settings.get("instructions", ""),
@@ -236,6 +238,15 @@ def _shell_hooks(settings: Mapping[str, Any]) -> tuple[ShellHook, ...]:
     return shell_hooks(settings)
 
 
+def _mcp_servers(settings: Mapping[str, Any]) -> Mapping[str, McpServer]:
+    """The servers with tools; most users have none."""
+    if not settings:
+        return {}
+    from .mcp_servers import mcp_servers
+
+    return mcp_servers(settings, "config.yaml")
+
+
 def _interface(setting: str | Mapping[str, Any]) -> dict[str, Any]:
     """Which chat there is, and how it behaves; most runs leave that as it is."""
     if isinstance(setting, str):
@@ -254,6 +265,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name, entry in settings.get("providers", {}).items():
         _endpoint(name, entry, {})
     labels(settings.get("labels", {}))
+    _mcp_servers(settings.get("mcp_servers", {}))
     _timeouts(settings.get("timeouts", {}))
     _limits(settings.get("limits", {}))
     _addresses(settings.get("allow_addresses", []))

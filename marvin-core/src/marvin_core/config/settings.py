@@ -13,6 +13,8 @@ from ..util.state_files import read_trusted_json, write_cache
 from ..util.text import cut, hint_at
 
 _VALUE_SHOWN = 40
+_SHORTEST_KEY = 12
+"""Characters that the keys of services have at least."""
 
 _ENDPOINT = {
     "wire": str,
@@ -25,6 +27,17 @@ _ENDPOINT = {
     "headers": dict,
     "auth_url": str,
     "free": bool,
+}
+_SERVER = {
+    "command": str,
+    "args": list,
+    "env": {str: str},
+    "cwd": str,
+    "url": str,
+    "headers": {str: str},
+    "sandbox": bool,
+    "read_only": list,
+    "off": bool,
 }
 _TIMEOUTS = {name: (list if isinstance(value, tuple) else float) for name, value in Timeouts().as_dict().items()}
 KEYS: Mapping[str, Any] = {
@@ -57,6 +70,7 @@ KEYS: Mapping[str, Any] = {
     "permissions": {"allow": list, "ask": list, "deny": list},
     "labels": {"web": list, "repository": list, "private": list, "secret": list, "unattended": bool},
     "hooks": {str: list},
+    "mcp_servers": {str: _SERVER},
     "child_env": list,
     "sandbox": str,
     "transport": str,
@@ -127,6 +141,17 @@ MEANINGS: Mapping[str, str] = {
     "labels.unattended": "Whether that counts where nobody is there to ask: such calls are denied then.",
     "hooks.NAME": "Commands that this event starts: a method of `Hook`, as before_tool, or the type of an event; see "
     "[Commands on events](../how-to/shell-hooks.md).",
+    "mcp_servers.NAME.command": "The program of a server with tools (MCP), started when one of them is wanted; see "
+    "[MCP servers](../how-to/mcp-servers.md). `${NAME}` stands for a variable here and below.",
+    "mcp_servers.NAME.args": "Its arguments.",
+    "mcp_servers.NAME.env": "Variables for it.",
+    "mcp_servers.NAME.cwd": "The folder that it runs in; without it, the working directory.",
+    "mcp_servers.NAME.url": "The address of a server that runs already, in place of a command.",
+    "mcp_servers.NAME.headers": "Sent with every request to that address.",
+    "mcp_servers.NAME.sandbox": "Whether its program runs in the sandbox; default: true.",
+    "mcp_servers.NAME.read_only": "Its tools that change nothing, with * and ?: they are not asked about as such that "
+    "write are.",
+    "mcp_servers.NAME.off": "Whether it is left out.",
     "child_env": "Secret variables that programs which tools start may see all the same.",
     "sandbox": "Whether commands run in a sandbox, where neither --sandbox nor MARVIN_SANDBOX says so: `auto`, where "
     "one works; `required`, only in one; `off`, never. Default: `auto`.",
@@ -178,9 +203,17 @@ def read_settings(path: Path, cache: Path) -> dict[str, Any]:
     if isinstance(kept, dict) and kept.get("stamp") == stamp and isinstance(kept.get("data"), dict):
         return dict(kept["data"])
     data = _parse(path)
-    if not any("headers" in entry for entry in data.get("providers", {}).values()):  # keys stay where the user put them
+    if not _may_hold_keys(data):  # they stay where the user put them
         write_cache(cache, {"stamp": stamp, "data": data})
     return data
+
+
+def _may_hold_keys(data: Mapping[str, Any]) -> bool:
+    if any("headers" in entry for entry in data.get("providers", {}).values()):
+        return True
+    servers = data.get("mcp_servers", {}).values()
+    texts = (text for one in servers for name in ("env", "headers") for text in one.get(name, {}).values())
+    return any(len(text) >= _SHORTEST_KEY and "${" not in text for text in texts)
 
 
 def _parse(path: Path) -> dict[str, Any]:

@@ -187,6 +187,8 @@ class Driver:
             return
         text = parts.redactor.text(text)
         try:
+            if parts.setup.tool_source is not None:
+                await parts.setup.tool_source.ready()
             if parts.setup.hooks:
                 packs = map(parts.setup.packs().of_hook, parts.setup.hooks)
                 await parts.fetch_secrets(name for pack in packs for name in pack.secrets)

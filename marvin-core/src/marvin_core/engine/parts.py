@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ..usage.budget import Budget
     from .agents.service import AgentService
     from .network import SessionNetwork
-    from .ports import Asker, BudgetSource, PackSource, Permitter, TextAsker, ToolClients
+    from .ports import Asker, BudgetSource, PackSource, Permitter, TextAsker, ToolClients, ToolSource
 
 
 def _no_keys() -> KeyControl:
@@ -85,6 +85,8 @@ class SessionSetup(Record):
     """The folders of packs that may have data, by the names of the packs."""
     budget: Budget | None = None
     """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""
+    tool_source: ToolSource | None = None
+    """Where tools come from that no module of a pack has."""
     keys: Callable[[], KeyControl] = _no_keys
     """The keys of the services; called where the user wants to change one."""
 
@@ -245,7 +247,15 @@ def build(setup: SessionSetup) -> SessionParts:
         processes=processes,
         sandbox=sandbox,
         toolbox=Toolbox(
-            setup.tools, config, processes, setup.secrets, Offer(shape=_shaping(setup, sandbox), lost=setup.lost_tools)
+            setup.tools,
+            config,
+            processes,
+            setup.secrets,
+            Offer(
+                shape=_shaping(setup, sandbox),
+                lost=setup.lost_tools,
+                find=None if setup.tool_source is None else setup.tool_source.find,
+            ),
         ),
         resources=Resources(),
         inbox=Inbox(bus, chat=setup.asker is not None),

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
     from ..api.hooks import Hook
     from ..api.permissions import Question, Reply
-    from ..api.tools import ToolSpec
+    from ..api.tools import Tool, ToolSpec
     from ..http.proxy_thread import Decide, ProxyThread
     from ..usage.budget import Budget
+    from .parts import SessionParts
 
 
 class Asker(Protocol):
@@ -27,6 +28,22 @@ class TextAsker(Protocol):
     """Asks the user a question that may be answered in any words; the choices are suggestions."""
 
     async def __call__(self, question: str, choices: Sequence[str], /) -> str: ...
+
+
+class ToolSource(Protocol):
+    """Where tools come from that no module of a pack has, such as servers."""
+
+    def find(self, spec: ToolSpec) -> Tool | None:
+        """The tool of a spec; None for one of somebody else's. Blocks."""
+        ...
+
+    def attach(self, parts: SessionParts) -> None:
+        """Take the session that it serves."""
+        ...
+
+    async def ready(self) -> None:
+        """Called before each prompt: what is not known yet may be looked for, for a short time."""
+        ...
 
 
 class Permitter(Protocol):

@@ -30,7 +30,7 @@ _FOLDERS = {
     ".marvin/prompts": (".md", "a prompt of the pipeline"),
 }
 """Where files are that would be loaded: how their names end, and what they are to whoever is asked."""
-_LOADED = (".marvin/agents", ".marvin/prompts")
+_LOADED = ("", ".marvin/agents", ".marvin/prompts")
 """What a yes has loaded by now; the rest is asked about with them, so that a later version need not ask again."""
 _SERVERS = ".mcp.json"
 _MOST_SERVERS = 20
@@ -51,11 +51,21 @@ class TrustStore:
 
     def look(self, root: Path) -> ProjectTrust:
         """What a folder brings, and whether that may be loaded. Blocks."""
+        return self._looked_at(root, "")[0]
+
+    def content(self, root: Path, name: str) -> bytes | None:
+        """What a file of a trusted folder held when it was looked at; None without trust, or such a file. Blocks."""
+        found, content = self._looked_at(root, name)
+        return content if found.trusted else None
+
+    def _looked_at(self, root: Path, wanted: str) -> tuple[ProjectTrust, bytes | None]:
         contents: dict[str, bytes | None] = {}
         details: list[str] = []
+        held: bytes | None = None
         for name, content in _contents(root):  # one after the other: they may be large
             contents[name] = None if content is None else hashlib.sha256(content).digest()
             details += _told(name, content)
+            held = content if name == wanted else held
         brings, digest = tuple(contents), _digest(contents)
         if not brings:
             trusted, why = False, "it brings nothing that would be loaded"
@@ -68,9 +78,10 @@ class TrustStore:
         else:
             trusted = False
             why = "its content has changed since you said so" if str(root) in self._known() else "nobody was asked"
-        return ProjectTrust(
+        found = ProjectTrust(
             folder=str(root), brings=brings, details=tuple(details), trusted=trusted, why=why, digest=digest
         )
+        return found, held
 
     def trust(self, looked_at: ProjectTrust) -> None:
         """Remember a yes to what was looked at, and to nothing that came since. Blocks.

@@ -85,6 +85,8 @@ class Offer(Record):
     """Changes what those that are offered take."""
     lost: Mapping[str, str] = MappingProxyType({})
     """Why others are missing whose packs could not be loaded, by their names."""
+    find: Callable[[ToolSpec], Tool | None] | None = None
+    """Finds the tools that no module has; None for all others."""
 
 
 _AS_INSTALLED = Offer()
@@ -113,6 +115,7 @@ class Toolbox:
         self._programs = programs
         self._secrets = secrets
         self._lost = offer.lost
+        self._find = offer.find
         self._loaded: dict[str, LoadedTool] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._slow: set[str] = set()
@@ -293,7 +296,8 @@ class Toolbox:
         # One lock for each module: what hangs holds up nothing but itself.
         with self._locks.setdefault(spec.module, threading.Lock()):
             if spec.name not in self._loaded:
-                self._loaded[spec.name] = _checked(spec, find_tool(spec))
+                found = self._find(spec) if self._find is not None else None
+                self._loaded[spec.name] = _checked(spec, found or find_tool(spec))
             return self._loaded[spec.name]
 
 

@@ -76,7 +76,7 @@ def holder(frame: FrameType | None) -> str:
 
 
 def _is_foreign(module: str) -> bool:
-    """Whether the code of a module is a pack's. Generated code (a named tuple's) names no module: it is its caller's."""
+    """Whether the code of a module is a pack's. Generated code, as of named tuples, counts as its caller's."""
     package = module.partition(".")[0]
     return package not in _OURS and package not in sys.stdlib_module_names and module in sys.modules
 

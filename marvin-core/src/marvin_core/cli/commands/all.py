@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from . import agents, config, doctor, login, models, packs, permissions, profiles, providers, sessions, tools, undo
+from . import agents, config, doctor, login, mcp, models, packs, permissions, profiles, providers, sessions, tools, undo
 
 
 def extend(app: typer.Typer) -> None:
@@ -20,6 +20,7 @@ def extend(app: typer.Typer) -> None:
         login,
         models,
         permissions,
+        mcp,
         config,
         doctor,
     ):

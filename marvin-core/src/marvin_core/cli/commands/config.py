@@ -114,7 +114,12 @@ def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
         name: {**entry, **({"headers": dict.fromkeys(entry["headers"], _HIDDEN)} if "headers" in entry else {})}
         for name, entry in settings.get("providers", {}).items()
     }
+    servers = {
+        name: {**entry, **{key: dict.fromkeys(entry[key], _HIDDEN) for key in ("env", "headers") if key in entry}}
+        for name, entry in settings.get("mcp_servers", {}).items()
+    }
     shown = {**settings, **({"providers": providers} if providers else {})}
+    shown |= {"mcp_servers": servers} if servers else {}
     own = {key: value for key, value in shown.pop("packs", {}).items() if key not in pack_sections(settings)}
     return {**shown, **({"packs": own} if own else {})}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...api.config import Config
 from ...api.errors import ConfigError
@@ -12,9 +13,17 @@ from ...util.state_files import update_file
 
 def store_value(config: Config, key: str, value: str) -> None:
     """Set a key of config.yaml. Blocks. Raises as `store_allow_rule`."""
+    store_setting(config, [key], value)
+
+
+def store_setting(config: Config, keys: Sequence[str], value: Any) -> Path:
+    """Set what is at a path of keys in config.yaml, None for nothing; returns the file. Blocks.
+
+    Raises as `store_allow_rule`.
+    """
     from ...util.yaml.edit import with_value
 
-    _update(config, lambda text: with_value(text, [key], value))
+    return _update(config, lambda text: with_value(text, keys, value))
 
 
 def store_allow_rule(config: Config, rule: str) -> Path:

@@ -125,9 +125,9 @@ def talk_with(
     return talk
 
 
-def sinks(take: Callable[[bytes], None]) -> Sequence[Sink]:
-    """Where the output goes: standard output to `take`, standard error nowhere."""
-    return [HandedOn(take), HandedOn(lambda _: None)]
+def sinks(take: Callable[[bytes], None], take_errors: Callable[[bytes], None] | None = None) -> Sequence[Sink]:
+    """Where the output goes: standard output to `take`, standard error to `take_errors`, or nowhere."""
+    return [HandedOn(take), HandedOn(take_errors or (lambda _: None))]
 
 
 def bound_to_us(which: Callable[..., str | None], argv: Sequence[str]) -> Sequence[str]:

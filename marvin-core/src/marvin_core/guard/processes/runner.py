@@ -188,16 +188,20 @@ class ProcessRunner(Standstill):
         *,
         on_output: Callable[[bytes], None],
         on_end: Callable[[], None],
+        on_error: Callable[[bytes], None] | None = None,
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
+        outside: bool = False,
     ) -> Conversation:
         """Start a program to talk with, as `Processes.converse` says."""
         from .conversation import bound_to_us, sinks, talk_with
 
-        launcher = await self._launcher(outside=False)
+        launcher = await self._launcher(outside=outside)
+        if outside:
+            argv, env = self._programs.located(argv), {"PATH": self._programs.outside, **(env or {})}
         argv = bound_to_us(self.which, argv) if launcher is None else argv
         where, grace = cwd or self._folders.root, self._timeouts.terminate
-        child = await self._start(launcher, argv, where, None, sinks(on_output), env, grace=grace)
+        child = await self._start(launcher, argv, where, None, sinks(on_output, on_error), env, grace=grace)
         return talk_with(child, (self._end, self._children.discard), on_end, sandboxed=launcher is not None)
 
     def _open_log(self) -> JobLog:

@@ -1,0 +1,198 @@
+"""The sub-command `marvin mcp`: the servers with tools, added, tried and removed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...api.config import McpServer
+from ...api.errors import ConfigError, UsageError
+from ...config.mcp_servers import mcp_servers
+from ...config.program import command_name
+from ...config.stored.settings import store_setting
+from ...mcp.listed import Listing, Listings
+from ...mcp.session import PROJECT_FILE, SessionServers, project_servers
+from ...util.terminal_text import exact_line, json_for_terminals
+from ...util.text import counted, unknown_name
+from ..run import CommandContext, group
+from ..watched import run_watched
+
+if TYPE_CHECKING:
+    from ...engine.session import Session
+
+_KEY = "mcp_servers"
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    mcp = group("Servers with tools (MCP): list, add, try and remove them.", list_servers)
+    mcp.command("list")(list_servers)
+    mcp.command("add", context_settings={"ignore_unknown_options": True})(add)
+    mcp.command("test")(test)
+    mcp.command("remove")(remove)
+    app.add_typer(mcp, name="mcp")
+
+
+def list_servers(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """List the servers and what is known of them. None is started."""
+    run: CommandContext = context.obj
+    listings = Listings(run.config.cache_folder)
+    servers = _configured(run)
+    if as_json:
+        found = [_entry(server, listings.of(server)) for server in servers.values()]
+        run.write(json_for_terminals(json.dumps(found, ensure_ascii=False, indent=2)) + "\n")
+        return
+    for server in servers.values():
+        run.write(f"{server.name:16}  {exact_line(_reached(server))}\n{'':16}  {_known(server, listings.of(server))}\n")
+    if not servers:
+        run.write(f"There are no servers. Add one with `{command_name()} mcp add NAME COMMAND...` or `--url URL`.\n")
+    used = any(server.origin == PROJECT_FILE for server in servers.values())
+    if not used and (run.config.working_dir / PROJECT_FILE).exists():
+        run.write(
+            f"\n{PROJECT_FILE} of this folder is not used: the folder is not trusted. A chat asks about it; "
+            "--trust-project grants it for one run.\n"
+        )
+
+
+def add(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the server is called here.")],
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="The program and its arguments; put -- before them.")
+    ] = None,
+    url: Annotated[str, typer.Option(help="The address of a server that runs already.")] = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A variable for the program; ${NAME} is one of yours."),
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header for the address; ${NAME} is a variable.")
+    ] = None,
+    read_only: Annotated[
+        list[str] | None,
+        typer.Option("--read-only", metavar="TOOL", help="A tool that changes nothing; * and ? count."),
+    ] = None,
+    sandbox: Annotated[bool, typer.Option(help="Whether the program runs in the sandbox.")] = True,
+    try_it: Annotated[bool, typer.Option("--test/--no-test", help="Whether it is tried at once.")] = True,
+) -> None:
+    """Add a server to config.yaml, and try it."""
+    run: CommandContext = context.obj
+    words = list(command or ())
+    entry: dict[str, Any] = {
+        "command": words[0] if words else None,
+        "args": words[1:] or None,
+        "url": url or None,
+        "env": _pairs("--env", env) or None,
+        "headers": _pairs("--header", header) or None,
+        "read_only": read_only or None,
+        "sandbox": None if sandbox else False,
+    }
+    kept = {key: value for key, value in entry.items() if value is not None}
+    try:
+        server = mcp_servers({name: kept}, "this command")[name]
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+    if name in run.config.mcp_servers:
+        raise UsageError(f"There is a server {name} already. Remove it first: `{command_name()} mcp remove {name}`.")
+    path = store_setting(run.config, [_KEY, name], kept)
+    run.write(f"{path}: the server {name} is added.\n")
+    if try_it:
+        run.config = run.config.replace(mcp_servers={**run.config.mcp_servers, name: server})
+        test(context, name)
+
+
+def test(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The server.")],
+) -> None:
+    """Start a server, and list what it brings. That is then known to every session."""
+    run: CommandContext = context.obj
+    session = run.session()
+    source = _source(session)
+    if source is None or name not in source.servers.configured:
+        raise UsageError(unknown_name("server", name, _configured(run)))
+    begun = time.monotonic()
+
+    async def asked() -> tuple[Listing, Sequence[str]]:
+        servers = source.servers
+        listing = await servers.ask(name)
+        connection = servers.connection(name)
+        client = await connection.client()
+        if client.server_capabilities.resources is None:
+            return listing, []
+        found = await connection.use(lambda client: client.list_resources())
+        return listing, [resource.uri for resource in found.resources]
+
+    listing, resources = run_watched(run, asked(), close=session.close, rescue=session.rescue)
+    run.write(f"{name} answers ({time.monotonic() - begun:.1f} s with its start).\n")
+    for tool in listing.tools:
+        run.write(f"  {tool.name}  {exact_line(tool.description.partition(chr(10))[0][:100])}\n")
+    for prompt in listing.prompts:
+        run.write(f"  /{name}:{exact_line(prompt.name)}  {exact_line(prompt.description[:100])}\n")
+    for uri in resources[:20]:
+        run.write(f"  @{name}:{exact_line(uri)}\n")
+    for left_out in listing.left_out:
+        run.write(f"  not offered: {exact_line(left_out)}\n")
+
+
+def remove(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The server.")],
+) -> None:
+    """Remove a server from config.yaml."""
+    run: CommandContext = context.obj
+    if name not in run.config.mcp_servers:
+        raise UsageError(unknown_name("server", name, run.config.mcp_servers))
+    path = store_setting(run.config, [_KEY, name], None)
+    Listings(run.config.cache_folder).forget(name)
+    run.write(f"{path}: the server {name} is removed.\n")
+
+
+def _configured(run: CommandContext) -> dict[str, McpServer]:
+    return {**project_servers(run.config, lambda text: run.warn(f"marvin: {text}")), **run.config.mcp_servers}
+
+
+def _source(session: Session) -> SessionServers | None:
+    source = session.parts.setup.tool_source
+    return source if isinstance(source, SessionServers) else None
+
+
+def _reached(server: McpServer) -> str:
+    return server.url or " ".join([server.command, *server.args])
+
+
+def _known(server: McpServer, listing: Listing | None) -> str:
+    if server.off:
+        return f"off ({server.origin})"
+    if listing is None:
+        return f"not asked yet ({server.origin})"
+    return f"{counted(len(listing.tools), 'tool')}, {counted(len(listing.prompts), 'prompt')} ({server.origin})"
+
+
+def _entry(server: McpServer, listing: Listing | None) -> dict[str, Any]:
+    return {
+        "name": server.name,
+        "command": [server.command, *server.args] if server.command else None,
+        "url": server.url or None,
+        "origin": server.origin,
+        "off": server.off,
+        "sandbox": server.sandbox,
+        "tools": None if listing is None else [tool.name for tool in listing.tools],
+    }
+
+
+def _pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
+    pairs = {}
+    for one in given or ():
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{option} takes NAME=VALUE, not {one!r}.")
+        pairs[name] = value
+    return pairs

@@ -1,0 +1,69 @@
+"""The tools of servers as Marvin's: their arguments checked by the server's own schema before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from pydantic import BaseModel, ConfigDict, model_validator
+from referencing import Registry
+
+from ..api.tool_context import ToolContext
+from ..api.tools import Tool, ToolResult, ToolSpec
+from ..util.text import cut, to_json
+from .connection import Connection
+from .listed import ListedTool
+
+_PROBLEMS = 10
+_PROBLEM_SHOWN = 300
+_CHECKED = 1_000_000
+"""Characters of a call's arguments up to which they are checked here: a pattern of a server may be slow."""
+
+
+def tool_of(spec: ToolSpec, listed: ListedTool, connection: Connection) -> Tool:
+    """The tool that calls a server's tool."""
+    model = _arguments(listed.schema)
+
+    async def call(context: ToolContext, arguments: Any) -> ToolResult:
+        return await connection.call(listed.called, arguments.model_extra or {}, context)
+
+    call.__name__ = spec.name
+    call.__doc__ = spec.description
+    call.__annotations__ = {"context": ToolContext, "arguments": model, "return": ToolResult}
+    return Tool(call, access=tuple(spec.access), parallel=True)
+
+
+def _arguments(schema: Mapping[str, Any]) -> type[BaseModel]:
+    """A model that takes what the schema takes."""
+    check = _validator(schema)
+
+    class Arguments(BaseModel):
+        model_config = ConfigDict(extra="allow", protected_namespaces=())
+
+        @model_validator(mode="before")
+        @classmethod
+        def fits(cls, values: Any) -> Any:
+            """Refuse what the server would refuse."""
+            if check is not None and len(to_json(values)) <= _CHECKED:
+                problems = [_told(error) for _, error in zip(range(_PROBLEMS), check.iter_errors(values), strict=False)]
+                if problems:
+                    raise ValueError("; ".join(problems))
+            return values
+
+    return Arguments
+
+
+def _validator(schema: Mapping[str, Any]) -> Draft202012Validator | None:
+    """The check of a schema; None where it is none, and the server alone decides. Nothing is fetched for it."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError):
+        return None
+    return Draft202012Validator(schema, registry=Registry())
+
+
+def _told(error: ValidationError) -> str:
+    where = error.json_path.removeprefix("$.").removeprefix("$")
+    return cut(f"{where}: {error.message}" if where else error.message, _PROBLEM_SHOWN)

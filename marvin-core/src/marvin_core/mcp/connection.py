@@ -1,0 +1,249 @@
+"""The connection with one server: made when it is first wanted, made again where it broke, closed with the session.
+
+Only `connect` imports the SDK, which takes two seconds: in a thread, and only where a server is talked to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ..api.config import McpServer
+from ..api.errors import ToolError
+from ..api.processes import Processes
+from ..api.record import Record
+from ..api.tools import ToolResult
+from ..util.failures import is_failure, told
+from ..util.imports import load_module
+from ..util.terminal_text import disarm
+from ..util.text import cut, one_line
+from ..util.threads import in_thread
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from .stdio import Wire
+
+T = TypeVar("T")
+
+_ERROR_SHOWN = 2_000
+_EXTRA = "marvin-core[mcp]"
+
+
+class Caller(Protocol):
+    """What a call gives a server meanwhile: the person's answers, and a place for its progress."""
+
+    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None: ...
+    async def ask(self, question: str, choices: Sequence[str]) -> str: ...
+    async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str: ...
+
+
+class Surroundings(Record):
+    """What a connection needs of the session."""
+
+    processes: Processes
+    root: Callable[[], Path]
+    """The working directory as it is now."""
+    filled_in: Callable[[McpServer], McpServer]
+    """Puts the values of variables into the setup. Raises `ConfigError` where one is not set."""
+    keep: Callable[[Callable[[], AbstractAsyncContextManager[Any]]], Awaitable[Any]]
+    """Enters what is to be left when the session ends, once each."""
+    start: float
+    """Seconds that a server may take until it is ready."""
+    changed: Callable[[McpServer], None] = lambda _: None
+    """Told that a server says that it brings something else now."""
+
+
+class Connection:
+    """One server. `client` gives the SDK's client, connected."""
+
+    def __init__(self, server: McpServer, around: Surroundings) -> None:
+        self.server = server
+        self.callers: list[Caller] = []
+        """Those whose calls run, the newest last: what the server asks meanwhile is asked of it."""
+        self._around = around
+        self._fault = ""
+        self._client: Client | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self._making = asyncio.Lock()
+        self._lasting = self._until_closed  # one object, as what is kept goes by it
+
+    @property
+    def state(self) -> str:
+        """How it is, for people."""
+        return "running" if self._client is not None else (self._fault or "not started")
+
+    async def client(self) -> Client:
+        """The client, connected.
+
+        Raises:
+            ToolError: where the server cannot be reached; the text says why, and what to do.
+        """
+        async with self._making:
+            await self._around.keep(self._lasting)
+            if self._client is None:
+                await self._connect()
+            assert self._client is not None
+            return self._client
+
+    async def use(self, work: Callable[[Client], Awaitable[T]], caller: Caller | None = None) -> T:
+        """Have the client do something.
+
+        Raises:
+            ToolError: where the server cannot be reached, answers with an error, or breaks off.
+        """
+        client = await self.client()
+        if caller is not None:
+            self.callers.append(caller)
+        try:
+            return await work(client)
+        except Exception as error:
+            raise self._explained(error) from error
+        finally:
+            if caller is not None:
+                self.callers.remove(caller)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> ToolResult:
+        """Call a tool. Raises as `use`."""
+        from .results import result_of
+
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            caller.progress(cut(one_line(disarm(message or "")), 200), progress, total)
+
+        async def work(client: Client) -> ToolResult:
+            return result_of(await client.call_tool(tool, dict(arguments), progress_callback=progress))
+
+        return await self.use(work, caller)
+
+    async def close(self) -> None:
+        """End the connection, and the server where it was started here."""
+        self._closing.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        self._client = None
+
+    async def _connect(self) -> None:
+        server = self._around.filled_in(self.server)
+        await _load_sdk(self.server)
+        ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._closing = asyncio.Event()
+        self._task = asyncio.ensure_future(self._hold(server, ready, self._closing))
+        try:
+            async with asyncio.timeout(self._around.start):
+                self._client = await asyncio.shield(ready)
+        except TimeoutError:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._fault = f"it was not ready within {self._around.start:g} s"
+            raise self._unreachable(self._fault) from None
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+        self._fault = ""
+
+    async def _hold(self, server: McpServer, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
+        """Keep the client open in a task of its own, which the SDK wants to be the same at both ends."""
+        wire: Wire | None = None
+        try:
+            async with AsyncExitStack() as stack:
+                if server.url:
+                    from .over_http import over_http
+
+                    transport = over_http(server)
+                else:
+                    wire = await self._started(server, closing)
+                    from .stdio import over_stdio
+
+                    transport = over_stdio(wire)
+                client = await stack.enter_async_context(self._sdk_client(transport))
+                if not ready.done():
+                    ready.set_result(client)
+                await closing.wait()
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            why = wire.fault if wire is not None and wire.fault else told(_innermost(error))
+            self._fault = why or "it broke off"
+            if not ready.done():
+                ready.set_exception(self._unreachable(self._fault))
+        finally:
+            self._client = None
+            if wire is not None:
+                self._fault = self._fault or wire.fault
+                await asyncio.shield(wire.close())
+            if not ready.done():
+                ready.set_exception(self._unreachable(self._fault or "it was ended"))
+
+    async def _started(self, server: McpServer, closing: asyncio.Event) -> Wire:
+        from .stdio import Wire
+
+        def ended(why: str) -> None:
+            self._fault = why
+            closing.set()
+
+        wire = Wire(ended)
+        root = self._around.root()
+        await wire.start(
+            self._around.processes,
+            [server.command, *server.args],
+            root / server.cwd if server.cwd else root,
+            server.env,
+            outside=not server.sandbox,
+        )
+        return wire
+
+    @asynccontextmanager
+    async def _until_closed(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await self.close()
+
+    def _sdk_client(self, transport: Any) -> Client:
+        from .answers import client_for
+
+        return client_for(transport, self.server, self._around.root, self.callers, self._changed)
+
+    def _changed(self) -> None:
+        self._around.changed(self.server)
+
+    def _unreachable(self, why: str) -> ToolError:
+        text = cut(disarm(why), _ERROR_SHOWN).rstrip(".")
+        return ToolError(
+            f"The MCP server {self.server.name} cannot be used: {text}. Nothing was done. "
+            f"`marvin mcp test {self.server.name}` shows more."
+        )
+
+    def _explained(self, error: Exception) -> Exception:
+        from mcp import MCPError
+
+        if isinstance(error, ToolError):
+            return error
+        if self._fault and self._client is None:
+            return ToolError(
+                f"The MCP server {self.server.name} broke off in the call: {cut(disarm(self._fault), _ERROR_SHOWN)}. "
+                "Part of it may have been done. The next call starts the server again."
+            )
+        text = error.error.message if isinstance(error, MCPError) else told(error)
+        return ToolError(f"The MCP server {self.server.name} says: {cut(disarm(text), _ERROR_SHOWN)}")
+
+
+async def _load_sdk(server: McpServer) -> None:
+    try:
+        await in_thread(lambda: load_module(f"{__package__}.answers"))
+    except ImportError as error:
+        raise ToolError(
+            f"The MCP server {server.name} needs the Python package mcp ({error}). "
+            f"Install it with `pip install '{_EXTRA}'`."
+        ) from error
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """The first cause within groups of exceptions, as task groups raise them."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

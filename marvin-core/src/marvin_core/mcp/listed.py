@@ -1,0 +1,113 @@
+"""What servers were found to bring, kept between runs: a start reads it and starts no server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..api.config import McpServer
+from ..api.record import Record
+from ..util.state_files import read_trusted_json, write_cache
+
+_FORMAT = 1
+
+
+class ListedTool(Record):
+    """A tool of a server as Marvin offers it."""
+
+    name: str
+    """Its name here."""
+    called: str
+    """Its name at the server."""
+    description: str
+    parameters: Mapping[str, Any]
+    """Its schema in the normal form."""
+    schema: Mapping[str, Any]
+    """The schema as the server gave it, by which calls are checked."""
+    reads_only: bool = False
+    """Whether the server says that it changes nothing, which is no proof."""
+
+
+class ListedPrompt(Record):
+    """A prompt of a server: its name there, what it is for, and its parameters, those that are required first."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[str, ...] = ()
+    required: int = 0
+
+
+class Listing(Record):
+    """What one server brings."""
+
+    tools: tuple[ListedTool, ...] = ()
+    prompts: tuple[ListedPrompt, ...] = ()
+    instructions: str = ""
+    left_out: tuple[str, ...] = ()
+    """The tools that cannot be offered, each with the reason."""
+
+
+class Listings:
+    """The listings of all servers, in one file of the cache folder.
+
+    Args:
+        folder: the cache folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "mcp-servers.json"
+        self._kept: dict[str, Any] | None = None
+
+    def of(self, server: McpServer) -> Listing | None:
+        """What a server brought when it was last asked; None where it was set up in another way then, or never."""
+        kept = self._read().get(server.name)
+        if not isinstance(kept, dict) or kept.get("setup") != _setup(server):
+            return None
+        try:
+            return _listing(kept["listing"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+    def keep(self, server: McpServer, listing: Listing) -> None:
+        """Remember what a server brings. Blocks."""
+        self._kept = None  # another Marvin may have asked another server meanwhile
+        kept = self._read()
+        kept[server.name] = {"setup": _setup(server), "listing": _stated(listing)}
+        write_cache(self._path, {"format": _FORMAT, "servers": kept})
+
+    def forget(self, name: str) -> None:
+        """Have a server asked anew when it is next wanted. Blocks."""
+        kept = self._read()
+        if kept.pop(name, None) is not None:
+            write_cache(self._path, {"format": _FORMAT, "servers": kept})
+
+    def _read(self) -> dict[str, Any]:
+        if self._kept is None:
+            found = read_trusted_json(self._path)
+            right = isinstance(found, dict) and found.get("format") == _FORMAT
+            self._kept = dict(found["servers"]) if right and isinstance(found.get("servers"), dict) else {}
+        return self._kept
+
+
+def _setup(server: McpServer) -> Sequence[Any]:
+    """What decides what a server brings, no value of a variable or header among it."""
+    return [server.command, *server.args, server.cwd, server.url, sorted(server.env), sorted(server.headers)]
+
+
+def _stated(listing: Listing) -> dict[str, Any]:
+    return {
+        "tools": [tool.as_dict() for tool in listing.tools],
+        "prompts": [prompt.as_dict() for prompt in listing.prompts],
+        "instructions": listing.instructions,
+        "left_out": list(listing.left_out),
+    }
+
+
+def _listing(kept: Mapping[str, Any]) -> Listing:
+    return Listing(
+        tools=tuple(ListedTool(**one) for one in kept["tools"]),
+        prompts=tuple(ListedPrompt(**{**one, "arguments": tuple(one["arguments"])}) for one in kept["prompts"]),
+        instructions=str(kept["instructions"]),
+        left_out=tuple(map(str, kept["left_out"])),
+    )

@@ -1,0 +1,98 @@
+"""Asking a server what it brings, page by page, and making of it what Marvin offers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..api.tools import LONGEST_DESCRIPTION
+from ..tools.normal_form import normal_form
+from ..util.terminal_text import disarm
+from ..util.text import cut, one_line
+from .listed import ListedPrompt, ListedTool, Listing
+from .naming import tool_names
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import PaginatedResult, Prompt, Tool
+
+T = TypeVar("T")
+P = TypeVar("P", bound="PaginatedResult")
+MOST_TOOLS = 1_000
+_PAGES = 100
+_LARGEST_SCHEMA = 200_000
+"""Characters of one schema as JSON."""
+_LONGEST_PROMPT = 300
+_MOST_ARGUMENTS = 20
+_LONGEST_INSTRUCTIONS = 2_000
+
+
+async def listing_of(client: Client, server: str) -> Listing:
+    """What a server brings; of two tools with one name here the first is offered. Raises what the SDK raises."""
+    can = client.server_capabilities
+    tools = await _all(client.list_tools, lambda page: page.tools) if can.tools is not None else []
+    prompts = await _all(client.list_prompts, lambda page: page.prompts) if can.prompts is not None else []
+    left_out: list[str] = []
+    by_called = {tool.called: tool for tool in reversed(list(_offered(tools, left_out)))}
+    names = tool_names(server, [tool.name for tool in tools if tool.name in by_called])
+    return Listing(
+        tools=tuple(by_called[called].replace(name=name) for name, called in names.items()),
+        prompts=tuple(map(_prompt, prompts)),
+        instructions=cut(disarm(client.instructions or ""), _LONGEST_INSTRUCTIONS),
+        left_out=tuple(left_out),
+    )
+
+
+async def _all(page_at: Callable[..., Awaitable[P]], of: Callable[[P], Sequence[T]]) -> list[T]:
+    """What is on all pages, up to the most."""
+    found: list[T] = []
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        page = await page_at(cursor=cursor, cache_mode="refresh")
+        found += of(page)
+        cursor = page.next_cursor
+        if not cursor or len(found) >= MOST_TOOLS:
+            break
+    return found[:MOST_TOOLS]
+
+
+def _offered(tools: Sequence[Tool], left_out: list[str]) -> Iterator[ListedTool]:
+    for tool in tools:
+        try:
+            parameters = _parameters(tool.input_schema)
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+            left_out.append(
+                f"{cut(one_line(tool.name), 80)}: its parameters cannot be described ({cut(str(error), 200)})"
+            )
+            continue
+        hints = tool.annotations
+        text = tool.description or tool.title or (hints.title if hints else None) or "The server says nothing of it."
+        yield ListedTool(
+            name="",
+            called=tool.name,
+            description=cut(disarm(text), LONGEST_DESCRIPTION),
+            parameters=parameters,
+            schema=tool.input_schema,
+            reads_only=bool(hints and hints.read_only_hint),
+        )
+
+
+def _parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
+    from json import dumps
+
+    if len(dumps(schema)) > _LARGEST_SCHEMA:
+        raise ValueError(f"they take more than {_LARGEST_SCHEMA:,} characters")
+    made = normal_form(schema)
+    if made.get("type", "object") != "object" or not isinstance(made.get("properties", {}), dict):
+        raise ValueError("they are no object")
+    return {"type": "object", **made, "properties": made.get("properties", {})}
+
+
+def _prompt(prompt: Prompt) -> ListedPrompt:
+    arguments = sorted(prompt.arguments or (), key=lambda one: not one.required)[:_MOST_ARGUMENTS]
+    return ListedPrompt(
+        name=prompt.name,
+        description=cut(one_line(disarm(prompt.description or prompt.title or "")), _LONGEST_PROMPT),
+        arguments=tuple(one.name for one in arguments),
+        required=sum(bool(one.required) for one in arguments),
+    )

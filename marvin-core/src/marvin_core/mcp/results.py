@@ -1,0 +1,121 @@
+"""What servers answer, as results of tools and as text."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ..api.messages import Image, Text
+from ..api.tools import ToolResult
+from ..util.text import cut, one_line
+
+if TYPE_CHECKING:
+    from mcp_types import (
+        AudioContent,
+        BlobResourceContents,
+        CallToolResult,
+        EmbeddedResource,
+        ImageContent,
+        PromptMessage,
+        ResourceLink,
+        TextContent,
+        TextResourceContents,
+    )
+
+    Block = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
+    Contents = TextResourceContents | BlobResourceContents
+
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_LARGEST_IMAGE = 5_000_000
+"""Characters of base64 that model services take."""
+_MOST_IMAGES = 10
+_NAME_SHOWN = 300
+
+
+def result_of(answer: CallToolResult) -> ToolResult:
+    """The result of a call. What is structured goes to the model where nothing else says it."""
+    blocks = list(_blocks(answer.content))
+    if answer.structured_content is not None and not any(isinstance(block, Text) for block in blocks):
+        blocks.append(Text(text=json.dumps(answer.structured_content, ensure_ascii=False, indent=1)))
+    if not blocks:
+        blocks.append(Text(text="The server answered without any content."))
+    return ToolResult(content=_joined(blocks), is_error=bool(answer.is_error))
+
+
+def resource_blocks(contents: Iterable[Contents]) -> tuple[Text | Image, ...]:
+    """The content of a resource."""
+    return _joined([_resource(one) for one in contents])
+
+
+def prompt_text(messages: Iterable[PromptMessage]) -> str:
+    """The messages of a prompt as one text; who speaks is named where that is not the user alone."""
+    parts: list[str] = []
+    for message in messages:
+        text = "\n".join(block.text for block in _blocks([message.content]) if isinstance(block, Text))
+        parts.append(text if message.role == "user" else f"[{message.role}] {text}")
+    return "\n\n".join(filter(None, parts))
+
+
+def _joined(blocks: Sequence[Text | Image]) -> tuple[Text | Image, ...]:
+    """The blocks, texts beside each other as one, and no more images than a request takes."""
+    kept: list[Text | Image] = []
+    images = 0
+    for block in blocks:
+        if isinstance(block, Image):
+            images += 1
+            if images > _MOST_IMAGES:
+                continue
+        if isinstance(block, Text) and kept and isinstance(kept[-1], Text):
+            kept[-1] = Text(text=f"{kept[-1].text}\n{block.text}")
+        else:
+            kept.append(block)
+    if images > _MOST_IMAGES:
+        kept.append(Text(text=f"({images - _MOST_IMAGES:,} more images were left out.)"))
+    return tuple(kept)
+
+
+def _blocks(content: Iterable[Block]) -> Iterable[Text | Image]:
+    for block in content:
+        if block.type == "text":
+            yield Text(text=block.text)
+        elif block.type == "image":
+            yield _image(block.mime_type, block.data)
+        elif block.type == "audio":
+            yield Text(text=f"(audio, {_shown(block.mime_type)}, {_size(block.data)}; it is not given to the model)")
+        elif block.type == "resource":
+            yield _resource(block.resource)
+        else:
+            what = block.description or block.title or block.name
+            yield Text(text=f"(a resource: {_shown(block.uri)}, {_shown(what)})")
+
+
+def _resource(contents: Contents) -> Text | Image:
+    text = getattr(contents, "text", None)
+    if isinstance(text, str):
+        return Text(text=text)
+    kind, data = contents.mime_type or "application/octet-stream", str(getattr(contents, "blob", ""))
+    if kind in _IMAGES:
+        return _image(kind, data)
+    return Text(text=f"({_shown(contents.uri)}: {_shown(kind)}, {_size(data)}; it is no text)")
+
+
+def _image(kind: str, data: str) -> Text | Image:
+    if kind not in _IMAGES:
+        return Text(text=f"(an image of the kind {_shown(kind)}, which models do not read)")
+    if len(data) > _LARGEST_IMAGE:
+        return Text(text=f"(an image of {_size(data)}, which is larger than models take)")
+    try:
+        base64.b64decode(data, validate=True)
+    except ValueError:
+        return Text(text="(an image that is no base64)")
+    return Image(media_type=kind, data=data)
+
+
+def _size(data: str) -> str:
+    return f"{len(data) * 3 // 4:,} bytes"
+
+
+def _shown(text: object) -> str:
+    return cut(one_line(str(text)), _NAME_SHOWN)

@@ -1,0 +1,134 @@
+"""The MCP servers of a session: what they bring is offered as tools; none is started before one of them is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Protocol
+
+from ..api.config import McpServer
+from ..api.errors import MarvinError
+from ..api.tools import Access, Tool, ToolSpec
+from ..util.threads import in_thread
+from .connection import Connection, Surroundings
+from .listed import ListedTool, Listing, Listings
+
+GROUP = "mcp"
+_SOURCE = "MCP server"
+
+
+class Offering(Protocol):
+    """The toolbox of a session."""
+
+    def add(self, spec: ToolSpec, tool: Tool | None = None) -> None: ...
+    def hold(self, name: str, reason: str) -> None: ...
+
+
+class Servers:
+    """The servers, by their names.
+
+    Args:
+        configured: those that may be used.
+        listings: what they brought before.
+    """
+
+    def __init__(self, configured: Mapping[str, McpServer], listings: Listings) -> None:
+        self.configured = {name: server for name, server in configured.items() if not server.off}
+        self._listings = listings
+        self._listed: dict[str, tuple[str, ListedTool]] = {}
+        self._connections: dict[str, Connection] = {}
+        self._toolbox: Offering | None = None
+        self._around: Surroundings | None = None
+        self._stale: set[str] = set()
+        self.known: dict[str, Listing] = {}
+        """What is known of each, by its name; what was never asked is missing."""
+        for name, server in self.configured.items():
+            if (listing := listings.of(server)) is not None:
+                self.known[name] = listing
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools that are known by now."""
+        return tuple(spec for name in self.known for spec in self._specs(name))
+
+    def attach(self, toolbox: Offering, around: Surroundings) -> None:
+        """Say where the session keeps its tools, and what connections need of it."""
+        self._toolbox = toolbox
+        self._around = around.replace(changed=lambda server: self._stale.add(server.name))
+
+    def find(self, spec: ToolSpec) -> Tool | None:
+        """The tool of a spec of ours; None for another one's. Blocks: it imports what checks arguments."""
+        if spec.name not in self._listed:
+            return None
+        from .calls import tool_of
+
+        server, listed = self._listed[spec.name]
+        return tool_of(spec, listed, self.connection(server))
+
+    def connection(self, name: str) -> Connection:
+        """The connection with a server, made when it is used."""
+        if name not in self._connections:
+            assert self._around is not None
+            self._connections[name] = Connection(self.configured[name], self._around)
+        return self._connections[name]
+
+    def unknown(self) -> list[str]:
+        """The names of those of which nobody knows what they bring, or that say that it has changed."""
+        return [name for name in self.configured if name not in self.known or name in self._stale]
+
+    async def learn(self) -> Mapping[str, str]:
+        """Ask the servers what they bring of which that is not known, or no longer right.
+
+        Returns:
+            why those that could not be asked are missing, by their names.
+        """
+        faults: dict[str, str] = {}
+
+        async def ask(name: str) -> None:
+            try:
+                await self.ask(name)
+            except MarvinError as error:
+                faults[name] = str(error)
+
+        await asyncio.gather(*map(ask, self.unknown()))
+        return faults
+
+    async def ask(self, name: str) -> Listing:
+        """Ask one server what it brings, and offer that from now on. Raises `ToolError` where it cannot be asked."""
+        from .listing import listing_of  # imports nothing of the SDK by itself
+
+        connection = self.connection(name)
+        listing = await connection.use(lambda client: listing_of(client, name))
+        self._stale.discard(name)
+        before = {tool.name for tool in self.known.get(name, Listing()).tools}
+        self.known[name] = listing
+        await in_thread(partial(self._listings.keep, self.configured[name], listing))
+        if self._toolbox is not None:
+            for spec in self._specs(name):
+                self._toolbox.add(spec)
+            for gone in before - {tool.name for tool in listing.tools}:
+                self._toolbox.hold(gone, f"the MCP server {name} no longer has it")
+        return listing
+
+    def _specs(self, name: str) -> Iterator[ToolSpec]:
+        server = self.configured[name]
+        for tool in self.known[name].tools:
+            self._listed[tool.name] = (name, tool)
+            yield ToolSpec(
+                name=tool.name,
+                description=tool.description,
+                parameters=tool.parameters,
+                access=_access(server, tool),
+                group=GROUP,
+                parallel=True,
+                source=f"{_SOURCE} {name}",
+                module=f"{__package__}.calls",
+            )
+
+
+def _access(server: McpServer, tool: ListedTool) -> frozenset[Access]:
+    """What a tool may do: anything, unless the user says that it changes nothing. A server's word is no proof."""
+    if any(fnmatchcase(tool.called, pattern) for pattern in server.read_only):
+        return frozenset({"read", "net"})
+    return frozenset({"read", "net", "write", "exec"})

@@ -1,0 +1,169 @@
+"""The standard input and output of a server as the streams of the official SDK, with limits that its own does not have.
+
+A message is a line of JSON. A line may be long, so that a long one is parsed in a thread; one that never ends, and a
+server that sends on and on, end the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from ..api.errors import ToolError
+from ..api.processes import Conversation, Processes
+from ..util.threads import in_thread
+from ..util.untrusted_json import parse_json
+
+LONGEST_LINE = 16_000_000
+"""Bytes of one message."""
+FLOOD = 64_000_000
+"""Bytes that a server may send between two messages of ours."""
+_LONG = 100_000
+"""Bytes from which on a message is parsed beside the event loop."""
+_ERRORS_KEPT = 2_000
+"""Bytes of standard error that are kept: its end says why a program ended."""
+_NO_MESSAGE = 20
+"""So many lines that are no messages are passed over: some programs print before they serve."""
+
+
+class Wire:
+    """One server's process, and the lines that come from it.
+
+    Args:
+        ended: told once, in words, why no more will come.
+    """
+
+    def __init__(self, ended: Callable[[str], None]) -> None:
+        self._tell = ended
+        self._rest = bytearray()
+        self._lines: deque[bytes] = deque()
+        self._arrived = asyncio.Event()
+        self._received = 0
+        self._errors = bytearray()
+        self._talk: Conversation | None = None
+        self.fault = ""
+        """Why no more will come; empty while it may."""
+
+    async def start(
+        self, processes: Processes, argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, outside: bool
+    ) -> None:
+        """Start the program. `ToolError` where that cannot be done."""
+        self._talk = await processes.converse(
+            argv, on_output=self._take, on_end=self._ended, on_error=self._keep, cwd=cwd, env=env, outside=outside
+        )
+
+    def send(self, message: SessionMessage) -> None:
+        """Write a message, and do not wait. `ToolError` where the program has ended, or does not read."""
+        self._received = 0
+        if self._talk is not None:
+            self._talk.send(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+    async def messages(self) -> AsyncIterator[SessionMessage]:
+        """The messages as they come, until no more will come."""
+        strange = 0
+        while True:
+            while self._lines:
+                line = self._lines.popleft()
+                message = await in_thread(partial(_message, line)) if len(line) > _LONG else _message(line)
+                if message is not None:
+                    yield message
+                    continue
+                strange += 1
+                if strange > _NO_MESSAGE:
+                    self.give_up("it sends what is no JSON-RPC")
+            if self.fault:
+                return
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    def give_up(self, fault: str) -> None:
+        """Take nothing more."""
+        if not self.fault:
+            self.fault = fault
+            self._rest.clear()
+            self._arrived.set()
+            self._tell(fault)
+
+    async def close(self) -> None:
+        """End the program."""
+        self.give_up("it was ended")
+        if self._talk is not None:
+            await self._talk.close()
+
+    def _take(self, chunk: bytes) -> None:
+        if self.fault:
+            return
+        self._received += len(chunk)
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+            self._lines.extend(line for line in lines if line.strip())
+            self._arrived.set()
+        self._rest += rest
+        if len(self._rest) > LONGEST_LINE:
+            self.give_up(f"it sent a message of more than {LONGEST_LINE // 1_000_000} MB")
+        elif self._received > FLOOD:
+            self._lines.clear()
+            self.give_up(f"it sent more than {FLOOD // 1_000_000} MB that nobody asked for")
+
+    def _keep(self, chunk: bytes) -> None:
+        self._errors += chunk
+        del self._errors[:-_ERRORS_KEPT]
+
+    def _ended(self) -> None:
+        said = self._errors.decode("utf-8", "replace").strip()
+        last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+        self.give_up(f"it ended: {last}" if last else "it ended by itself")
+
+
+def _message(line: bytes) -> SessionMessage | None:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_python(parse_json(line, LONGEST_LINE), by_name=False))
+    except ValueError:
+        return None
+
+
+@asynccontextmanager
+async def over_stdio(wire: Wire) -> AsyncIterator[tuple[Any, Any]]:
+    """The streams of a server whose program was started; the program ends with them."""
+    incoming, read = anyio.create_memory_object_stream[Any](0)
+    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def receive() -> None:
+        async with incoming:
+            async for message in wire.messages():
+                try:
+                    await incoming.send(message)
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    return
+
+    async def send() -> None:
+        async with outgoing:
+            async for message in outgoing:
+                try:
+                    wire.send(message)
+                except ToolError as error:
+                    wire.give_up(str(error))
+                    return
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(receive)
+        tasks.start_soon(send)
+        try:
+            yield read, write
+        finally:
+            tasks.cancel_scope.cancel()
+            for stream in (read, write):
+                stream.close()
+            with anyio.CancelScope(shield=True):
+                await wire.close()
