@@ -137,7 +137,7 @@ class App:
             tools=self.plugins.tools if servers is None else (*self.plugins.tools, *servers.specs()),
             lost_tools=self.plugins.lost_tools,
             hooks=hooks,
-            commands=commands,
+            commands=commands if servers is None or not interactive else (*commands, *servers.commands()),
             models=self.models,
             clients=self._clients,
             packs=lambda: self.packs,

@@ -15,6 +15,7 @@ from ..api.tools import Tool, ToolResult, ToolSpec
 from ..util.text import cut, to_json
 from .connection import Connection
 from .listed import ListedTool
+from .results import resource_blocks
 
 _PROBLEMS = 10
 _PROBLEM_SHOWN = 300
@@ -33,6 +34,19 @@ def tool_of(spec: ToolSpec, listed: ListedTool, connection: Connection) -> Tool:
     call.__doc__ = spec.description
     call.__annotations__ = {"context": ToolContext, "arguments": model, "return": ToolResult}
     return Tool(call, access=tuple(spec.access), parallel=True)
+
+
+def resource_tool(spec: ToolSpec, connection: Connection) -> Tool:
+    """The tool that reads a server's resources."""
+
+    async def read(context: ToolContext, uri: str) -> ToolResult:
+        found = await connection.use(lambda client: client.read_resource(uri), context)
+        return ToolResult(content=resource_blocks(found.contents) or "The resource is empty.")
+
+    read.__name__ = spec.name
+    read.__doc__ = spec.description
+    read.__annotations__ = {"context": ToolContext, "uri": str, "return": ToolResult}
+    return Tool(read, access=tuple(spec.access), parallel=True)
 
 
 def _arguments(schema: Mapping[str, Any]) -> type[BaseModel]:

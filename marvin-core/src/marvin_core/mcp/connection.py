@@ -85,6 +85,8 @@ class Connection:
         """
         async with self._making:
             await self._around.keep(self._lasting)
+            if self._fault and self._task is not None:
+                await asyncio.wait([self._task])  # what broke off is cleared away first
             if self._client is None:
                 await self._connect()
             assert self._client is not None
@@ -102,6 +104,8 @@ class Connection:
         try:
             return await work(client)
         except Exception as error:
+            if self._fault and self._task is not None:
+                await asyncio.wait([self._task])
             raise self._explained(error) from error
         finally:
             if caller is not None:
@@ -130,6 +134,8 @@ class Connection:
         server = self._around.filled_in(self.server)
         await _load_sdk(self.server)
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it any more
+        self._fault = ""
         self._closing = asyncio.Event()
         self._task = asyncio.ensure_future(self._hold(server, ready, self._closing))
         try:
@@ -143,7 +149,6 @@ class Connection:
         except asyncio.CancelledError:
             self._task.cancel()
             raise
-        self._fault = ""
 
     async def _hold(self, server: McpServer, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
         """Keep the client open in a task of its own, which the SDK wants to be the same at both ends."""
@@ -223,7 +228,7 @@ class Connection:
 
         if isinstance(error, ToolError):
             return error
-        if self._fault and self._client is None:
+        if self._fault:
             return ToolError(
                 f"The MCP server {self.server.name} broke off in the call: {cut(disarm(self._fault), _ERROR_SHOWN)}. "
                 "Part of it may have been done. The next call starts the server again."

@@ -44,6 +44,8 @@ class Listing(Record):
     tools: tuple[ListedTool, ...] = ()
     prompts: tuple[ListedPrompt, ...] = ()
     instructions: str = ""
+    resources: bool = False
+    """Whether it has resources to read."""
     left_out: tuple[str, ...] = ()
     """The tools that cannot be offered, each with the reason."""
 
@@ -100,6 +102,7 @@ def _stated(listing: Listing) -> dict[str, Any]:
         "tools": [tool.as_dict() for tool in listing.tools],
         "prompts": [prompt.as_dict() for prompt in listing.prompts],
         "instructions": listing.instructions,
+        "resources": listing.resources,
         "left_out": list(listing.left_out),
     }
 
@@ -109,5 +112,6 @@ def _listing(kept: Mapping[str, Any]) -> Listing:
         tools=tuple(ListedTool(**one) for one in kept["tools"]),
         prompts=tuple(ListedPrompt(**{**one, "arguments": tuple(one["arguments"])}) for one in kept["prompts"]),
         instructions=str(kept["instructions"]),
+        resources=bool(kept["resources"]),
         left_out=tuple(map(str, kept["left_out"])),
     )

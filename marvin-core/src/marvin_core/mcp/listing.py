@@ -38,6 +38,7 @@ async def listing_of(client: Client, server: str) -> Listing:
     return Listing(
         tools=tuple(by_called[called].replace(name=name) for name, called in names.items()),
         prompts=tuple(map(_prompt, prompts)),
+        resources=can.resources is not None,
         instructions=cut(disarm(client.instructions or ""), _LONGEST_INSTRUCTIONS),
         left_out=tuple(left_out),
     )

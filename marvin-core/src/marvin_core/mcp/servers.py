@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..api.config import McpServer
 from ..api.errors import MarvinError
@@ -14,9 +14,16 @@ from ..api.tools import Access, Tool, ToolSpec
 from ..util.threads import in_thread
 from .connection import Connection, Surroundings
 from .listed import ListedTool, Listing, Listings
+from .naming import tool_name
 
 GROUP = "mcp"
+_READ = "read_resource"
 _SOURCE = "MCP server"
+_READS = {
+    "type": "object",
+    "properties": {"uri": {"type": "string", "description": "Its URI, as the server names it."}},
+    "required": ["uri"],
+}
 
 
 class Offering(Protocol):
@@ -37,7 +44,7 @@ class Servers:
     def __init__(self, configured: Mapping[str, McpServer], listings: Listings) -> None:
         self.configured = {name: server for name, server in configured.items() if not server.off}
         self._listings = listings
-        self._listed: dict[str, tuple[str, ListedTool]] = {}
+        self._listed: dict[str, tuple[str, ListedTool | None]] = {}
         self._connections: dict[str, Connection] = {}
         self._toolbox: Offering | None = None
         self._around: Surroundings | None = None
@@ -61,10 +68,11 @@ class Servers:
         """The tool of a spec of ours; None for another one's. Blocks: it imports what checks arguments."""
         if spec.name not in self._listed:
             return None
-        from .calls import tool_of
+        from .calls import resource_tool, tool_of
 
         server, listed = self._listed[spec.name]
-        return tool_of(spec, listed, self.connection(server))
+        connection = self.connection(server)
+        return resource_tool(spec, connection) if listed is None else tool_of(spec, listed, connection)
 
     def connection(self, name: str) -> Connection:
         """The connection with a server, made when it is used."""
@@ -101,30 +109,47 @@ class Servers:
         connection = self.connection(name)
         listing = await connection.use(lambda client: listing_of(client, name))
         self._stale.discard(name)
-        before = {tool.name for tool in self.known.get(name, Listing()).tools}
+        before = {spec.name for spec in self._specs(name)} if name in self.known else set()
         self.known[name] = listing
         await in_thread(partial(self._listings.keep, self.configured[name], listing))
         if self._toolbox is not None:
-            for spec in self._specs(name):
+            specs = tuple(self._specs(name))
+            for spec in specs:
                 self._toolbox.add(spec)
-            for gone in before - {tool.name for tool in listing.tools}:
+            for gone in before - {spec.name for spec in specs}:
                 self._toolbox.hold(gone, f"the MCP server {name} no longer has it")
         return listing
 
     def _specs(self, name: str) -> Iterator[ToolSpec]:
-        server = self.configured[name]
-        for tool in self.known[name].tools:
+        server, listing = self.configured[name], self.known[name]
+        for tool in listing.tools:
             self._listed[tool.name] = (name, tool)
             yield ToolSpec(
                 name=tool.name,
                 description=tool.description,
                 parameters=tool.parameters,
                 access=_access(server, tool),
-                group=GROUP,
-                parallel=True,
-                source=f"{_SOURCE} {name}",
-                module=f"{__package__}.calls",
+                **_common(name),
             )
+        reader = resource_tool_name(name)
+        if listing.resources and all(tool.name != reader for tool in listing.tools):
+            self._listed[reader] = (name, None)
+            yield ToolSpec(
+                name=reader,
+                description=f"Read a resource of the MCP server {name}.",
+                parameters=_READS,
+                access=frozenset[Access]({"read", "net"}),
+                **_common(name),
+            )
+
+
+def _common(server: str) -> dict[str, Any]:
+    return {"group": GROUP, "parallel": True, "source": f"{_SOURCE} {server}", "module": f"{__package__}.calls"}
+
+
+def resource_tool_name(server: str) -> str:
+    """What the tool is called that reads a server's resources."""
+    return tool_name(server, _READ)
 
 
 def _access(server: McpServer, tool: ListedTool) -> frozenset[Access]:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from ..api.config import Config, McpServer
 from ..api.errors import ConfigError
+from ..api.session import Command
 from ..api.tools import Tool, ToolSpec
 from ..config.mcp_servers import filled_in, servers_of_project
 from ..config.secrets import Secrets
 from .connection import Surroundings
 from .listed import Listings
+from .prompts import prompt_commands
 from .servers import Servers
 
 if TYPE_CHECKING:
@@ -37,6 +39,10 @@ class SessionServers:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools of the servers that were asked before."""
         return self.servers.specs()
+
+    def commands(self) -> tuple[Command, ...]:
+        """The prompts of these servers."""
+        return tuple(prompt_commands(self.servers))
 
     def find(self, spec: ToolSpec) -> Tool | None:
         """The tool of a spec of ours."""

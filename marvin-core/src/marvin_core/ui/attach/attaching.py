@@ -56,8 +56,17 @@ async def with_attached(line: str, session: SessionControl) -> Message:
         found = await in_thread(partial(_looked_at, mention, session))
         if found is None:
             meant = next((one for one in mention.readings if one in names), "")
+            resource = next((one for one in mention.readings if _reader(one) in names), "")
             if meant:
                 tools.append(meant)
+            elif resource:
+                read = await session.call_tool(_reader(resource), {"uri": resource.partition(":")[2]}, "typed")
+                said = "\n".join(block.text for block in read.content if isinstance(block, Text))
+                if read.is_error:
+                    notes.append(f"{resource} was not attached: {said}")
+                    continue
+                texts.append(f"[Attached: {resource}]\n{said[:MOST_CHARACTERS]}\n[End of {resource}]")
+                images += [block for block in read.content if isinstance(block, Image)]
             elif mention.text != "!" and mention.looks_like_a_path:
                 notes.append(f"There is no file {mention.text}, so nothing was attached.")
             continue
@@ -68,6 +77,12 @@ async def with_attached(line: str, session: SessionControl) -> Message:
         notes += [found.note] if found.note else []
     text = "\n\n".join([line, *texts])
     return Message(text=text, attached=Attached(images=tuple(images), tools=tuple(tools)), notes=tuple(notes))
+
+
+def _reader(mention: str) -> str:
+    """The tool that would read a resource of a server (MCP), where that is meant: `SERVER:URI`."""
+    server, colon, uri = mention.partition(":")
+    return f"{server}__read_resource" if colon and uri else ""
 
 
 def _looked_at(mention: Mention, session: SessionControl) -> _Found | None:
