@@ -6,8 +6,8 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 # -P: nothing of the current folder is importable by accident.
 PY := .venv/bin/python -P
-# Tests wait for other programs for a third of their time, so that two cores have enough to do for four of them.
-WORKERS := 6
+# Tests wait for other programs for a third of their time: four workers keep two cores busy. Each collects all tests.
+WORKERS := 4
 PYTEST := $(PY) -m pytest -n $(WORKERS) --dist loadgroup
 DISTRIBUTIONS := marvin-core marvin-tools-coding marvin-tools-web marvin-tools-life marvin-pipeline
 

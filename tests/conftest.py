@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 # By themselves both look at the clock: an example may take 0.2 s, and making ten of them 1 s.
 ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", ANY_MACHINE, max_examples=25)
+settings.register_profile("quick", ANY_MACHINE, max_examples=12)
 settings.register_profile("thorough", ANY_MACHINE, max_examples=100)  # `make test-slow` chooses it
 settings.load_profile("quick")
 

@@ -71,6 +71,7 @@ def at_run_time(node: ast.AST) -> Iterator[ast.stmt]:
         yield from at_run_time(inside)
 
 
+@pytest.mark.slow
 def test_the_core_imports_itself_relatively() -> None:
     found = {name: list(imports_of_marvin(path)) for name, path in MODULES.items()}
     assert {name: imports for name, imports in found.items() if imports} == {}
@@ -123,6 +124,7 @@ def imports_of_marvin(path: Path) -> Iterator[tuple[str, str]]:
             yield from ((node.module or "", alias.name) for alias in node.names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", PACKS)
 def test_a_pack_imports_only_public_names_of_the_core_and_no_other_pack(pack: str) -> None:
     paths = [path for path in SOURCES if pack in path.parts]
@@ -299,6 +301,7 @@ def test_the_folders_of_the_tests_are_those_of_the_core() -> None:
     assert {folder for folder in folders if not (CORE / folder).is_dir()} == set()
 
 
+@pytest.mark.slow
 def test_the_core_declares_what_it_imports_and_nothing_else() -> None:
     declared = tomllib.loads((ROOT / "marvin-core" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {re.split(r"[^\w.-]", name)[0].replace("-", "_").partition(".")[0] for name in declared["dependencies"]}

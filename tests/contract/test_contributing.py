@@ -111,6 +111,7 @@ def test_every_make_target_of_a_contributor_is_there() -> None:
     assert {name for name in targets - {"help", "clean", "wheels"} if f"make {name}" not in page} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_each_name_is_defined(page: Path) -> None:
     words = {re.sub(r"^@|\(.*\)$", "", word) for word in quoted(text_of(page)) if not is_path(word)}

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from marvin_core.config.flags import SUBCOMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,7 @@ def texts(tree: ast.AST) -> Iterator[ast.Constant]:
             yield node
 
 
+@pytest.mark.slow
 def test_no_text_names_the_command_as_if_it_were_on_the_path() -> None:
     found = []
     for path in sorted(ROOT.glob("marvin-*/src/*/**/*.py")):

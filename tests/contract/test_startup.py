@@ -113,12 +113,14 @@ def loaded(found: set[str], *names: str) -> set[str]:
     return {module for module in found for name in names if module == name or module.startswith(f"{name}.")}
 
 
+@pytest.mark.slow
 def test_a_run_without_tool_calls_imports_nothing_heavy(start: Start) -> None:
     found = start.run(text("Hello."))
     assert {"asyncio", "httpx"} <= found, "the list is that of a real run"
     assert loaded(found, *FORBIDDEN) == set()
 
 
+@pytest.mark.slow
 def test_a_section_of_a_pack_that_was_found_right_is_not_checked_again(tmp_path: Path) -> None:
     """Checking takes pydantic and the pack's own module."""
     place = Start(tmp_path)
@@ -139,6 +141,7 @@ def test_asking_a_server_of_ones_own_for_its_model_imports_nothing_heavy(start: 
     assert loaded(found, *FORBIDDEN) == set()
 
 
+@pytest.mark.slow
 def test_a_tool_is_imported_when_it_is_called(start: Start) -> None:
     found = start.run(calls(("get_working_dir", {})), text("Done."))
     assert {
@@ -150,6 +153,7 @@ def test_a_tool_is_imported_when_it_is_called(start: Start) -> None:
     assert loaded(found, *others) == set()
 
 
+@pytest.mark.slow
 def test_version_imports_neither_argparse_nor_asyncio(start: Start) -> None:
     found = start.imported("--version")
     assert loaded(found, "argparse", "asyncio", "json", "httpx", "typing", *FORBIDDEN) <= {"typing"}
@@ -165,6 +169,7 @@ def test_help_imports_argparse_and_nothing_heavy(start: Start) -> None:
     assert loaded(found, "asyncio", "httpx", "pluggy", *FORBIDDEN) == set()
 
 
+@pytest.mark.slow
 def test_the_cheap_way_is_taken_only_where_the_caches_are_warm(tmp_path: Path) -> None:
     """A first start reads config.yaml and looks for packs: what the tests above forbid is really used there.
 
@@ -186,6 +191,7 @@ def test_a_chat_in_a_pipe_does_not_import_the_line_editor(start: Start) -> None:
     assert loaded(found, "prompt_toolkit", "wcwidth", "marvin_core.ui.plain.terminal_chat", "rich", "pygments") == set()
 
 
+@pytest.mark.slow
 def test_instructions_and_skills_import_nothing_heavy_once_heads_are_kept(tmp_path: Path) -> None:
     place = Start(tmp_path)
     (tmp_path / "AGENTS.md").write_text("Use tabs. Grüße.")

@@ -46,6 +46,7 @@ def named_tools(source: str, names: Collection[str]) -> Iterator[tuple[int, str]
                 yield node.lineno + node.value.count("\n", 0, found.start()), found[0]
 
 
+@pytest.mark.slow
 def test_the_core_names_no_tool_that_it_does_not_bring() -> None:
     assert {"create_file", "run_command", "tk", "weather_forecast"} <= set(FOREIGN)
     found = [

@@ -69,6 +69,7 @@ def test_the_first_run_prints_what_the_tutorial_says(tmp_path: Path, environment
     assert "hello.py:1" in found.stdout
 
 
+@pytest.mark.slow
 def test_the_configuration_of_the_how_to_is_accepted(tmp_path: Path, environment: dict[str, str]) -> None:
     folder = Path(environment["HOME"]) / ".config" / "marvin"
     folder.mkdir(parents=True)
@@ -160,6 +161,7 @@ def test_what_works_without_a_model_prints_what_the_page_says(tmp_path: Path, en
     assert shell(call, tmp_path, environment).stdout == blocks(page, "text")[0].splitlines(True)[1]
 
 
+@pytest.mark.slow
 def test_the_plain_chat_works_in_a_pipe(tmp_path: Path, environment: dict[str, str]) -> None:
     dumb, pipe, _ = blocks(DOCS / "how-to" / "screen-readers-and-pipes.md", "sh")
     done = shell(pipe, tmp_path, environment)
@@ -170,6 +172,7 @@ def test_the_plain_chat_works_in_a_pipe(tmp_path: Path, environment: dict[str, s
     assert shell(f"{dumb.strip()} --plain </dev/null", tmp_path, environment).returncode == 0
 
 
+@pytest.mark.slow
 def test_an_answer_for_a_program_is_the_value_alone(tmp_path: Path, environment: dict[str, str]) -> None:
     page = DOCS / "how-to" / "screen-readers-and-pipes.md"
     (tmp_path / "files.json").write_text(blocks(page, "json")[0])
@@ -346,6 +349,7 @@ def played(marvin: Marvin, chat: str) -> list[str]:
     return re.sub(r"\d+\.\d s", "0.0 s", shown.replace("\r", "")).splitlines()
 
 
+@pytest.mark.slow
 def test_the_chats_of_the_pages_are_real(
     marvin: Marvin, marvin_model_server: ModelServer, unconfigured: Marvin
 ) -> None:

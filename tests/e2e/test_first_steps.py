@@ -11,6 +11,7 @@ from marvin_core.testing import ModelServer, text
 from tests.e2e.support_e2e import Marvin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "meant"),
     [
@@ -98,6 +99,7 @@ def test_hints_name_the_command_as_it_can_be_typed(unconfigured: Marvin, way: st
 # --- what goes along with the first request -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_chat_says_what_it_begins_with(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     marvin_model_server.script(text("Hello Ada."), text("Ada."), text("Who?"), text("Who?"))
     first = marvin.run("--plain", stdin=b"I am Ada\n")

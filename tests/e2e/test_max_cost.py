@@ -70,6 +70,7 @@ def test_when_the_ceiling_is_near_the_run_ends_with_a_summary_and_exit_code_3(
     assert ledgers(marvin.home) == []
 
 
+@pytest.mark.slow
 def test_the_other_forms_of_output_say_so_too(marvin: Marvin, server: ModelServer) -> None:
     script = [*[round_of()] * 3, answers.text("So far.", usage=usage(10_000, 200))]
     server.script(*script, *script)
@@ -95,6 +96,7 @@ def test_a_ceiling_that_covers_nothing_sends_nothing(marvin: Marvin, server: Mod
     assert posts(server) == 0
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_a_higher_ceiling(marvin: Marvin, server: ModelServer) -> None:
     server.script(*[round_of()] * 3, answers.text("So far.", usage=usage(10_000, 200)))
     assert marvin.ask("--max-cost", "0.1").code == 3
@@ -103,6 +105,7 @@ def test_a_run_goes_on_with_a_higher_ceiling(marvin: Marvin, server: ModelServer
     assert (done.code, done.text) == (0, "All done.\n")
 
 
+@pytest.mark.slow
 def test_a_model_without_a_price_is_refused_and_nothing_is_sent(marvin: Marvin, server: ModelServer) -> None:
     marvin.config(f'providers: {{far: {{base_url: "http://far.example:{server.port}/v1", models: [large]}}}}')
     marvin.env["HTTP_PROXY"] = server.url.removesuffix("/v1")
@@ -133,6 +136,7 @@ def test_a_chat_refuses_later_prompts_and_stays_open(marvin: Marvin, server: Mod
     assert posts(server) == 4
 
 
+@pytest.mark.slow
 def test_play_mode_without_a_budget_of_its_own_ends_with_that_of_the_run(marvin: Marvin, server: ModelServer) -> None:
     lines = ["/play --turns 3", "/usage"]
     result = marvin.run("--plain", "--max-cost", "0.001", stdin="\n".join(lines).encode())
@@ -149,6 +153,7 @@ def test_after_clear_a_chat_still_counts_from_its_start(marvin: Marvin, server: 
     assert "0.9780 USD left" in done.text
 
 
+@pytest.mark.slow
 def test_a_marvin_that_a_command_starts_spends_out_of_the_same_ceiling(marvin: Marvin, server: ModelServer) -> None:
     # In the sandbox it would find neither configuration nor ledger, and spend nothing.
     marvin.env["MARVIN_SANDBOX"] = "off"

@@ -29,6 +29,7 @@ def bodies(server: ModelServer) -> list[dict[str, Any]]:
     return [request.body for request in server.requests if request.method == "POST"]
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_the_value_and_nothing_else(asking: Marvin, marvin_model_server: ModelServer) -> None:
     """Though tools ran and the model spoke in between; each request says what the answer is to be."""
     fenced = f"```json\n{json.dumps(FITS, indent=2)}\n```"

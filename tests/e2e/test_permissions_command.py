@@ -15,6 +15,7 @@ permissions:
 """
 
 
+@pytest.mark.slow
 def test_a_command_is_explained_part_by_part_and_not_run(unconfigured: Marvin) -> None:
     unconfigured.config(RULES)
     result = unconfigured.run("permissions", "test", 'git status && rm -rf "$X"; echo ${x:-$(touch p)}', "--no-sandbox")
@@ -47,6 +48,7 @@ def test_the_sandbox_of_this_machine_counts_unless_another_one_is_named(unconfig
     assert "Denied: this command may be one that removes" in unconfigured.run(*command).text
 
 
+@pytest.mark.slow
 def test_other_tools_and_what_cannot_be_tested(unconfigured: Marvin) -> None:
     assert (
         "Denied: .env is a file for keys" in unconfigured.run("permissions", "test", "--tool", "read_file", ".env").text

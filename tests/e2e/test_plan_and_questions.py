@@ -34,6 +34,7 @@ def start(request: pytest.FixtureRequest, marvin: Marvin) -> Iterator[Start]:
         put_away(one.process)
 
 
+@pytest.mark.slow
 def test_a_plan_is_shown_and_a_question_answered_by_number_and_in_other_words(
     marvin: Marvin, marvin_model_server: ModelServer, start: Start
 ) -> None:
@@ -56,6 +57,7 @@ def told_outputs(server: ModelServer) -> list[dict[str, str]]:
     return [message for message in server.requests[-1].body["messages"] if message["role"] == "tool"]
 
 
+@pytest.mark.slow
 def test_ctrl_d_gives_no_answer_and_ctrl_c_ends_the_work(
     marvin: Marvin, marvin_model_server: ModelServer, start: Start
 ) -> None:
@@ -89,6 +91,7 @@ async def waits(name: str) -> str:
 '''
 
 
+@pytest.mark.slow
 def test_what_runs_beside_a_question_goes_on(marvin: Marvin, marvin_model_server: ModelServer, start: Start) -> None:
     """A question that held the loop would have other calls run into their time-outs."""
     (marvin.config_folder / "tools").mkdir()

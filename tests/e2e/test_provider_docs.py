@@ -20,6 +20,7 @@ def page(name: str) -> Path:
     return DOCS / "how-to" / f"provider-{name}.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variable", "path", "key", "answer"),
     [

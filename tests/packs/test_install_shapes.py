@@ -71,6 +71,7 @@ def assert_says_what_can_be_added(core_alone: Installed) -> None:
     assert 'pip install "marvin-core[pipeline]"' in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_wheel_holds_its_licence_and_its_type_marker(wheels: Path) -> None:
     import zipfile
 

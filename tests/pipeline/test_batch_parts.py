@@ -204,6 +204,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_clone_is_on_a_branch_of_its_own_and_shares_nothing(tmp_path: Path, lock: int) -> None:
     source = repository(tmp_path / "source")
     (source / "file").write_text("x")

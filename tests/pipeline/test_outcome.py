@@ -64,6 +64,7 @@ def test_unittest_and_pytest_tell_of_the_same_tests(tmp_path: Path) -> None:
     assert by_pytest.names == ("test_sums.py::Sums::test_bad", "test_sums.py::Sums::test_broken")
 
 
+@pytest.mark.slow
 def test_a_run_of_no_tests_is_seen(tmp_path: Path) -> None:
     (tmp_path / "test_nothing.py").write_text("")
     assert counts_of(output_of(tmp_path, *PYTEST)).is_empty
@@ -71,6 +72,7 @@ def test_a_run_of_no_tests_is_seen(tmp_path: Path) -> None:
     assert not counts_of("").is_empty
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_collected_is_named(tmp_path: Path) -> None:
     (tmp_path / "test_import.py").write_text("import there_is_no_such_module\n")
     found = counts_of(output_of(tmp_path, *PYTEST))

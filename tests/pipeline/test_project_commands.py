@@ -137,6 +137,7 @@ def test_the_command_that_serves_a_python_project(tmp_path: Path, files: Mapping
     assert [" ".join(one.argv) for one in found] == [command] * bool(command)
 
 
+@pytest.mark.slow
 def test_folders_without_end_are_not_all_looked_at(tmp_path: Path) -> None:
     """What bounds it is the number of folders, not only that of files: these are empty."""
     for number in range(2_100):
@@ -156,6 +157,7 @@ def test_links_and_other_things_lead_nowhere(tmp_path: Path) -> None:
     assert find_commands(project, which).found == ()
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     st.recursive(

@@ -67,6 +67,7 @@ def test_one_that_ends_while_it_is_looked_at_has_not_died(tmp_path: Path) -> Non
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_thousand_of_them_are_listed_at_once(tmp_path: Path) -> None:
     """Those that have ended are not asked whether they live."""
     asked: list[str] = []

@@ -166,6 +166,7 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_a_checkpoint_commits_what_belongs_into_a_commit(runner: ToolRunner) -> None:
     """I8"""
     folder = runner.working_dir
@@ -225,6 +226,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_what_is_staged_beside_the_project_stays_staged(tmp_path: Path) -> None:
     top, inner = repository(tmp_path / "top"), tmp_path / "top" / "inner"
     inner.mkdir()
@@ -242,6 +244,7 @@ def test_what_is_staged_beside_the_project_stays_staged(tmp_path: Path) -> None:
     assert git(top, "status", "--porcelain").splitlines()[0] == "M  theirs.txt"
 
 
+@pytest.mark.slow
 def test_a_folder_that_the_repository_around_it_ignores_gets_one_of_its_own(tmp_path: Path) -> None:
     """Else no commit would have anything of it, and each fix would look as if it changed nothing."""
     top, inner = repository(tmp_path / "top"), tmp_path / "top" / "inner"
@@ -281,6 +284,7 @@ def test_in_a_repository_that_git_does_not_trust_none_is_made(tmp_path: Path) ->
     assert not (inner / ".git").exists()
 
 
+@pytest.mark.slow
 def test_a_repository_without_a_branch_or_a_commit_is_one_all_the_same(tmp_path: Path) -> None:
     folder = repository(tmp_path / "project")
     git(folder, "checkout", "-q", "--detach")
@@ -326,6 +330,7 @@ def test_tickets_that_are_committed_stay_as_they_are(tmp_path: Path, sandbox: st
     assert git(folder, "show", "HEAD:./.tickets/a-1.md") == "A ticket."
 
 
+@pytest.mark.slow
 def test_files_that_come_and_go_do_not_stop_a_checkpoint(tmp_path: Path) -> None:
     folder = repository(tmp_path / "project")
     with ToolRunner(tmp_path, folder) as runner, running(_FLICKER, folder):
@@ -410,6 +415,7 @@ def test_what_git_is_in_the_middle_of_stops_a_checkpoint(tmp_path: Path, left: s
     assert "is not finished" in told.text
 
 
+@pytest.mark.slow
 def test_a_checkpoint_in_a_busy_folder_is_made_all_the_same(runner: ToolRunner) -> None:
     """Files come and go while it looks, others are repositories of their own, and nobody is there to sign."""
     folder = runner.working_dir

@@ -76,6 +76,7 @@ class TestTree:
             furnished.git("add", "--force", "a.log")
             assert "\n  a.log\n" in furnished.call(tree)
 
+    @pytest.mark.slow
     def test_large_folders_are_cut_with_a_note(self, project: Project) -> None:
         for number in range(150):
             project.write(f"many/{number:03}.txt")

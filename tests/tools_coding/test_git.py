@@ -75,6 +75,7 @@ def test_status_of_a_new_repository_and_a_detached_head(repo: Folder, tmp_path: 
     assert "No commits yet" in other.call(git_status)
 
 
+@pytest.mark.slow
 def test_status_of_very_many_files_is_bounded(new: Folder) -> None:
     """10,000 untracked files do not flood the context."""
     for number in range(2_000):
@@ -87,6 +88,7 @@ def test_status_of_very_many_files_is_bounded(new: Folder) -> None:
 # Diff
 
 
+@pytest.mark.slow
 def test_diff_of_work_tree_index_and_commits(repo: Folder) -> None:
     """Unstaged, staged, against a commit, between two, and one path of it."""
     repo.sh("echo c > c.txt; git add .; git commit -qm Second; echo staged >> a.txt; git add a.txt; echo open >> b.txt")
@@ -117,6 +119,7 @@ def test_diff_of_a_deleted_file_and_of_a_new_repository(repo: Folder, tmp_path: 
     assert "There is no such commit" in other.error(git_diff, ref="HEAD")
 
 
+@pytest.mark.slow
 def test_a_huge_diff_is_cut_with_its_files_listed(repo: Folder) -> None:
     """Of 5 MB the model sees the list of files, whole lines of the beginning, and how to see the rest."""
     repo.sh("seq 1 700000 > a.txt; echo more >> b.txt")
@@ -250,6 +253,7 @@ def test_the_ticket_is_in_the_message(repo: Folder, message: str, expected: str)
     assert repo.sh("git log -1 --format=%B").strip() == expected
 
 
+@pytest.mark.slow
 def test_conflicts_are_not_committed_until_resolved(repo: Folder) -> None:
     """A file with conflict markers is not staged as resolved; once it is edited the merge is committed."""
     repo.sh("git checkout -qb side; echo side > a.txt; git commit -qam Side")
@@ -395,6 +399,7 @@ def test_a_ref_reads_no_file_outside(repo: Folder, tmp_path: Path) -> None:
     assert "is in no git repository" in repo.error(git_diff, ref="../secret", path="x")
 
 
+@pytest.mark.slow
 def test_paths_are_neither_options_nor_patterns(repo: Folder) -> None:
     """I27: names with a leading dash, stars, colons and newlines are those files and no others."""
     odd = ["--all", "-f", "*", ":(top)x", "new\nline", "ü", "[a]"]

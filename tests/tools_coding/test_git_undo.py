@@ -97,6 +97,7 @@ def test_a_merge_is_not_taken_back_by_half(repo: Repo) -> None:
     assert repo.runner.take_back() == ()
 
 
+@pytest.mark.slow
 def test_switching_and_making_a_branch_are_taken_back(repo: Repo) -> None:
     repo.sh("git branch other; git switch -q other; echo 2 >a; git commit -qam Other; git switch -q main; echo mine >c")
     before = repo.state
@@ -109,6 +110,7 @@ def test_switching_and_making_a_branch_are_taken_back(repo: Repo) -> None:
     assert "made is current by now" in repo.refused()
 
 
+@pytest.mark.slow
 def test_a_restored_file_is_as_it_was_before(repo: Repo) -> None:
     repo.sh("echo 2 >a; git commit -qam Second; echo mine >a; echo mine >b")
     repo.runner.call(git_checkout, target="HEAD^", path="a")
@@ -121,6 +123,7 @@ def test_a_restored_file_is_as_it_was_before(repo: Repo) -> None:
     assert repo.sh("cat a") == "later\n"
 
 
+@pytest.mark.slow
 def test_commands_commits_and_files_are_taken_back_in_their_order(repo: Repo) -> None:
     states = [repo.state]
     repo.runner.call(write_file, path="c", content="c\n")

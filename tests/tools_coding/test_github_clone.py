@@ -69,6 +69,7 @@ def test_a_clone_that_is_there_is_told_with_its_age(desk: Desk, spelled: str) ->
     assert len(desk.hub.asked) == asked
 
 
+@pytest.mark.slow
 def test_a_shallow_clone_becomes_whole_and_is_refreshed(desk: Desk) -> None:
     tree = desk.hub.repository("o/r", FILES)
     desk.text("github_clone", repo="o/r")
@@ -80,6 +81,7 @@ def test_a_shallow_clone_becomes_whole_and_is_refreshed(desk: Desk) -> None:
     assert desk.left() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["changed", "untracked", "ignored", "committed", "stashed", "branch", "detached"])
 def test_what_did_not_come_from_github_is_never_replaced(desk: Desk, kind: str) -> None:
     desk.hub.repository("o/r", {**FILES, ".gitignore": "build/\n"})
@@ -153,6 +155,7 @@ def test_what_github_knows_and_git_does_not_get_leaves_nothing(desk: Desk) -> No
     assert not (desk.clones / "o/r").exists()
 
 
+@pytest.mark.slow
 def test_github_cannot_choose_another_place_or_address(desk: Desk) -> None:
     """I4."""
     for name in ("../x/y", "o/../../x", "-R/x", "o/r/../..", "", "ext::sh/x", "o", "a" * 3_000):
@@ -215,6 +218,7 @@ def test_where_nothing_can_be_written_it_says_so(desk: Desk) -> None:
     assert desk.clones.read_text() == "a file"
 
 
+@pytest.mark.slow
 def test_the_sandbox_keeps_no_clone_from_being_made(desk: Desk) -> None:
     desk.hub.repository("o/r", FILES)
     other = desk.runner.session(sandbox="required")
@@ -231,6 +235,7 @@ def test_an_agent_that_may_only_read_clones_nothing(desk: Desk) -> None:
     assert "# Flask" in other.call("github_read_file", repo="o/r", path="README.md").text
 
 
+@pytest.mark.slow
 def test_how_far_it_is_is_told(desk: Desk) -> None:
     desk.hub.repository("o/r", {f"{number}.txt": "x\n" * number for number in range(300)}, size=12_345)
     other = desk.runner.session(timeouts={"output_first": 0.0, "output_report": 0.0})
@@ -251,6 +256,7 @@ os.execv("{git}", ["git", *words])
 """Git that keeps what a server would be told that wants a login."""
 
 
+@pytest.mark.slow
 def test_a_private_repository_is_fetched_with_the_login_of_gh(desk: Desk) -> None:
     """Git is told to ask gh, and nobody else; what it asks for is seen in a git of the test's own."""
     desk.hub.repository("o/r", FILES)
@@ -285,6 +291,7 @@ def test_one_who_clones_it_already_is_waited_for(desk: Desk) -> None:
     assert desk.left() == ["o,r.x,alive"]
 
 
+@pytest.mark.slow
 def test_two_at_once_make_one_clone(desk: Desk) -> None:
     desk.hub.repository("o/r", FILES)
     others = [desk.runner.session() for _ in range(3)]

@@ -68,6 +68,7 @@ def test_ranges_and_how_to_read_on_name_this_tool(cloned: Desk) -> None:
     assert "count lines from 1" in cloned.error("github_read_file", repo="pallets/flask", path="long.txt", start=-1)
 
 
+@pytest.mark.slow
 def test_a_folder_lists_its_names(cloned: Desk) -> None:
     listed = cloned.text("github_read_file", repo="pallets/flask", path=".").split("\n")
     assert listed[:3] == [".github/", "src/", ".gitignore"]
@@ -197,6 +198,7 @@ def test_a_file_of_a_clone_is_not_taken_for_one_of_the_project(tmp_path: Path) -
     assert mine.read_text() == "mine\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("rg") is None, reason="needs rg (ripgrep)")
 def test_the_sandbox_lets_clones_be_read_and_not_written(cloned: Desk) -> None:
     other = cloned.runner.session(sandbox="required", answers=["yes"] * 3)

@@ -100,6 +100,7 @@ def test_nothing_found_names_what_to_try(desk: Desk) -> None:
     assert text == "No users fit 'zzz'. Use fewer words, or qualifiers: type:org, location:Berlin, language:rust."
 
 
+@pytest.mark.slow
 def test_no_query_is_read_as_anything_else(desk: Desk) -> None:
     """I27."""
     desk.hub.found("repositories", FLASK)
@@ -138,6 +139,7 @@ def test_an_answer_that_is_none_is_told(desk: Desk) -> None:
         assert "cannot be understood" in desk.error("github_search", query="x")
 
 
+@pytest.mark.slow
 def test_a_huge_answer_is_bounded(desk: Desk) -> None:
     desk.hub.answers_with("/search/issues", json.dumps({"items": ["x" * 1_000_000] * 25}).encode())
     assert "too large" in desk.error("github_search", query="x", search_type="issues")
@@ -166,6 +168,7 @@ REFUSALS: list[tuple[int, Any, dict[str, str], str]] = [
 ]
 
 
+@pytest.mark.slow
 def test_a_refusal_says_what_happened_and_what_to_do(desk: Desk) -> None:
     for status, content, headers, expected in REFUSALS:
         desk.hub.answers_with("/search/repositories", content, status, **headers)

@@ -207,6 +207,7 @@ def test_marvin_in_the_working_directory_is_left_alone(tmp_path: Path) -> None:
     assert f"Marvin itself runs from {environment}" in said
 
 
+@pytest.mark.slow
 @needs("uv")
 def test_uv(tmp_path: Path, served: Registry) -> None:
     env = {"UV_DEFAULT_INDEX": served.simple, "UV_CACHE_DIR": str(tmp_path / "cache"), "UV_NO_PROGRESS": "1"}
@@ -222,6 +223,7 @@ def test_uv(tmp_path: Path, served: Registry) -> None:
     assert "tiny" not in (folder.root / "pyproject.toml").read_text()
 
 
+@pytest.mark.slow
 @needs("npm")
 def test_npm(tmp_path: Path, served: Registry) -> None:
     files = {
@@ -288,6 +290,7 @@ def test_how_to_take_back_names_packages_without_versions(name: str, package: st
     assert told.rpartition(" ")[2] == bare
 
 
+@pytest.mark.slow
 @needs("npm")
 @pytest.mark.parametrize("answer", ["session", "no"])
 def test_in_the_sandbox_the_user_is_asked_about_the_registry(tmp_path: Path, answer: str) -> None:

@@ -59,6 +59,7 @@ def shown(project: Project, path: str, **asked: Any) -> tuple[str, list[Image]]:
 
 
 class TestDocuments:
+    @pytest.mark.slow
     def test_pages_come_as_text_and_ranges_count_pages(self, project: Project) -> None:
         project.write("a.pdf", pdf(*(f"Text of page {number}" for number in range(1, 31))))
         text, pictures = shown(project, "a.pdf", start_line=2, end_line=3)
@@ -72,6 +73,7 @@ class TestDocuments:
         assert text.endswith("[Pages 30 to 30 of 30; start_line and end_line count pages here.]")
         assert "has 30 pages, so none from 31 on" in project.error(read_file, path="a.pdf", start_line=31)
 
+    @pytest.mark.slow
     def test_long_pages_are_bounded(self, project: Project) -> None:
         project.write("a.pdf", pdf(*("x" * 8_000 for _ in range(9)), "y" * 90_000))
         text, _ = shown(project, "a.pdf")
@@ -84,6 +86,7 @@ class TestDocuments:
         assert len(text) < CALL_LIMIT + 300
         assert "more characters]" in text
 
+    @pytest.mark.slow
     @pytest.mark.skipif(shutil.which("pdftoppm") is None, reason="pdftoppm is not installed")
     def test_a_page_that_is_read_alone_or_has_no_text_comes_as_a_picture_too(self, tmp_path: Path) -> None:
         project = Project(tmp_path / "project", ("pdftoppm",))
@@ -160,6 +163,7 @@ class TestNotebooks:
 
 
 class TestOthers:
+    @pytest.mark.slow
     def test_archives_are_described_by_their_names(self, project: Project) -> None:
         held = io.BytesIO()
         with zipfile.ZipFile(held, "w") as archive:

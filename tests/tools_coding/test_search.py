@@ -341,6 +341,7 @@ def test_an_expression_that_never_ends_can_be_cancelled(project: Project) -> Non
         asyncio.run(go())  # which ends, as the child does
 
 
+@pytest.mark.slow
 def test_a_large_listing_lets_other_work_go_on_and_can_be_cancelled(project: Project) -> None:
     for number in range(200):
         project.write(f"d{number}/f.txt")
@@ -646,6 +647,7 @@ class TestOldEncodings:
         assert either.call(code_grep, pattern="needle", path="./-") == "-:1: needle"
         assert either.call(code_grep, pattern="needle", glob_filter="-") == "-:1: needle"
 
+    @pytest.mark.slow
     def test_many_files_are_searched_together_and_shown_apart(self, either: Project) -> None:
         for number in range(70):
             lines = ("Größe", "eins", "zwei") if number % 2 else ("eins", "zwei", "Größe")

@@ -125,6 +125,7 @@ def test_spans_add_up(hours: int, minutes: int, seconds: int) -> None:
         assert meant(text) == expected
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_any_text_is_a_later_time_or_an_error(text: str) -> None:
     try:

@@ -251,6 +251,7 @@ def test_a_push_says_when_it_was_due(folder: Path) -> None:
     assert server.token == "tk_1"
 
 
+@pytest.mark.slow
 def test_a_push_that_fails_holds_up_nothing_else(folder: Path) -> None:
     push = {"topic": "calls", "server": "http://127.0.0.1:1", "token": ""}
     put(folder, aaaaaaaaaaaa=job(time.time() - 1, push=push))

@@ -272,6 +272,7 @@ def test_the_command_says_whether_blender_answers(marvin_pack: PackRunner, addon
     assert gone.startswith("Blender does not answer at 127.0.0.1:1. Start Blender")
 
 
+@pytest.mark.slow
 @given(
     st.recursive(st.text() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)), st.data()
 )

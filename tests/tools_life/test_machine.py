@@ -50,6 +50,7 @@ with ToolRunner(Path(sys.argv[1]), Path(sys.argv[2])) as tools:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a machine by files")
 def test_what_a_machine_hides_is_unknown_and_the_rest_is_told(marvin_tools: ToolRunner, tmp_path: Path) -> None:
     """As in a container: psutil is pointed to a folder without the files of the kernel."""

@@ -194,6 +194,7 @@ def test_a_search_finds_phrases_words_and_names(marvin_tools: ToolRunner) -> Non
     assert "There are more lines" in one
 
 
+@pytest.mark.slow
 def test_a_search_needs_no_ripgrep_and_works_in_the_sandbox(marvin_tools: ToolRunner, tmp_path: Path) -> None:
     kept(marvin_tools)
     empty = tmp_path / "empty"

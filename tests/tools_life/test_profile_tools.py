@@ -31,6 +31,7 @@ def test_a_switch_takes_effect_at_once_and_stays(marvin_tools: ToolRunner) -> No
     assert "tea" in marvin_tools.session().call("timer_check").text
 
 
+@pytest.mark.slow
 def test_all_that_a_profile_holds_is_of_the_new_one_at_once(marvin_tools: ToolRunner) -> None:
     """What all profiles share stays: bookmarks, tickets, notes."""
     nowhere = {"life": {"scheduler": "launchd" if sys.platform == "linux" else "cron"}}
@@ -273,6 +274,7 @@ EDITS = st.lists(st.tuples(KEYS, st.sampled_from(["set", "add", "remove"]), WORD
 COMMENTS = ("# mine", "# since 2020", "# of the doctor", "# the last word")
 
 
+@pytest.mark.slow
 @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=EDITS, style=st.sampled_from(["[vegan, halal]  # of the doctor", "# of the doctor\n  - vegan\n  - halal"]))
 def test_no_edit_loses_a_comment_and_taking_back_restores_the_values(

@@ -120,6 +120,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 def test_units(marvin_tools: ToolRunner) -> None:
     for value, from_unit, to_unit, result in CONVERSIONS:
         outcome = convert(marvin_tools, value, from_unit, to_unit)
@@ -133,6 +134,7 @@ def test_an_amount_can_be_wanted_in_several_units(marvin_tools: ToolRunner) -> N
         assert outcome.text.partition(" = ")[2] == result, outcome.text
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.floats(-1e6, 1e6), st.sampled_from(["feet and inches", "mile, yard, foot, inch", "km and m"]))
 def test_the_shares_of_several_units_are_the_whole(marvin_tools: ToolRunner, value: float, to_unit: str) -> None:
@@ -181,6 +183,7 @@ def test_the_answer_names_the_units_that_were_understood(marvin_tools: ToolRunne
     assert convert(marvin_tools, 1e-9, "m", "angstrom").text == "1e-09 meter = 10 angstrom"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_converted_is_explained(marvin_tools: ToolRunner) -> None:
     """I10: the error says what is wrong and what to do."""
     for from_unit, to_unit, says in REFUSED:

@@ -136,6 +136,7 @@ def test_what_nobody_sees_is_not_told_to_the_model(browsing: ToolRunner, marvin_
     assert text.replace("\n", "").isprintable(), text
 
 
+@pytest.mark.slow
 def test_a_document_is_read_page_by_page(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     body = pdf("First page here", "Second page here")
     for kind in ("application/pdf", "application/octet-stream", "text/html"):
@@ -251,6 +252,7 @@ def test_a_cell_that_spans_everything_takes_no_memory(span: str) -> None:
     assert "the old bridge held" in page_reader.page(page.encode(), URL)["text"]
 
 
+@pytest.mark.slow
 def test_markup_is_read_in_a_time_that_grows_with_its_size() -> None:
     started = time.process_time()
     page_reader.page(b"<p>word " * 600_000, URL)

@@ -183,6 +183,7 @@ def tried(tools: ToolRunner, http: HttpReplay, tool: str, *, read: bool) -> None
     fails_well(tools, http, tool, described, names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TABLE)
 def test_it_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, tool: str) -> None:
     """I10: each error says what happened and what to do."""

@@ -130,6 +130,7 @@ def page_of(title: str, text: str = TEXT, url: str = "") -> dict[str, Any]:
     return {"batchcomplete": True, "query": {"pages": [page]}}
 
 
+@pytest.mark.slow
 def test_no_two_articles_share_a_file(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     """Names of files have fewer characters than titles, and some file systems no capitals."""
     long = "ü" * 120
@@ -193,6 +194,7 @@ def test_a_link_in_the_place_of_an_article_leads_nowhere(
     assert outcome.is_error or not path.is_symlink()
 
 
+@pytest.mark.slow
 def test_sessions_that_save_at_once_lose_nothing(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     """Each asks for the article by other titles, and all of these are known afterwards."""
     marvin_http.on("GET", WIKI, json=page_of("Bridge", "Over water."))
@@ -636,6 +638,7 @@ def test_an_apostrophe_may_be_any(marvin_tools: ToolRunner, marvin_http: HttpRep
     assert not marvin_tools.call("dictionary_lookup", word="don’t").is_error
 
 
+@pytest.mark.slow
 def test_a_word_of_many_meanings_is_cut_with_a_note(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     many = [{"definition": "d" * 290, "example": "e" * 290} for _ in range(50)]
     entry = {"word": "set", "meanings": [{"partOfSpeech": "noun", "definitions": many}] * 20}

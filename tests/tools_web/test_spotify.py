@@ -156,6 +156,7 @@ def test_a_playlist_is_made_and_filled(user: ToolRunner, marvin_http: HttpReplay
     check(marvin_http, SEARCH, MADE)
 
 
+@pytest.mark.slow
 def test_a_hundred_tracks_are_told_in_short(user: ToolRunner, marvin_http: HttpReplay) -> None:
     logged_in(user, marvin_http)
     loud = {**TRACK, "name": "n" * 1_000, "artists": [{"name": "a" * 1_000}] * 50}

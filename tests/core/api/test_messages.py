@@ -65,6 +65,7 @@ MESSAGES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(MESSAGES)
 def test_every_message_comes_back_from_json_as_it_was(message: Message) -> None:
     assert from_dict(json.loads(json.dumps(to_dict(message)))) == message

@@ -56,6 +56,7 @@ def test_a_stream_that_is_closed_is_not_an_error(place: Place, closed: str) -> N
     assert ended.err == ""
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_standard_output_is_told_in_a_line(place: Place) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

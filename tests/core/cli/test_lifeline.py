@@ -71,6 +71,7 @@ def run(env: Mapping[str, str], home: Path, server: ModelServer) -> subprocess.P
     )
 
 
+@pytest.mark.slow
 def test_a_run_that_inherits_the_variable_alone_is_no_agent(tmp_path: Path) -> None:
     """A command of an agent may start a Marvin with what it finds in its environment."""
     with ModelServer(text("It is done.")) as server, run({"MARVIN_LIFELINE": "1"}, tmp_path, server) as process:

@@ -76,6 +76,7 @@ def test_each_flag_that_the_help_shows_exists(tmp_path: Path) -> None:
     assert set(re.findall(r"(?<![\w-])(?:--[a-z][a-z-]*|-[A-Za-z]\b)", shown.out)) <= known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
@@ -95,12 +96,14 @@ def test_wrong_flags_exit_with_2_and_print_nothing(tmp_path: Path, argv: tuple[s
     assert said in ended.err
 
 
+@pytest.mark.slow
 def test_without_the_pipeline_its_flag_says_how_to_install_it(tmp_path: Path) -> None:
     ended = Place(tmp_path).marvin("--design-first", "--prompt", "x", MARVIN_PACKS="core")
     assert (ended.code, ended.out) == (2, "")
     assert 'pip install "marvin-core[pipeline]"' in ended.err
 
 
+@pytest.mark.slow
 def test_root_flags_count_for_sub_commands(tmp_path: Path) -> None:
     place = Place(tmp_path)
     (place.home / "sub").mkdir()

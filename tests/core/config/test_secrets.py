@@ -79,6 +79,7 @@ def test_what_headers_hold() -> None:
     assert list(secrets_of_address("https://x.example/v1")) == []
 
 
+@pytest.mark.slow
 def test_every_key_of_a_service_is_a_secret_before_the_services_are_known(tmp_path: Path) -> None:
     config, _ = load([], {"HOME": str(tmp_path)}, cwd=tmp_path)
     names = {
@@ -243,6 +244,7 @@ def test_a_key_that_the_keyring_lost_is_none(tmp_path: Path) -> None:
     assert "ConfigError" in keyring_run(tmp_path, "stored.get('GROQ_API_KEY')\n", "keyring.backends.fail.Keyring")
 
 
+@pytest.mark.slow
 def test_the_keyring_is_never_waited_for_in_the_event_loop(tmp_path: Path) -> None:
     """A keyring may wait for the user to unlock it. This one gives a key once the event loop has run meanwhile."""
     (tmp_path / "waiting_keyring.py").write_text(
@@ -329,6 +331,7 @@ def test_a_key_that_was_fetched_in_vain_is_asked_for_again_only_beside_the_event
     ]
 
 
+@pytest.mark.slow
 def test_a_model_is_taken_without_waiting_for_the_keyring_in_the_event_loop(tmp_path: Path) -> None:
     """A keyring may wait for the user to unlock it; the chat asks it beside the event loop, and once."""
     (tmp_path / "keys.json").write_text('{"keys": {}, "keyring": ["GROQ_API_KEY"]}')

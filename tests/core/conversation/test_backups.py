@@ -147,6 +147,7 @@ class TestWriting:
         written = coding(tmp_path).write([user("a\ud800b")], NOON)
         assert from_dict(json.loads(written.path.read_text())).text == "a\ud800b"
 
+    @pytest.mark.slow
     @given(conversations())
     @examples(20)
     def test_all_of_a_conversation_comes_back(self, tmp_path_factory: object, messages: list[Message]) -> None:

@@ -138,6 +138,7 @@ def test_an_answer_without_text_and_calls_is_empty(deltas: list[Delta], empty: b
     assert assemble(*deltas).is_empty is empty
 
 
+@pytest.mark.slow
 def test_short_pieces_take_little_more_memory_than_their_text() -> None:
     """A character of its own takes eighty bytes."""
     assembly = Assembly("acme", "m")

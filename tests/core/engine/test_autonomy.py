@@ -46,6 +46,7 @@ def users(made: Made) -> list[str]:
 # --- steering -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_said_during_an_answer_goes_along_with_the_next_request(tmp_path: Path) -> None:
     """I17: one submission is in flight; the line becomes part of it."""
     made = made_with(tmp_path, looking(), says("One."), says("Two."))
@@ -100,6 +101,7 @@ def auto(made: Made) -> Made:
     return made
 
 
+@pytest.mark.slow
 def test_it_goes_on_until_the_model_says_that_it_is_done(tmp_path: Path) -> None:
     made = auto(made_with(tmp_path, looking(1), says("Half."), looking(2), ending("end_elaborate"), says("All done.")))
     assert users(made) == ["first", GO_ON]
@@ -110,6 +112,7 @@ def test_an_answer_without_tools_returns_control_at_once(tmp_path: Path) -> None
     assert users(auto(made_with(tmp_path, says("Just talk.")))) == ["first"]
 
 
+@pytest.mark.slow
 def test_two_answers_without_a_tool_in_a_row_end_it(tmp_path: Path) -> None:
     made = auto(made_with(tmp_path, looking(1), says("A."), looking(2), says("B."), says("C.")))
     assert users(made) == ["first", GO_ON, GO_ON]

@@ -463,6 +463,7 @@ def test_what_was_found_and_failed_is_listed_for_whoever_comes_next(tmp_path: Pa
 
 
 class TestWhatBinds:
+    @pytest.mark.slow
     @given(conversations(), BINDING, st.lists(st.sampled_from([1_000, 8_000, 60_000]), min_size=1, max_size=3))
     @examples(20, phases=[Phase.generate])
     def test_it_is_in_every_request_however_often_the_conversation_was_compacted(

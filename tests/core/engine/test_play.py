@@ -200,6 +200,7 @@ def test_what_play_mode_did_can_be_taken_back_there_and_does_not_mix_with_the_ch
     assert (made.config.data_folder / "playground" / "a.txt").exists()
 
 
+@pytest.mark.slow
 def test_the_jobs_and_temporary_files_of_the_chat_are_not_those_of_play_mode(tmp_path: Path) -> None:
     """An agent that is left alone neither sees nor ends what the user has running; what it leaves ends with it."""
     leaving = {"command": "cat /tmp/from 2>&1; echo play > /tmp/from; sleep 600 & echo"}

@@ -526,6 +526,7 @@ def test_what_a_killed_marvin_was_taking_back_can_be_taken_back(tmp_path: Path) 
     assert [found.what for found in ledger.entries()] == ["x"]
 
 
+@pytest.mark.slow
 def test_two_marvins_in_a_folder_take_back_their_own_until_one_is_gone(desk: Files) -> None:
     """What was done before SIGKILL is there afterwards."""
     process = multiprocessing.get_context("spawn").Process(target=works_and_waits, args=(desk.home, desk.project))

@@ -529,6 +529,7 @@ def wait_for(path: Path, process: BaseProcess) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_what_a_command_did_before_marvin_was_killed_is_taken_back_once_it_was_shown(desk: Commands) -> None:
     fill(desk)
     before = desk.tree

@@ -168,6 +168,7 @@ def test_much_that_breaks_texts_apart_takes_no_time_that_grows_with_its_square(b
     assert time.monotonic() - begun < 30
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.sampled_from(sorted(WRITTEN)), st.integers(-300, 300), st.sampled_from(["a", "\\n", "%41 ", "é\n"]))
 def test_a_secret_is_found_wherever_a_long_text_is_cut(how: str, off: int, filler: str) -> None:
@@ -178,6 +179,7 @@ def test_a_secret_is_found_wherever_a_long_text_is_cut(how: str, off: int, fille
     assert redactor(KEY).text(text) == f"{before} {spelled} {before}"
 
 
+@pytest.mark.slow
 def test_other_work_goes_on_while_a_large_text_is_read() -> None:
     """Reading two million characters with 400,000 escapes held the event loop for half a second."""
     text = ('\\"abc"' * 400_000)[:2_000_000]

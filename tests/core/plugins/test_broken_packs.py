@@ -76,6 +76,7 @@ def test_a_guard_with_this_fault_holds_all_calls_and_is_named(guards_listed: End
     assert said.count("problem: ") == 1
 
 
+@pytest.mark.slow
 def test_no_call_passes_beside_broken_guards(guards: Place, guards_listed: Ended) -> None:
     assert guards_listed.code == 1
     called = guards.marvin("tools", "call", "good_tool")
@@ -90,6 +91,7 @@ def test_no_call_passes_beside_broken_guards(guards: Place, guards_listed: Ended
         assert asked.err.count(f"marvin: pack broken_{name.replace('-', '_')} of broken-{name} was left out: ") == 1
 
 
+@pytest.mark.slow
 def test_a_chat_asks_about_each_call_beside_a_broken_guard(tmp_path: Path) -> None:
     place = place_with(tmp_path, ["missing-import"], guard=True)
     said = place.run([*MARVIN, "--plain"], stdin=b"/good_tool\nno\n/good_tool\nyes\n/exit\n")

@@ -45,6 +45,7 @@ def test_a_pack_of_skills_needs_no_hook_and_its_code_does_not_run_for_them(place
     assert "the pack office" not in place.marvin("config", "show", MARVIN_PACKS="coding").out
 
 
+@pytest.mark.slow
 def test_a_pack_without_hooks_and_data_is_told(place: Place) -> None:
     (place.packages / "acme_rooms" / "skills").rename(place.packages / "acme_rooms" / "unskilled")
     assert "implements no hook, so it brings nothing" in place.marvin("packs", "list").out

@@ -43,11 +43,13 @@ def test_what_a_pack_declared_is_remembered_when_it_is_broken_or_off(tmp_path: P
     assert "ACME_PIN" in load_index(cache, config).secrets
 
 
+@pytest.mark.slow
 def test_the_source_of_a_pack_that_never_was_loaded_names_its_secrets(tmp_path: Path) -> None:
     tool_file(tmp_path, "import missing_library\n\nKEY = 'ACME_API_KEY'\nOTHER = 'ACME_COLOUR'\n")
     assert load_index(tmp_path / "cache", tmp_path / "config").secrets == ("ACME_API_KEY",)
 
 
+@pytest.mark.slow
 def test_such_a_secret_is_redacted_and_reaches_no_child(tmp_path: Path) -> None:
     home = tmp_path / "home"
     file = home / "marvin" / "tools" / "acme.py"

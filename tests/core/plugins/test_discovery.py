@@ -218,16 +218,19 @@ def test_a_problem_makes_the_listing_exit_with_1(packs: Ended) -> None:
     assert packs.code == 1
 
 
+@pytest.mark.slow
 def test_good_packs_work_beside_bad_ones(crowd: Place, packs: Ended) -> None:
     assert block(packs, "zz_good") == "zz_good  zz-good 1.0, 1 tool"
     assert crowd.marvin("tools", "call", "wave").out == "wave\n"
     assert crowd.marvin("tools", "call", "roll", "sides=20").out == "rolled 1 of 20\n"
 
 
+@pytest.mark.slow
 def test_tools_that_a_hook_imports_can_be_called(crowd: Place) -> None:
     assert crowd.marvin("tools", "call", "ring").out == "ding\n"
 
 
+@pytest.mark.slow
 def test_a_lazy_group_brings_schemas_and_declarations(crowd: Place) -> None:
     roll = crowd.tools()["roll"]
     assert (roll["group"], roll["distribution"], roll["access"]) == ("dice", "acme-dice", ["state"])

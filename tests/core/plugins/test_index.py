@@ -59,6 +59,7 @@ def test_a_second_start_loads_no_pack(tmp_path: Path) -> None:
     assert loads(place, "watched") == before
 
 
+@pytest.mark.slow
 def test_a_current_index_is_kept(index: Path) -> None:
     assert not is_built_anew(index)
 
@@ -87,6 +88,7 @@ def test_an_index_that_others_may_write_is_not_trusted_and_replaced_by_one_that_
     assert not is_built_anew(index)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
 def test_an_index_of_another_user_is_not_trusted(index: Path) -> None:
     os.chown(index, 12345, -1)
@@ -94,6 +96,7 @@ def test_an_index_of_another_user_is_not_trusted(index: Path) -> None:
     assert index.stat().st_uid == 0
 
 
+@pytest.mark.slow
 def test_an_index_behind_a_link_is_not_trusted(index: Path) -> None:
     index.rename(index.with_name("elsewhere.json"))
     index.symlink_to(index.with_name("elsewhere.json"))
@@ -208,6 +211,7 @@ def test_another_interpreter_prefix_has_its_own_index(tmp_path: Path) -> None:
     assert len(place.indexes) == 2
 
 
+@pytest.mark.slow
 def test_the_index_survives_the_way_through_the_file(tmp_path: Path) -> None:
     built = load_index(tmp_path)
     read = load_index(tmp_path)
@@ -217,6 +221,7 @@ def test_the_index_survives_the_way_through_the_file(tmp_path: Path) -> None:
     assert all(isinstance(spec.access, frozenset) for _, spec in read.tools)
 
 
+@pytest.mark.slow
 def test_a_cache_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert load_index(tmp_path / "file" / "cache").packs
@@ -240,6 +245,7 @@ def test_configuration_folders_share_an_index_until_one_has_packs_of_its_own(tmp
     assert "wave" not in {spec.name for _, spec in load_index(cache, own).tools}
 
 
+@pytest.mark.slow
 def test_of_the_core_only_what_it_registers_is_watched(tmp_path: Path) -> None:
     """Each file that is watched is looked at in every start; a version that changes has another index anyway."""
     load_index(tmp_path)
@@ -302,6 +308,7 @@ def test_what_is_installed_while_packs_are_loaded_is_found_at_the_next_start(tmp
     assert "late" in place.marvin("packs", "list").out
 
 
+@pytest.mark.slow
 def test_phrases_are_there_when_they_are_asked_for(tmp_path: Path) -> None:
     """A start does not parse them, so the first index holds them as loaded and the second as they were kept."""
     fresh, kept = (

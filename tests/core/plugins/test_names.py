@@ -257,6 +257,7 @@ def test_the_group_of_a_tool_is_that_of_its_pack(tmp_path: Path) -> None:
     assert place.marvin("--tools", "waving", "tools", "call", "wave").out == "wave\n"
 
 
+@pytest.mark.slow
 def test_a_command_of_the_user_that_is_taken_is_told(tmp_path: Path) -> None:
     place = Place(tmp_path)
     folder = place.home / "marvin" / "commands"

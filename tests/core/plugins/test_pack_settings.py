@@ -237,6 +237,7 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_any_section_is_settings_or_a_mistake_that_is_told(value: Any) -> None:
     for given_section in ({"owner": "ann", "bed": value}, {"owner": value}, {"beds": [value]}, {"x": value}):

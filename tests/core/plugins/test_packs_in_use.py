@@ -78,6 +78,7 @@ def pump() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_run_with_settings_a_secret_and_state(place: Place) -> None:
     """I24: the secret is in no message, no session file, no event and no line of standard error."""
     with ModelServer(calls(("water", {"plant": "rose"})), text("Watered.")) as server, pump() as address:
@@ -210,6 +211,7 @@ def marvin_register_providers():
 """
 
 
+@pytest.mark.slow
 def test_a_provider_that_fails_is_named_with_its_pack(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme-models", FAILING)

@@ -134,6 +134,7 @@ def marvin_extend_cli(app):
 """
 
 
+@pytest.mark.slow
 def test_what_a_sub_command_prints_and_raises_tells_no_secret(place: Place) -> None:
     place.install("marvin-teller", TELLING)
     ended = place.marvin("tell", "--fail", TELLER_KEY="the-key-on-the-back")

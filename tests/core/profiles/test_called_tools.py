@@ -49,6 +49,7 @@ def test_a_call_counts_for_the_profile_that_was_active_when_it_was_made(tmp_path
     assert (kept(tmp_path / "one"), kept(tmp_path / "two")) == ({"a": 1}, {"b": 1})
 
 
+@pytest.mark.slow
 def test_the_file_stays_small_and_what_is_new_outweighs_what_is_old(tmp_path: Path) -> None:
     for number in range(300):
         counter = of(tmp_path)

@@ -208,6 +208,7 @@ UNKNOWN += [
 ]
 
 
+@pytest.mark.slow
 def test_the_table_is_large_enough_and_about_all_packs() -> None:
     assert len(ACTS) >= 40
     assert len(CONFIRMED) + len(OFFERED) >= 30

@@ -411,6 +411,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WIRES)
 @pytest.mark.parametrize("how", ["auto", "off"])
 def test_whatever_strangers_declare_the_service_takes_the_request(tmp_path: Path, name: str, how: str) -> None:

@@ -126,6 +126,7 @@ def endure(path: Path) -> None:
             continue
 
 
+@pytest.mark.slow
 @given(FILES, st.booleans())
 def test_any_lines_at_all_are_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, headed: bool
@@ -208,6 +209,7 @@ SHAPES: dict[str, Callable[[int], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_work_grows_with_the_file_whatever_its_shape(tmp_path: Path, shape: str) -> None:
     work = {}

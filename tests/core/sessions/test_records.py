@@ -189,6 +189,7 @@ def test_the_lines_above_the_newest_compaction_are_not_looked_at(file: Path) -> 
     assert read_header(file) == HEADER
 
 
+@pytest.mark.slow
 def test_a_file_torn_at_any_byte_is_what_its_whole_lines_say(file: Path) -> None:
     transcript = begin(file, "one", "two")
     transcript.append_compaction(users("summary"))

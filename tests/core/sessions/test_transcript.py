@@ -157,6 +157,7 @@ def test_a_file_that_another_process_holds_is_waited_for_and_then_named(file: Pa
 # --- damage --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_torn_at_any_byte_loses_only_what_was_torn_and_can_be_gone_on_with(file: Path) -> None:
     begin(file, "one", "two", "three").close()
     whole = file.read_bytes()

@@ -518,6 +518,7 @@ def session(tmp_path: Path) -> Path:
     return tmp_path / f"{recorder.id}.jsonl"
 
 
+@pytest.mark.slow
 def test_a_session_that_is_killed_again_and_again_loses_at_most_the_line_being_written(session: Path) -> None:
     chance = random.Random(7)
     printed = -1
@@ -539,6 +540,7 @@ def test_a_session_that_is_killed_again_and_again_loses_at_most_the_line_being_w
         printed = said[-1]
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_session_make_two_branches_and_lose_nothing(session: Path) -> None:
     with start(session, "left", 150) as left, start(session, "right", 150) as right:
         go(left)

@@ -386,6 +386,7 @@ def test_a_folder(marvin_guard, tmp_path):
 """
 
 
+@pytest.mark.slow
 def test_the_guard_fails_a_test_that_leaks(tmp_path: Path) -> None:
     report = run_tests(tmp_path, LEAKS + "\ndef test_end():\n    test_a_process.child.kill()\n")
     assert "7 passed, 6 errors" in report
@@ -412,6 +413,7 @@ def test_the_guard_passes_a_test_that_cleans_up(tmp_path: Path) -> None:
     assert report.startswith("1 passed"), report
 
 
+@pytest.mark.slow
 def test_an_unexpected_request_fails_the_test(tmp_path: Path) -> None:
     report = run_tests(
         tmp_path,
@@ -428,6 +430,7 @@ def test_an_unexpected_request_fails_the_test(tmp_path: Path) -> None:
     assert "unexpected request GET https://a.example/x?y=1; expected: GET https://a.example/other" in report
 
 
+@pytest.mark.slow
 def test_home_and_working_directory_are_the_tests_own(
     marvin_home: Path, marvin_repository: Path, tmp_path: Path
 ) -> None:
@@ -441,6 +444,7 @@ def test_home_and_working_directory_are_the_tests_own(
     assert log.stdout == "Begin\n"
 
 
+@pytest.mark.slow
 def test_the_plugin_imports_nothing_until_a_fixture_is_used(tmp_path: Path) -> None:
     report = run_tests(
         tmp_path,
@@ -453,6 +457,7 @@ def test_the_plugin_imports_nothing_until_a_fixture_is_used(tmp_path: Path) -> N
     assert report.startswith("1 passed"), report
 
 
+@pytest.mark.slow
 def test_fixtures_are_named_for_marvin_and_none_is_automatic(tmp_path: Path) -> None:
     listing = [*PYTEST, *PLUGINS, "--fixtures", "-q", "."]
     listed = subprocess.run(listing, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False)

@@ -129,6 +129,7 @@ def test_a_script_file_with_an_unknown_answer_is_refused() -> None:
         from_json({"txt": "typo"})
 
 
+@pytest.mark.slow
 def test_a_tool_of_a_pack_that_cannot_be_loaded_is_not_said_to_be_missing(tmp_path: Path) -> None:
     """Else a mistake in the plugin module looks like a wrong name."""
     packages = tmp_path / "packages"

@@ -211,6 +211,7 @@ def done_by(writer: subprocess.Popen[str]) -> list[tuple[str, int]]:
     return [(made, int(number)) for made, number in lines]
 
 
+@pytest.mark.slow
 def test_eight_writers_lose_nothing(desk: Desk) -> None:
     desk.put("shared")
     writers = {str(number): start_writer(desk, str(number), 4) for number in range(8)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ def names(count: int) -> list[str]:
     return [f"n{number}" for number in range(count)]
 
 
+@pytest.mark.slow
 def test_ten_thousand_tickets_in_a_circle() -> None:
     """Nothing recurses, and a tree of that depth is cut: its indentation grows with the square of it."""
     every = names(10_000)

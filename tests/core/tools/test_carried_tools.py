@@ -451,6 +451,7 @@ def test_any_query_gets_an_answer(tmp_path: Path, query: str) -> None:
     assert len(output.text) < 300
 
 
+@pytest.mark.slow
 def test_what_is_said_of_found_tools_is_short_whatever_a_stranger_wrote(tmp_path: Path) -> None:
     hostile = [spec.replace(description=f"flute \x1b[2J{'word ' * 20_000}") for spec in many(50)]
     made = make(
@@ -507,6 +508,7 @@ def test_without_a_model_all_tools_are_there_in_one_order(tmp_path: Path) -> Non
     run(made.session.close())
 
 
+@pytest.mark.slow
 @examples(60)
 @given(
     st.lists(

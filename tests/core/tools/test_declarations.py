@@ -146,6 +146,7 @@ for _ in range(2):  # built, and read from the cache
 """
 
 
+@pytest.mark.slow
 def test_what_is_declared_is_the_same_in_an_index_that_is_built_and_in_one_that_is_read(tmp_path: Path) -> None:
     ended = acme(tmp_path).python(SPEC)
     assert ended.code == 0, ended.err
@@ -183,6 +184,7 @@ def test_the_pack_of_the_page_about_declarations_is_what_the_page_says(tmp_path:
     assert found["acme_search"]["secrets"] == ["ACME_KEY"]
 
 
+@pytest.mark.slow
 def test_an_index_without_these_fields_is_built_anew(tmp_path: Path) -> None:
     load_index(tmp_path)
     (path,) = tmp_path.glob("index-*.json")
@@ -202,6 +204,7 @@ def test_phrases_lie_beside_the_tools_or_beside_the_plugin_and_need_not_be_named
     assert "'say': 'wave'" in place.python(code).out.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_only_declared_secrets_are_redacted_whatever_the_names_sound_like(tmp_path: Path) -> None:
     """I24: a variable is what its pack says it is."""
     place = acme(tmp_path, tools=TOOLS.replace("interactive=True,", ""))

@@ -107,6 +107,7 @@ def left(budget: Budget) -> float:
     return budget.left()[1]
 
 
+@pytest.mark.slow
 def test_without_a_ceiling_there_is_no_budget_and_no_ledger(desk: Desk, tmp_path: Path) -> None:
     assert App(*settled(tmp_path), warn=pytest.fail).budget is None
     run(desk.budget("1").aclose())  # nothing was asked

@@ -280,6 +280,7 @@ SPENDER = """
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_on_one_ledger_spend_what_there_is_and_not_more(tmp_path: Path) -> None:
     """What each says it spent is what the ledger says, and too little is left for one request more."""
     ledger = begin(tmp_path, 20_000)

@@ -204,6 +204,7 @@ SAVER = """
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_at_the_same_time_lose_no_request(tmp_path: Path) -> None:
     """I11: the lifetime totals are read, added to and written under one lock."""
     path = tmp_path / "usage.json"

@@ -113,6 +113,7 @@ def test_a_loop_counts_as_it_was_noted_last(tmp_path: Path) -> None:
     assert [(one.id, one.standing) for one in logged.results().findings] == [("R1-2", "open"), ("R1-1", "mended")]
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_has_a_failure_and_one_that_goes_on_too(tmp_path: Path) -> None:
     logged, _ = whole(tmp_path)
     assert verdict(junit(logged.report(FAILED)["junit.xml"])["run/the run comes to its end"]) == "failed"

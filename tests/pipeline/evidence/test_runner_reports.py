@@ -88,6 +88,7 @@ def test_each(n): assert n == 1
 STUB = "def load():\n    raise NotImplementedError\n"
 
 
+@pytest.mark.slow
 def test_pytest_tells_how_each_test_ended_and_why(tmp_path: Path) -> None:
     lay(tmp_path, {"tests/test_a.py": PYTHON, "store.py": STUB})
     read = reported(tmp_path, *PYTEST)
@@ -131,6 +132,7 @@ def test_pytest_tells_of_all_files_also_where_one_cannot_be_imported(tmp_path: P
     }
 
 
+@pytest.mark.slow
 def test_pytest_tells_of_a_conftest_that_cannot_be_imported(tmp_path: Path) -> None:
     read = reported(lay(tmp_path, {"conftest.py": "import adder\n", "test_a.py": "def test_a(): pass\n"}), *PYTEST)
     assert told(read) == {"conftest.py": ("error", "ModuleNotFoundError", "adder")}
@@ -143,6 +145,7 @@ def test_pytest_tells_the_same_where_workers_run_the_tests(tmp_path: Path) -> No
     assert told(reported(lay(tmp_path / "b", files), *PYTEST, "-n", "2")) == alone
 
 
+@pytest.mark.slow
 def test_a_hook_that_hides_a_failure_hides_nothing(tmp_path: Path) -> None:
     hook = (
         "import pytest\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n"
@@ -239,6 +242,7 @@ NODE_TOLD = {
 }
 
 
+@pytest.mark.slow
 @needs_node
 def test_node_tells_how_each_test_ended_and_why(tmp_path: Path) -> None:
     assert told(reported(lay(tmp_path, NODE_FILES), "node", "--test")) == NODE_TOLD
@@ -265,6 +269,7 @@ def test_a_module_that_settings_lead_to_is_missing_by_its_name(tmp_path: Path) -
     ]
 
 
+@pytest.mark.slow
 @needs_npm
 def test_node_tells_the_same_behind_a_script_and_in_a_folder_with_a_space(tmp_path: Path) -> None:
     folder = tmp_path / "a project"

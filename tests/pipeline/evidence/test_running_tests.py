@@ -44,6 +44,7 @@ def run(folder: Path, files: Mapping[str, str], *argv: str, timeout: float = 60,
     return report
 
 
+@pytest.mark.slow
 def test_a_report_names_the_command_as_it_would_be_typed(tmp_path: Path) -> None:
     report = run(tmp_path, {"test_a.py": TEST}, *PYTEST)
     assert (report.runner, report.exit_code, report.fault) == ("pytest", 1, "")
@@ -57,11 +58,13 @@ def test_of_an_unknown_runner_the_exit_code_is_told(tmp_path: Path) -> None:
     assert (report.runner, report.exit_code, report.results, report.is_structured) == ("", 3, (), False)
 
 
+@pytest.mark.slow
 def test_what_a_runner_says_that_cannot_report_is_told(tmp_path: Path) -> None:
     report = run(tmp_path, {"test_a.py": TEST}, *PYTEST, "--no-such-flag")
     assert "--no-such-flag" in report.fault
 
 
+@pytest.mark.slow
 def test_files_are_named_from_the_project_where_the_settings_of_pytest_lie_above_it(tmp_path: Path) -> None:
     """As in a repository of several projects."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
@@ -74,6 +77,7 @@ def test_files_are_named_from_the_project_where_the_settings_of_pytest_lie_above
     }
 
 
+@pytest.mark.slow
 def test_a_test_that_pytest_cannot_begin_is_not_red(tmp_path: Path) -> None:
     """As one that is async without a plugin for such; one that says itself that it fails is."""
     text = "import pytest\n\n\nasync def test_a():\n    assert 1 == 2\n\n\ndef test_b():\n    pytest.fail('no')\n\n\n"
@@ -90,6 +94,7 @@ def test_a_test_that_pytest_cannot_begin_is_not_red(tmp_path: Path) -> None:
 UNITTEST = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.fail()\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "text", "name"),
     [
@@ -120,6 +125,7 @@ SPOILING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", SPOILING.values(), ids=SPOILING)
 def test_tests_that_spoil_their_report_have_none(tmp_path: Path, code: str) -> None:
     report = run(
@@ -136,6 +142,7 @@ def test_a_module_of_the_project_does_not_stand_in_for_a_reporter(tmp_path: Path
     assert "which is the name of Marvin's reporters" in report.fault
 
 
+@pytest.mark.slow
 def test_a_command_that_does_not_end_has_no_report(tmp_path: Path) -> None:
     report = run(tmp_path, {"test_a.py": f"{TEST}\nimport time\ntime.sleep(600)\n"}, *PYTEST, timeout=3)
     assert report.exit_code is None

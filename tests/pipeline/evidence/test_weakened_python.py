@@ -235,6 +235,7 @@ def test_hostile_source_is_unread_and_harms_nothing(hostile: str) -> None:
     assert len(found["weakened"]) == 1
 
 
+@pytest.mark.slow
 def test_the_same_file_is_never_weaker_than_itself() -> None:
     for path in sorted(Path(__file__).parent.parent.rglob("test_*.py")):
         text = path.read_text()

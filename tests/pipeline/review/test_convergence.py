@@ -304,6 +304,7 @@ def test_what_one_reviewer_tells_apart_is_not_the_same(loop: Convergence) -> Non
     assert second.claim == words[0]
 
 
+@pytest.mark.slow
 def test_findings_without_end_are_bounded_and_none_of_weight_is_lost() -> None:
     loop = Convergence(Rules(rounds=9), NAMES)
     numbers = itertools.count()

@@ -99,6 +99,7 @@ def test_prompts_are_written_behind_no_link_that_the_project_brings(tmp_path: Pa
     assert list(target.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_agent_answers_and_what_it_used_is_counted(tmp_path: Path) -> None:
     with ModelServer(text("It is done.")) as server:
         env = {"OPENAI_COMPAT_URL": server.url, "OPENAI_COMPAT_API_KEY": "k", "PATH": os.environ["PATH"]}
@@ -115,6 +116,7 @@ def test_an_agent_answers_and_what_it_used_is_counted(tmp_path: Path) -> None:
     assert made.meter.by_provider() == {}, "the agent itself adds it to the lifetime totals"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["time-out", "cancelled", "refused"])
 def test_how_an_agent_ended_is_told(tmp_path: Path, how: str) -> None:
     script = answers.hang() if how != "refused" else answers.error(401, "no such key")

@@ -164,6 +164,7 @@ def test_submodules_that_the_agent_fetched(repository: TestRepository, tmp_path:
     assert (repository.root / ".marvin/worktrees/t-1/sub/a.txt").read_text() == "changed\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandboxed", [False, True])
 def test_filters_and_merge_drivers_of_the_repository(tmp_path: Path, sandboxed: bool) -> None:
     """What git keeps in another form is so in the worktree, in its commits and where they are merged."""

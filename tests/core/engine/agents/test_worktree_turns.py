@@ -49,6 +49,7 @@ def runner_of(repository: TestRepository, *first: Path) -> ProcessRunner:
     return ProcessRunner(Folders(root=repository.root, base=repository.home), environment, Timeouts())
 
 
+@pytest.mark.slow
 def test_sessions_that_make_and_merge_worktrees_at_once(repository: TestRepository) -> None:
     """For one ticket: each gets a branch of its own, and all that was done is merged."""
 

@@ -40,6 +40,7 @@ def test_what_was_held_back_is_said_and_can_be_asked_for(home: Path) -> None:
         assert (no.is_error, (home / "made").exists()) == (True, True)
 
 
+@pytest.mark.slow
 def test_where_nobody_can_say_yes_there_is_no_way_out(home: Path) -> None:
     """The tools do not even have the parameter, and the line does not tell of it."""
     with ToolRunner(home, home / "project", sandbox="auto", interactive=False) as runner:

@@ -228,6 +228,7 @@ def test_what_could_not_be_read_is_looked_at_again(tmp_path: Path) -> None:
     assert problems(find(tmp_path)[1]) == {"pdf": ""}
 
 
+@pytest.mark.slow
 def test_heads_that_take_too_long_are_read_by_the_next_sessions(tmp_path: Path) -> None:
     filled = "".join(f"key{number}: {'x' * 70}\n" for number in range(150))
     for number in range(30):
@@ -321,6 +322,7 @@ def test_a_skill_that_comes_counts_from_the_next_prompt_on_and_one_that_goes_too
     assert ["- pdf: " in request.system for request in made.provider.requests] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_of_too_many_in_one_folder_the_first_by_name_count_and_the_others_are_told(tmp_path: Path) -> None:
     """The same ones on each machine, in whatever order a disk lists them."""
     for number in reversed(range(510)):

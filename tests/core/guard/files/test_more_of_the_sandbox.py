@@ -297,6 +297,7 @@ OUTSIDE = "OUTSIDE" * 10_000
 
 
 class TestRaces:
+    @pytest.mark.slow
     @pytest.mark.parametrize("swapped", ["folder", "file"])
     def test_a_link_that_is_swapped_all_the_time_never_leads_outside(self, tmp_path: Path, swapped: str) -> None:
         """I4: whatever is done through the link sees and changes what is inside, or is refused."""

@@ -490,6 +490,7 @@ class TestProperties:
         names = [*Path(lexical).relative_to(root).parts, *real.relative_to(root).parts]
         return None if ".tickets" in map(str.casefold, names) else real
 
+    @pytest.mark.slow
     @examples(300)
     @given(path=PATHS)
     def test_no_string_writes_or_removes_outside(self, path: str) -> None:

@@ -121,6 +121,7 @@ def test_a_pipe_in_place_of_a_document_does_not_hang(project: Path) -> None:
     assert workspace(project).read("AGENTS.md") is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="two names change places in one step on Linux only")
 def test_a_link_that_is_swapped_in_is_not_written_through(project: Path) -> None:
     """I4: a command that runs at this moment cannot lead Marvin's own files out of the project."""

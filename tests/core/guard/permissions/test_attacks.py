@@ -113,6 +113,7 @@ def test_what_is_too_long_or_too_deep_is_denied(text: str, tmp_path: Path) -> No
     assert isinstance(judge(tmp_path, PROJECT, deny=["run_command(touch *)"])(text), Deny)
 
 
+@pytest.mark.slow
 def test_most_of_the_attacks_work(programs: Recorder) -> None:
     texts = [attacks.denied_program(Random(seed), seed % 3) for seed in range(40)]
     harmful = [attacks.harm(Random(seed), seed % 3) for seed in range(40)]

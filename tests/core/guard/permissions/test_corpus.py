@@ -40,6 +40,7 @@ def mistakes(file: Path, folder: Path) -> Iterator[str]:
             yield f"{entry['text']!r} {rules}: {said(verdict)} instead of {entry['says']}: {entry['why']}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_judge_says_what_the_corpus_says(file: Path, tmp_path: Path) -> None:
     found = list(mistakes(file, tmp_path))

@@ -66,12 +66,14 @@ def test_the_shell_can_read_every_everyday_command(tmp_path: Path) -> None:
     assert len(texts) > 110
 
 
+@pytest.mark.slow
 def test_a_rule_about_another_program_leaves_everyday_commands_alone(tmp_path: Path) -> None:
     say = judge(tmp_path, ROOT, deny=[DENIED])
     denied = [entry["text"] for entry in entries("everyday") if isinstance(say(entry["text"]), Deny)]
     assert len(denied) < 5, denied  # a name that is a variable may be any program
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attended", [True, False])
 @pytest.mark.parametrize("confined", [True, False])
 def test_no_everyday_command_is_denied(attended: bool, confined: bool, tmp_path: Path) -> None:

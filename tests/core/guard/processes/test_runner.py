@@ -237,6 +237,7 @@ def test_a_program_is_asked_to_end_once(tmp_path: Path) -> None:
     assert (result.timed_out, (tmp_path / "asked").read_text()) == (True, "x")
 
 
+@pytest.mark.slow
 def test_a_program_without_children_is_ended_without_a_look_at_all_processes(tmp_path: Path) -> None:
     """A search is cut short often, and to list what runs on the machine holds up everything else meanwhile."""
     if sys.platform != "linux":
@@ -355,6 +356,7 @@ def test_normal_end_leaves_nothing(tmp_path: Path, name: str) -> None:
     with_runner(tmp_path, use)
 
 
+@pytest.mark.slow
 @anywhere_too
 def test_forking_all_the_time_does_not_help(tmp_path: Path) -> None:
     """I25: processes that each fork a successor in a new session and end are caught.

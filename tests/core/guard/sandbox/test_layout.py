@@ -148,6 +148,7 @@ def test_folders_of_the_system_are_no_working_directory(tmp_path: Path, folder: 
     in_sandbox(tmp_path, use, root=Path(folder))
 
 
+@pytest.mark.slow
 def test_marvins_own_code_in_the_working_directory_is_kept(tmp_path: Path) -> None:
     """A command could else change the program that starts the next sandbox, outside of it."""
     tried()

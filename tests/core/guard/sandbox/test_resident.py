@@ -54,6 +54,7 @@ async def resident(place: Place) -> Resident:
     return found
 
 
+@pytest.mark.slow
 def test_programs_that_end_at_once_are_not_lost(tmp_path: Path) -> None:
     """A program may have ended before Marvin looks at what its pidfd stands for."""
 
@@ -116,6 +117,7 @@ def test_a_killed_supervisor_is_replaced_and_the_loss_of_jobs_told(tmp_path: Pat
     in_sandbox(tmp_path, use)
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_killed_marvin(tmp_path: Path) -> None:
     """I25: SIGKILL of Marvin ends what it started in the sandbox, whatever it did to get away."""
     tried()

@@ -623,6 +623,7 @@ def test_one_json_document_is_an_answer_too() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_64_kb_of_arguments_in_tiny_pieces_are_linear() -> None:
     """Four times the size takes about four times as long, not sixteen; also where every piece has the name."""
 

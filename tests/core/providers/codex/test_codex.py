@@ -588,6 +588,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_spend_one_refresh_token_twice(tmp_path: Path, chatgpt: ChatGPT) -> None:
     """The second would be refused, and the service may end the login for both."""
     kept(tmp_path).save(chatgpt.tokens(expires=1))

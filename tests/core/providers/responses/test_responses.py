@@ -639,6 +639,7 @@ def test_a_stream_cut_anywhere_means_the_same(cuts: set[int]) -> None:
     assert decoded(*(SAMPLE[a:b] for a, b in itertools.pairwise(edges))) == SAMPLE_DELTAS
 
 
+@pytest.mark.slow
 def test_a_stream_cut_at_every_byte_means_the_same() -> None:
     for cut in range(1, len(SAMPLE), 3):
         assert decoded(SAMPLE[:cut], SAMPLE[cut:]) == SAMPLE_DELTAS

@@ -116,6 +116,7 @@ def test_what_goes_on_is_what_the_configuration_names(
     assert fallbacks(models(tmp_path, yaml=yaml, **env)) == expected
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_passed_over_and_told_once(tmp_path: Path) -> None:
     told: list[str] = []
     (tmp_path / "marvin").mkdir()

@@ -377,6 +377,7 @@ def test_what_takes_a_place_is_remembered_until_the_model_is_served_again(tmp_pa
     assert chosen(tmp_path, **given) == "gemini/gemini-3.8-flash"
 
 
+@pytest.mark.slow
 def test_the_heir_that_a_service_names_comes_first(tmp_path: Path) -> None:
     yaml = "providers: {gemini: {models: [gemini-2.5-flash]}}\n"
     said: list[str] = []
@@ -415,6 +416,7 @@ def test_every_end_is_a_day_and_every_heir_another_model() -> None:
     assert (end_of("groq", "gpt-5-mini"), heir_of("nobody", "x")) == ("", "")
 
 
+@pytest.mark.slow
 def test_a_model_that_ends_soon_is_told_once(tmp_path: Path) -> None:
     known = catalog(tmp_path, OPENAI_API_KEY=KEY)
     soon = ServedModel(name="gpt-5.1", facts=ModelFacts(ends=day(20)))

@@ -57,6 +57,7 @@ def test_what_does_not_await_is_noticed(work: Callable[[], Awaitable[None]]) -> 
     assert any(held(work) > LIMIT for _ in range(5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [waiting, aside, computing_in_steps])
 def test_what_awaits_is_not(work: Callable[[], Awaitable[None]]) -> None:
     # The thread that waits, and the loop, may be held up by a busy machine at different moments.

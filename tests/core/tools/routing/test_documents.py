@@ -51,6 +51,7 @@ def test_environments_and_selections_that_share_the_cache_do_not_take_it_from_ea
     assert stamp(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_the_cache_does_not_grow_without_an_end(tmp_path: Path) -> None:
     for number in range(45):
         documents([spec(f"t_{number}_{each}") for each in range(50)], tmp_path)
@@ -119,6 +120,7 @@ assert not [*Path(sys.argv[1]).iterdir()], "and nothing half-written stays"
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_only_the_time_to_count(tmp_path: Path) -> None:
     done = subprocess.run(
         # -B: where a file cannot be longer, what Python keeps of a module would be cut, for all who import it later.

@@ -253,6 +253,7 @@ def test_a_pack_brings_its_phrases_and_a_change_of_them_is_noticed(tmp_path: Pat
     assert "times: must be an integer" in problems[0]
 
 
+@pytest.mark.slow
 def test_the_list_of_packs_shows_a_mistake_and_the_tool_still_works(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme", PLUGIN, modules={"acme_tools": TOOLS})
@@ -263,6 +264,7 @@ def test_the_list_of_packs_shows_a_mistake_and_the_tool_still_works(tmp_path: Pa
     assert place.marvin("tools", "call", "wave", "name=x").out == "x\n"
 
 
+@pytest.mark.slow
 def test_the_packs_of_this_repository_make_no_mistakes(tmp_path: Path) -> None:
     from marvin_core.plugins.index import load_index
 

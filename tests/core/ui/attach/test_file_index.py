@@ -60,6 +60,7 @@ def hundred_thousand() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["sess", "cfgprs77", "zzz", "main_99999", "a", "", "core/"])
 def test_a_hundred_thousand_files_are_looked_through_while_somebody_types(word: str) -> None:
     """CPU time, the best of some: the machine may be busy. The goal is 50 ms."""

@@ -25,6 +25,7 @@ def wrong_in(count: int, seed: int, pause: float = 0.25) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_few_timings() -> None:
     assert wrong_in(4, 1) == []
 
