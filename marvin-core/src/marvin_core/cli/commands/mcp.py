@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...api.config import McpServer
-from ...api.errors import ConfigError, UsageError
+from ...api.errors import ConfigError, ToolError, UsageError
 from ...config.mcp_servers import mcp_servers
 from ...config.program import command_name
 from ...config.stored.settings import store_setting
@@ -124,10 +124,12 @@ def test(
         servers = source.servers
         listing = await servers.ask(name)
         connection = servers.connection(name)
-        client = await connection.client()
-        if client.server_capabilities.resources is None:
+        if not listing.resources:
             return listing, []
-        found = await connection.use(lambda client: client.list_resources())
+        try:
+            found = await connection.use(lambda client: client.list_resources())
+        except ToolError:  # it has some, and does not say which
+            return listing, []
         return listing, [resource.uri for resource in found.resources]
 
     listing, resources = run_watched(run, asked(), close=session.close, rescue=session.rescue)
