@@ -132,6 +132,7 @@ def test_the_page_names_keys_and_commands_that_there_are(marvin: Marvin) -> None
 
 
 def test_the_values_of_variables_and_headers_are_not_shown(marvin: Marvin) -> None:
-    servers = {"a": {"command": "x", "env": {"KEY": "secret-of-mine-1"}}, "b": {"url": "https://a.example/mcp"}}
-    marvin.config(json.dumps({"mcp_servers": {**servers, "c": {**servers["b"], "headers": {"X": "secret-of-mine-2"}}}}))
+    started = {"command": "x", "env": {"KEY": "secret-of-mine-1"}}
+    reached = {"url": "https://a.example/mcp", "headers": {"X": "secret-of-mine-2"}}
+    marvin.config(json.dumps({"mcp_servers": {"a": started, "b": reached}}))
     assert "secret-of-mine" not in marvin.run("config", "show").text
