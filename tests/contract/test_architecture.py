@@ -304,7 +304,7 @@ def test_the_core_declares_what_it_imports_and_nothing_else() -> None:
     names = {re.split(r"[^\w.-]", name)[0].replace("-", "_").partition(".")[0] for name in declared["dependencies"]}
     imported = set().union(*(outside_imports(path) for path in MODULES.values())) - sys.stdlib_module_names
     names = {{"markdown_it_py": "markdown_it"}.get(name, name) for name in names}
-    # pydantic brings its core, jsonschema `referencing`; pytest is there where its plugin is loaded. shfmt is a program.
+    # pydantic and jsonschema bring others; pytest is there where its plugin is loaded. shfmt is a program.
     of_extras = {"copilot", "xllamacpp", "keyring", "mcp", "mcp_types", "httpx2", "anyio"}
     brought = of_extras | {"pytest", "marvin_core", "pydantic_core", "referencing"}
     assert imported - brought == names - {"shfmt_py"}
