@@ -88,7 +88,7 @@ def rows(lab: Lab, limit: float | None = None) -> Iterator[Row]:
     """
     folder = lab.folder / "stalls"
     found = list(stalls(folder))
-    # A call makes a thousand folders in one another, which `shutil.rmtree` of Python 3.11 and 3.12 does not get through.
+    # A call makes a thousand folders in one another, too many for `shutil.rmtree` of Python 3.11 and 3.12.
     subprocess.run(["rm", "-r", "--", folder], check=True)
     missing = {spec.name for spec in installed_tools()} - {stall.case.tool for stall in found}
     if missing:

@@ -129,6 +129,8 @@ def serve() -> None:
         elif method == "prompts/get":
             text = {"type": "text", "text": f"Say hello to {given['arguments']['who']}."}
             answer(number, {"messages": [{"role": "user", "content": text}]})
+        elif method == "resources/list":
+            answer(number, {"resources": [{"uri": "note://one", "name": "one"}]})
         elif method == "resources/read":
             answer(number, {"contents": [{"uri": given["uri"], "text": f"the text of {given['uri']}"}]})
         elif method == "tools/call":

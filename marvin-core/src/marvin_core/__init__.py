@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Config,
         EndpointSettings,
         Labels,
+        McpServer,
         NetworkKind,
         NetworkPolicy,
         OnAsk,
@@ -268,8 +269,8 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
-        "ChatPreferences Config EndpointSettings Labels NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings "
-        "PermissionMode Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
+        "ChatPreferences Config EndpointSettings Labels McpServer NetworkKind NetworkPolicy OnAsk OutputFormat "
+        "PackSettings PermissionMode Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
@@ -443,6 +444,7 @@ __all__ = [
     "LinePart",
     "Link",
     "MarvinError",
+    "McpServer",
     "Message",
     "MessageEnd",
     "MessageOrigin",

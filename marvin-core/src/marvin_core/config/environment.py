@@ -52,6 +52,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "TICKET_PAGER": "The program by which `marvin tk show` shows a ticket on a terminal.",
     "PAGER": "The program that shows a ticket where TICKET_PAGER is not set.",
     "MARVIN_URL_NTFY": "The server that gets the notices of --ntfy, where that is not the public one.",
+    "MARVIN_MCP_TOKEN": "The token that clients of `marvin mcp serve --http` send; without it, each run makes its own.",
     "MARVIN_URL_PRICES": "Where `marvin models update` gets the table of prices, where not from its makers.",
     "CI": "Set by CI services.",
 }

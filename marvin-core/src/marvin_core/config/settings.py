@@ -144,10 +144,10 @@ MEANINGS: Mapping[str, str] = {
     "mcp_servers.NAME.command": "The program of a server with tools (MCP), started when one of them is wanted; see "
     "[MCP servers](../how-to/mcp-servers.md). `${NAME}` stands for a variable here and below.",
     "mcp_servers.NAME.args": "Its arguments.",
-    "mcp_servers.NAME.env": "Variables for it.",
+    "mcp_servers.NAME.env.NAME": "A variable for it.",
     "mcp_servers.NAME.cwd": "The folder that it runs in; without it, the working directory.",
     "mcp_servers.NAME.url": "The address of a server that runs already, in place of a command.",
-    "mcp_servers.NAME.headers": "Sent with every request to that address.",
+    "mcp_servers.NAME.headers.NAME": "Sent with every request to that address.",
     "mcp_servers.NAME.sandbox": "Whether its program runs in the sandbox; default: true.",
     "mcp_servers.NAME.read_only": "Its tools that change nothing, with * and ?: they are not asked about as such that "
     "write are.",

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..api.tools import Tool, ToolSpec
     from ..http.proxy_thread import Decide, ProxyThread
     from ..usage.budget import Budget
-    from .parts import SessionParts
 
 
 class Asker(Protocol):
@@ -35,10 +34,6 @@ class ToolSource(Protocol):
 
     def find(self, spec: ToolSpec) -> Tool | None:
         """The tool of a spec; None for one of somebody else's. Blocks."""
-        ...
-
-    def attach(self, parts: SessionParts) -> None:
-        """Take the session that it serves."""
         ...
 
     async def ready(self) -> None:

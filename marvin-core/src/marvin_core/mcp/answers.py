@@ -17,7 +17,7 @@ from ..util.text import cut
 from ..version import __version__
 
 if TYPE_CHECKING:
-    from .connection import Caller
+    from .caller import Caller
 
 _LISTS_CHANGED = (
     types.ToolListChangedNotification,

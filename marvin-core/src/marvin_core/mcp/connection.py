@@ -6,21 +6,23 @@ Only `connect` imports the SDK, which takes two seconds: in a thread, and only w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.config import McpServer
 from ..api.errors import ToolError
 from ..api.processes import Processes
 from ..api.record import Record
 from ..api.tools import ToolResult
+from ..config.program import command_name
 from ..util.failures import is_failure, told
 from ..util.imports import load_module
 from ..util.terminal_text import disarm
 from ..util.text import cut, one_line
 from ..util.threads import in_thread
+from .caller import Caller
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -31,14 +33,6 @@ T = TypeVar("T")
 
 _ERROR_SHOWN = 2_000
 _EXTRA = "marvin-core[mcp]"
-
-
-class Caller(Protocol):
-    """What a call gives a server meanwhile: the person's answers, and a place for its progress."""
-
-    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None: ...
-    async def ask(self, question: str, choices: Sequence[str]) -> str: ...
-    async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str: ...
 
 
 class Surroundings(Record):
@@ -220,7 +214,7 @@ class Connection:
         text = cut(disarm(why), _ERROR_SHOWN).rstrip(".")
         return ToolError(
             f"The MCP server {self.server.name} cannot be used: {text}. Nothing was done. "
-            f"`marvin mcp test {self.server.name}` shows more."
+            f"`{command_name()} mcp test {self.server.name}` shows more."
         )
 
     def _explained(self, error: Exception) -> Exception:

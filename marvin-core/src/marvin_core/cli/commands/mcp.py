@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...api.config import McpServer
-from ...api.errors import ConfigError, UsageError
+from ...api.errors import ConfigError, ToolError, UsageError
 from ...config.mcp_servers import mcp_servers
 from ...config.program import command_name
 from ...config.stored.settings import store_setting
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ...engine.session import Session
 
 _KEY = "mcp_servers"
+_VARIABLE = "MARVIN_MCP_TOKEN"
 
 
 def extend(app: typer.Typer) -> None:
@@ -34,6 +36,7 @@ def extend(app: typer.Typer) -> None:
     mcp.command("add", context_settings={"ignore_unknown_options": True})(add)
     mcp.command("test")(test)
     mcp.command("remove")(remove)
+    mcp.command("serve")(serve)
     app.add_typer(mcp, name="mcp")
 
 
@@ -124,10 +127,12 @@ def test(
         servers = source.servers
         listing = await servers.ask(name)
         connection = servers.connection(name)
-        client = await connection.client()
-        if client.server_capabilities.resources is None:
+        if not listing.resources:
             return listing, []
-        found = await connection.use(lambda client: client.list_resources())
+        try:
+            found = await connection.use(lambda client: client.list_resources())
+        except ToolError:  # it has some, and does not say which
+            return listing, []
         return listing, [resource.uri for resource in found.resources]
 
     listing, resources = run_watched(run, asked(), close=session.close, rescue=session.rescue)
@@ -140,6 +145,38 @@ def test(
         run.write(f"  @{name}:{exact_line(uri)}\n")
     for left_out in listing.left_out:
         run.write(f"  not offered: {exact_line(left_out)}\n")
+
+
+def serve(
+    context: typer.Context,
+    tools: Annotated[str, typer.Option(help="Sets, groups and names of tools, as in --tools.")] = "",
+    http: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=0, max=65535, help="Serve on 127.0.0.1 at this port; 0 for a free one."),
+    ] = None,
+) -> None:
+    """Serve Marvin's tools to another program, on standard input and output.
+
+    The permissions of config.yaml hold. What they ask about is asked of the person behind the other program.
+    """
+    run: CommandContext = context.obj
+    try:
+        from ...mcp.serving import ask_client, serve_http, serve_stdio
+    except ImportError as error:
+        raise ConfigError(f"This needs the Python package mcp ({error}): pip install 'marvin-core[mcp]'") from error
+    run.config = run.config.replace(tools=tools or run.config.tools)
+    session = run.app().session(asker=ask_client, interactive=False)
+    if http is None:
+        run_watched(run, serve_stdio(session), close=session.close, rescue=session.rescue)
+        return
+    given = run.secrets.setting(_VARIABLE)
+    token = given or secrets.token_urlsafe(32)
+
+    def ready(port: int) -> None:
+        run.warn(f"Serving on http://127.0.0.1:{port}/mcp with the header `Authorization: Bearer ...`.")
+        run.warn(f"The token is that of {_VARIABLE}." if given else f"The token of this run: {token}")
+
+    run_watched(run, serve_http(session, http, token, ready), close=session.close, rescue=session.rescue)
 
 
 def remove(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...api.errors import ToolError
 
 if TYPE_CHECKING:
+    from ..search_path import ProgramSearch
     from .child import Child, Sink
 
 _WAITING = 32_000_000
@@ -135,3 +136,10 @@ def bound_to_us(which: Callable[..., str | None], argv: Sequence[str]) -> Sequen
     setpriv = which("setpriv", outside=True) if sys.platform == "linux" else None
     program = argv[0] if "/" in argv[0] else which(argv[0])
     return argv if setpriv is None or program is None else [setpriv, "--pdeathsig", "KILL", "--", program, *argv[1:]]
+
+
+def outside_of_sandboxes(
+    programs: ProgramSearch, argv: Sequence[str], env: Mapping[str, str] | None
+) -> tuple[Sequence[str], Mapping[str, str]]:
+    """A command line and its variables for outside of any sandbox, where no program of a project is meant."""
+    return programs.located(argv), {"PATH": programs.outside, **(env or {})}

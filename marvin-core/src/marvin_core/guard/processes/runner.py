@@ -194,14 +194,13 @@ class ProcessRunner(Standstill):
         outside: bool = False,
     ) -> Conversation:
         """Start a program to talk with, as `Processes.converse` says."""
-        from .conversation import bound_to_us, sinks, talk_with
+        from .conversation import bound_to_us, outside_of_sandboxes, sinks, talk_with
 
         launcher = await self._launcher(outside=outside)
-        if outside:
-            argv, env = self._programs.located(argv), {"PATH": self._programs.outside, **(env or {})}
+        argv, env = outside_of_sandboxes(self._programs, argv, env) if outside else (argv, env)
         argv = bound_to_us(self.which, argv) if launcher is None else argv
-        where, grace = cwd or self._folders.root, self._timeouts.terminate
-        child = await self._start(launcher, argv, where, None, sinks(on_output, on_error), env, grace=grace)
+        given, grace = (cwd or self._folders.root, None, sinks(on_output, on_error), env), self._timeouts.terminate
+        child = await self._start(launcher, argv, *given, grace=grace)
         return talk_with(child, (self._end, self._children.discard), on_end, sandboxed=launcher is not None)
 
     def _open_log(self) -> JobLog:
@@ -215,8 +214,7 @@ class ProcessRunner(Standstill):
 
         child.family.outlive_call()
         kept = KeptJob(title, child, log, is_whole=is_whole)
-        self._jobs[kept.id] = kept
-        return kept
+        return self._jobs.setdefault(kept.id, kept)
 
     async def _finished(self, child: Child, title: str, kept: tuple[Capture, Capture] | None) -> str:
         """Wait for a program, and end what it left; or make a job of that, which begins with what was `kept`.
@@ -277,10 +275,8 @@ class ProcessRunner(Standstill):
             self._children.add(child)
             if stdin:
                 child.feed(pipes.input(), stdin)
-            elif agent is not None:
-                child.hold(pipes.input(), agent.grace)
-            elif grace:
-                child.hold(pipes.input(), grace)
+            elif agent is not None or grace:
+                child.hold(pipes.input(), grace if agent is None else agent.grace)
             return child
         except (OSError, ValueError) as error:
             raise ToolError(why_not_started(argv, cwd, error)) from error

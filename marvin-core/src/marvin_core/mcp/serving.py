@@ -1,0 +1,202 @@
+"""Marvin's tools for other programs: an MCP server over a session, under the user's permissions."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+import mcp_types as types
+import uvicorn
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+
+from ..api.errors import MarvinError, ToolError
+from ..api.events import CallOrigin, Event, ToolExecutionStart, ToolExecutionUpdate
+from ..api.messages import Image, Text, ToolOutput
+from ..api.tools import SEARCH, ToolSpec
+from ..config.program import command_name
+from ..version import __version__
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+_CALLER: ContextVar[ServerRequestContext[Any, Any] | None] = ContextVar("caller", default=None)
+"""The request of the client in whose task something happens."""
+
+
+class Served(Protocol):
+    """What is served: a session."""
+
+    @property
+    def tools(self) -> Sequence[ToolSpec]: ...
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin) -> ToolOutput: ...
+    def subscribe(self, listener: Callable[[Event], None]) -> Any: ...
+
+
+async def ask_client(question: str, choices: Sequence[str], /) -> str:
+    """Ask the person behind the client.
+
+    Raises:
+        ToolError: where the client cannot ask, or nobody answers: nothing is done then.
+    """
+    context = _CALLER.get()
+    answer = {"type": "string", "enum": list(choices)}
+    form = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+    try:
+        if context is None or not context.session.check_client_capability(_CAN_ASK):
+            raise ToolError(_NOBODY.format(command_name()))
+        reply = await context.session.elicit_form(question, form, context.request_id)
+    except (MCPError, NoBackChannelError) as error:
+        raise ToolError(_NOBODY.format(command_name())) from error
+    given = (reply.content or {}).get("answer")
+    if reply.action != "accept" or given not in choices:
+        raise ToolError("The person did not say yes, so nothing was done.")
+    return str(given)
+
+
+_OF_CONVERSATIONS = frozenset({"state"})
+_CAN_ASK = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+_NOBODY = (
+    "This call needs a yes, and the client that called cannot ask a person. Nothing was done. "
+    "A rule in permissions.allow of config.yaml allows it; `{} permissions test` explains."
+)
+
+
+class ToolServer:
+    """Serves the tools of a session to any number of clients."""
+
+    def __init__(self, session: Served) -> None:
+        self._session = session
+        self._requests: dict[str, ServerRequestContext[Any, Any]] = {}
+        self._sending: set[Any] = set()
+        session.subscribe(self._heed)
+        self.server: Server[Any] = Server(
+            "marvin", version=__version__, on_list_tools=self._list, on_call_tool=self._call
+        )
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """What is served: tools on offer, without those that only make sense in a conversation."""
+        return [spec for spec in self._session.tools if spec.name != SEARCH and spec.access != _OF_CONVERSATIONS]
+
+    async def _list(self, context: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_tool(spec) for spec in self.specs])
+
+    async def _call(
+        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        _CALLER.set(context)
+        if all(spec.name != params.name for spec in self.specs):
+            return _failed(f"There is no tool {params.name!r:.100} here.")
+        try:
+            output = await self._session.call_tool(params.name, params.arguments or {}, "model")
+        except MarvinError as error:
+            return _failed(str(error))
+        self._requests.pop(output.call_id, None)
+        return types.CallToolResult(content=[_block(block) for block in output.content], is_error=output.is_error)
+
+    def _heed(self, event: Event) -> None:
+        """Hand on how far a call is."""
+        if isinstance(event, ToolExecutionStart):
+            context = _CALLER.get()
+            if context is not None:
+                self._requests[event.call_id] = context
+        elif isinstance(event, ToolExecutionUpdate):
+            context = self._requests.get(event.call_id)
+            if context is not None:
+                self._tell(context, event)
+
+    def _tell(self, context: ServerRequestContext[Any, Any], event: ToolExecutionUpdate) -> None:
+        done = event.done if event.done is not None else 0.0
+        sending = asyncio.ensure_future(context.session.report_progress(done, event.total, event.text))
+        self._sending.add(sending)
+        sending.add_done_callback(self._sent)
+
+    def _sent(self, sending: Any) -> None:
+        self._sending.discard(sending)
+        if not sending.cancelled():
+            sending.exception()  # a client that went away needs no progress
+
+
+def _tool(spec: ToolSpec) -> types.Tool:
+    return types.Tool(
+        name=spec.name,
+        description=spec.description,
+        input_schema=dict(spec.parameters),
+        annotations=types.ToolAnnotations(
+            read_only_hint=spec.reads_only, destructive_hint=spec.changes, open_world_hint="net" in spec.access
+        ),
+    )
+
+
+def _block(block: Text | Image) -> types.TextContent | types.ImageContent:
+    if isinstance(block, Text):
+        return types.TextContent(text=block.text)
+    return types.ImageContent(data=block.data, mime_type=block.media_type)
+
+
+def _failed(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+class OnlyWithToken:
+    """Lets requests through that carry the token; all others are refused before anything is read of them."""
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection."""
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                head = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+                await send({"type": "http.response.start", "status": 401, "headers": head})
+                await send({"type": "http.response.body", "body": b"The token is missing or wrong.\n"})
+                return
+        await self._app(scope, receive, send)
+
+
+class _Web(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone: the run has its own way with them."""
+        yield
+
+
+async def serve_stdio(session: Served) -> None:
+    """Serve one client on standard input and output until it closes its side."""
+    served = ToolServer(session).server
+    async with stdio_server() as (read, write):
+        await served.run(read, write, served.create_initialization_options())
+
+
+async def serve_http(session: Served, port: int, token: str, ready: Callable[[int], None]) -> None:
+    """Serve on this machine's loopback address until cancelled.
+
+    Args:
+        port: 0 for a free one.
+        token: what each request has to carry.
+        ready: told the port, once it is open.
+
+    Raises:
+        MarvinError: where the port is taken.
+    """
+    app = OnlyWithToken(ToolServer(session).server.streamable_http_app(), token)
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise MarvinError(f"Port {port} cannot be opened: {error.strerror}. Choose another one with --http.") from error
+    with listening:
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2)
+        program = _Web(config)
+        ready(listening.getsockname()[1])
+        await program.serve([listening])
