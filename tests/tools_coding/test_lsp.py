@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -249,30 +246,3 @@ class TestMissing:
         with ToolRunner(marvin_home, marvin_workdir, env=env) as runner:
             assert "marvin lsp install basedpyright" in runner.call("create_file", path="b.py", content="").text
             assert not runner.questions
-
-
-_KILLED = """
-import sys
-from pathlib import Path
-from marvin_core.testing import ToolRunner
-
-with ToolRunner(Path(sys.argv[1]), Path(sys.argv[2]), env={"PATH": sys.argv[3]}) as runner:
-    print(runner.call("create_file", path="a.py", content="x = 1").text, flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a server ends when its input does")
-def test_no_server_is_left_where_marvin_is_killed(marvin_home: Path, marvin_workdir: Path, programs: Path) -> None:
-    """Not even one that heeds neither signals nor the end of its input."""
-    misbehaving(programs, "hang_shutdown")
-    words = [sys.executable, "-c", _KILLED, str(marvin_home), str(marvin_workdir), f"{programs}:{PATH}"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as marvin:
-        assert marvin.stdout is not None
-        assert b"Created a.py" in marvin.stdout.readline()
-        assert until((marvin_workdir / "lsp.pid").exists)
-        pid = int((marvin_workdir / "lsp.pid").read_text())
-        assert is_alive(pid)
-        os.kill(marvin.pid, signal.SIGKILL)
-    assert until(lambda: not is_alive(pid))

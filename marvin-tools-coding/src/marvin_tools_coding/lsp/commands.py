@@ -15,19 +15,15 @@ from marvin_core import CliContext, MarvinError, SessionControl
 from . import installing, report
 from .finding import found, installed
 from .known import KINDS, ServerKind, by_name
-from .service import language_servers
-
-_LISTED = 500
+from .service import language_servers, noted_in
+from .standing import noted
 
 
 async def diagnostics(session: SessionControl, text: str) -> str:
     """What /diagnostics shows: the servers of the session, and all that they said."""
     servers = await session.resource(language_servers)
-    if not servers.servers:
-        return "No language server runs yet: the first edit of a file starts those that look at it."
-    lines = [f"{one.kind.name}: {one.state}, process {one.pid or '-'}, {one.root}" for one in servers.servers]
-    said = servers.diagnostics(session.working_dir)
-    return "\n".join([*lines, "", report.listed(said, _LISTED) if said else "No problems are known."])
+    said = report.overview(servers.standings())
+    return said or "No language server runs yet: the first edit of a file starts those that look at it."
 
 
 def install(
@@ -40,26 +36,28 @@ def install(
     folder = run.config.config_folder
     commands = installing.steps(kind, folder, shutil.which)
     run.warn(f"installing {kind.name} from {kind.source}")
-    installing.begin(kind, folder)
-    for command in commands:
-        done = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-        if done.returncode != 0:
-            said = done.stdout.decode("utf-8", "replace").strip()[-2_000:]
-            raise MarvinError(f"{kind.name} was not installed: {said}")
-    installing.finish(kind, folder)
+    with installing.Installation(kind, folder) as installation:
+        for command in commands:
+            done = subprocess.run(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            )
+            if done.returncode != 0:
+                said = done.stdout.decode("utf-8", "replace").strip()[-2_000:]
+                raise MarvinError(f"{kind.name} was not installed: {said}")
+        installation.finish()
     run.write(f"{kind.name} is installed: {installed(kind, folder) or folder}\n")
 
 
 def status(context: typer.Context) -> None:
-    """List the language servers that Marvin knows, and where they are."""
+    """List the language servers that Marvin knows, where they are, those that run, and all that they found."""
     run: CliContext = context.obj
     which = partial(_outside_of_projects, run)
     for kind in KINDS:
         program = found(kind, run.config.config_folder, which)
         ends = " ".join(kind.languages)
         run.write(f"{kind.name}: {program or f'missing; {_way(kind)}'} ({ends})\n")
+    said = report.overview(noted(noted_in(run)))
+    run.write(f"\n{said or 'No language server runs.'}\n")
 
 
 def group() -> typer.Typer:
