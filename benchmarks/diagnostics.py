@@ -53,7 +53,7 @@ def _of(kind: ServerKind, program: Path, count: int) -> Iterator[Row]:
                     "ours": _timed(partial(_edit, runner)),
                     "bare": _timed(lambda number: bare.look_at(_TEXT.format(number))),
                 }
-                warm = interleaved(edits, 3 * count, warm=True)
+                warm = interleaved(edits, 3 * count)
                 yield _row(f"edit to diagnostics, {kind.name}", warm["ours"], warm["bare"], _GOAL)
                 ours, its_own = _memory(work), _memory(bare_work)
                 how = f"alone {its_own:.0f} MB; all its processes, proportional"

@@ -43,7 +43,6 @@ FORBIDDEN = {
     "marvin_core.engine.resumption",
     "marvin_core.guard.files.errors",
     "marvin_core.guard.files.folder_descriptors",
-    "marvin_tools_coding.lsp",
     "marvin_core.guard.processes.child",
     "marvin_core.guard.processes.jobs",
     "marvin_core.guard.processes.program",

@@ -106,9 +106,7 @@ def test_a_server_in_the_sandbox_reaches_nothing_else(marvin_home: Path, marvin_
     try:
         attempts = f"# write={outside} write={within} read={key} reach={service.port}\n"
         settings = {"coding": {"lsp": {"wait": 20, "install": "never"}}}
-        with ToolRunner(
-            marvin_home, marvin_workdir, env={"PATH": PATH}, settings=settings, sandbox="required"
-        ) as held:
+        with ToolRunner(marvin_home, marvin_workdir, env={"PATH": PATH}, settings=settings, sandbox="required") as held:
             said = held.call("write_file", path="a.py", content=attempts).text.splitlines()[-1]
             assert "write OSError, write done, read " in said
             assert "read key" not in said

@@ -39,7 +39,12 @@ def install(
     with installing.Installation(kind, folder) as installation:
         for command in commands:
             done = subprocess.run(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
             )
             if done.returncode != 0:
                 said = done.stdout.decode("utf-8", "replace").strip()[-2_000:]

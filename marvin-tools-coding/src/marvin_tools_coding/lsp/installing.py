@@ -15,6 +15,15 @@ from marvin_core import ToolError
 from .finding import FOLDER, WHOLE
 from .known import ServerKind
 
+# Programs of environments are not run outside of the sandbox by their name: another one of that name would be.
+_BY_PIP = """
+import subprocess, sys, venv
+folder, *packages = sys.argv[1:]
+venv.main([folder])
+pip = [f"{folder}/bin/python", "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+sys.exit(subprocess.run([*pip, *packages]).returncode)
+"""
+
 
 def steps(kind: ServerKind, config_folder: Path, which: Callable[[str], str | None]) -> Sequence[Sequence[str]]:
     """The commands that install a server, in their order.
@@ -30,16 +39,12 @@ def steps(kind: ServerKind, config_folder: Path, which: Callable[[str], str | No
             raise ToolError(f"{kind.name} needs npm, which is not installed, or not in PATH. Install Node.js first.")
         quiet = ("--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error")
         return [[npm, "install", *quiet, "--prefix", folder, *kind.packages]]
-    python = f"{folder}/bin/python"
     if (uv := which("uv")) is not None:
         return [
             [uv, "venv", "--quiet", "--no-project", "--python", sys.executable, folder],
-            [uv, "pip", "install", "--quiet", "--python", python, *kind.packages],
+            [uv, "pip", "install", "--quiet", "--python", f"{folder}/bin/python", *kind.packages],
         ]
-    return [
-        [sys.executable, "-I", "-m", "venv", folder],
-        [python, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *kind.packages],
-    ]
+    return [[sys.executable, "-I", "-c", _BY_PIP, folder, *kind.packages]]
 
 
 class Installation:
