@@ -24,6 +24,7 @@ class BareServer:
         self._process = subprocess.Popen(
             argv, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
+        self.pid = self._process.pid
         uri = root.as_uri()
         self._send(
             {
