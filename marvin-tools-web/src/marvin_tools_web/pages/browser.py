@@ -2,7 +2,7 @@
 
 Asked with `url`, the `kind` of the browser (firefox or chromium), the paths of the browser and its driver as `program`
 and `driver`, `scripts` (seconds until the page has to stand) and `settle` and `poll` (seconds), it answers with `url`,
-`title` and `markup`, or with `error`.
+`title`, `markup` and the `status` of the server, "0" where it is not known; or with `error`.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ _FIREFOX = {
 }
 # The HTML as it stands, without what shadow trees hold; how much text there is tells when it stands still.
 _SIZE = "return document.body ? document.body.innerText.length : 0"
+_STATUS = "const at = performance.getEntriesByType('navigation')[0]; return at ? at.responseStatus || 0 : 0"
 _WHOLE = "return document.documentElement ? document.documentElement.outerHTML : ''"
 
 
@@ -86,7 +87,8 @@ def show(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
                     pass  # what stands by now may do
                 _settled(driver, asked)
                 markup = str(driver.execute_script(_WHOLE))[:_MARKUP]
-                return {"url": driver.current_url, "title": driver.title, "markup": markup}
+                status = str(driver.execute_script(_STATUS))
+                return {"url": driver.current_url, "title": driver.title, "markup": markup, "status": status}
             finally:
                 driver.quit()
     except WebDriverException as error:
