@@ -25,6 +25,18 @@ def test_status_names_each_server_and_how_to_get_it(marvin_pack: PackRunner) -> 
     assert "missing; marvin lsp install typescript-language-server" in said
 
 
+def test_status_says_why_a_server_of_a_project_is_missing(
+    marvin_pack: PackRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "project" / "bin"
+    programs.mkdir(parents=True)
+    (programs.parent / "pyvenv.cfg").touch()
+    misbehaving(programs, "good")
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    said = marvin_pack.cli(plugin, "lsp", "status").out
+    assert f"ruff: missing; marvin lsp install ruff; {programs}/ruff belongs to a project, and is not used" in said
+
+
 @pytest.mark.parametrize(
     ("name", "why"), [("gopls", "is in no package registry"), ("nonsense", "Those that Marvin knows: basedpyright")]
 )

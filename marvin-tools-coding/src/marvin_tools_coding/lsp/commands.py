@@ -60,7 +60,7 @@ def status(context: typer.Context) -> None:
     for kind in KINDS:
         program = found(kind, run.config.config_folder, which)
         ends = " ".join(kind.languages)
-        run.write(f"{kind.name}: {program or f'missing; {_way(kind)}'} ({ends})\n")
+        run.write(f"{kind.name}: {program or f'missing; {_way(kind)}{_of_a_project(kind)}'} ({ends})\n")
     said = report.overview(noted(noted_in(run)))
     run.write(f"\n{said or 'No language server runs.'}\n")
 
@@ -75,6 +75,12 @@ def group() -> typer.Typer:
 
 def _way(kind: ServerKind) -> str:
     return f"marvin lsp install {kind.name}" if kind.source else kind.how
+
+
+def _of_a_project(kind: ServerKind) -> str:
+    """Why one that is in PATH is missing all the same."""
+    path = shutil.which(kind.program)
+    return f"; {path} belongs to a project, and is not used" if path is not None else ""
 
 
 def _known(name: str) -> ServerKind:
