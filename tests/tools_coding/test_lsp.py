@@ -180,6 +180,21 @@ def test_a_server_that_fails_is_told_of_once(marvin_home: Path, marvin_workdir: 
             assert "ruff" not in at.write("a.py", f"x = {number}\n")
 
 
+def test_one_that_does_not_start_comes_with_how_to_install_it(
+    marvin_home: Path, marvin_workdir: Path, programs: Path
+) -> None:
+    """As rust-analyzer of rustup, where that has no such component."""
+    program = programs / "rust-analyzer"
+    program.write_text("#!/bin/sh\necho \"error: 'rust-analyzer' is not installed for the toolchain\" >&2\nexit 1\n")
+    program.chmod(0o755)
+    with desk(marvin_home, marvin_workdir, programs) as at:
+        said = at.write("a.rs", "fn main() {}\n")
+        assert (
+            "[The language server rust-analyzer is of no use: it ended while it started. The user can install" in said
+        )
+        assert "rustup component add rust-analyzer]" in said
+
+
 def test_a_server_that_crashed_is_started_again(marvin_home: Path, marvin_workdir: Path, programs: Path) -> None:
     misbehaving(programs, "crash_once")
     with desk(marvin_home, marvin_workdir, programs) as at:

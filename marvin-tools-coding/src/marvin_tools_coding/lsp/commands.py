@@ -34,7 +34,7 @@ def install(
     run: CliContext = context.obj
     kind = _known(name)
     folder = run.config.config_folder
-    commands = installing.steps(kind, folder, shutil.which)
+    commands = installing.steps(kind, folder, lambda program: _outside_of_projects(run, program, outside=True))
     run.warn(f"installing {kind.name} from {kind.source}")
     with installing.Installation(kind, folder) as installation:
         for command in commands:
@@ -60,7 +60,7 @@ def status(context: typer.Context) -> None:
     for kind in KINDS:
         program = found(kind, run.config.config_folder, which)
         ends = " ".join(kind.languages)
-        run.write(f"{kind.name}: {program or f'missing; {_way(kind)}{_of_a_project(kind)}'} ({ends})\n")
+        run.write(f"{kind.name}: {program or f'missing; {kind.way}{_of_a_project(kind)}'} ({ends})\n")
     said = report.overview(noted(noted_in(run)))
     run.write(f"\n{said or 'No language server runs.'}\n")
 
@@ -71,10 +71,6 @@ def group() -> typer.Typer:
     made.command("install")(install)
     made.command("status")(status)
     return made
-
-
-def _way(kind: ServerKind) -> str:
-    return f"marvin lsp install {kind.name}" if kind.source else kind.how
 
 
 def _of_a_project(kind: ServerKind) -> str:

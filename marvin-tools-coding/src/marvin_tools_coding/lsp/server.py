@@ -66,6 +66,11 @@ class Server:
         return self._talk.pid if self._talk is not None and self._talk.running else 0
 
     @property
+    def was_ready(self) -> bool:
+        """Whether it came to the end of its start."""
+        return self._ready
+
+    @property
     def state(self) -> str:
         """How it is, for people."""
         return self.fault or ("running" if self._ready else "starting")

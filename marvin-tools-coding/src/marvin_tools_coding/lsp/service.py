@@ -136,7 +136,9 @@ class LanguageServers:
         for server in self.servers:
             if server.fault and server.kind.name not in self._told:
                 self._told.add(server.kind.name)
-                yield f"[The language server {server.kind.name} is of no use: {server.fault}.]"
+                # That is what rustup leaves where it has no such component, and what a broken installation does.
+                way = f" The user can install it: {server.kind.way}" if not server.was_ready else ""
+                yield f"[The language server {server.kind.name} is of no use: {server.fault}.{way}]"
 
     def standings(self) -> Sequence[Standing]:
         """How the servers are, and all that they said."""
