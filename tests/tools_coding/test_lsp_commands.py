@@ -76,6 +76,11 @@ def test_the_command_lists_servers_and_all_that_they_found(marvin_pack: PackRunn
     assert said.startswith("ruff: running, process ")
     assert "\na.py:1: error: wrong here" in said
     assert "\nb/c.py:2: error: wrong here" in said
+    (session.working_dir / "a.py").unlink()
+    said = session.command(command)
+    assert said is not None
+    assert "a.py" not in said, "it is gone, whoever removed it"
+    assert "\nb/c.py:2: error: wrong here" in said
 
 
 def test_the_settings_of_the_page_are_the_ones_there_are(tmp_path: Path) -> None:

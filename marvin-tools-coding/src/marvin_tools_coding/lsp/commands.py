@@ -10,19 +10,20 @@ from typing import Annotated
 
 import typer
 
-from marvin_core import CliContext, MarvinError, SessionControl
+from marvin_core import CliContext, MarvinError, SessionControl, in_thread
 
 from . import installing, report
 from .finding import found, installed
 from .known import KINDS, ServerKind, by_name
 from .service import language_servers, noted_in
-from .standing import noted
+from .standing import noted, still_there
 
 
 async def diagnostics(session: SessionControl, text: str) -> str:
     """What /diagnostics shows: the servers of the session, and all that they said."""
     servers = await session.resource(language_servers)
-    said = report.overview(servers.standings())
+    standings = servers.standings()
+    said = report.overview(await in_thread(lambda: still_there(standings)))
     return said or "No language server runs yet: the first edit of a file starts those that look at it."
 
 
@@ -61,7 +62,7 @@ def status(context: typer.Context) -> None:
         program = found(kind, run.config.config_folder, which)
         ends = " ".join(kind.languages)
         run.write(f"{kind.name}: {program or f'missing; {kind.way}{_of_a_project(kind)}'} ({ends})\n")
-    said = report.overview(noted(noted_in(run)))
+    said = report.overview(still_there(noted(noted_in(run))))
     run.write(f"\n{said or 'No language server runs.'}\n")
 
 

@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from marvin_core import Record, ToolError, in_thread
 
 from .documents import Diagnostic
+
+T = TypeVar("T")
 
 _BEGIN = "session-"
 _LOCK = "lock"
@@ -93,6 +95,18 @@ class Notes:
 def noted(parent: Path) -> Sequence[Standing]:
     """The servers of all sessions that run, as they noted them; what killed ones left is removed. Blocks."""
     return [standing for folder in sorted(parent.glob(f"{_BEGIN}*")) for standing in _read(folder)]
+
+
+def still_there(standings: Sequence[Standing]) -> Sequence[Standing]:
+    """The same without files that were removed by others than the tools. Blocks."""
+
+    def kept(root: str, said: Mapping[str, T]) -> Mapping[str, T]:
+        return {path: found for path, found in said.items() if os.path.lexists(os.path.join(root, path))}
+
+    return [
+        one.replace(said=kept(one.root, one.said), waiting=[*kept(one.root, dict.fromkeys(one.waiting))])
+        for one in standings
+    ]
 
 
 class _Note:
