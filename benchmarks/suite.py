@@ -16,6 +16,7 @@ from benchmarks import (
     ceiling,
     chat,
     compaction,
+    diagnostics,
     editing,
     finding,
     judging,
@@ -85,6 +86,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from watching.rows(3 if quick else 9)
     yield from judging.rows(5 if quick else 25)
     yield from editing.rows(3 if quick else 15)
+    yield from diagnostics.rows(lab, 3 if quick else 9)
     yield from reading.rows(3, 100_000_000 if quick else 1_000_000_000)
     yield from web_pages.rows(3 if quick else 9)
     yield from finding.rows(3 if quick else 9, 1 if quick else 10)

@@ -1,8 +1,10 @@
-"""Language servers that `marvin lsp install` fetches from the registries."""
+"""Language servers that `marvin lsp install` fetches from the registries, and those that are used from PATH only."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +34,36 @@ def test_clangd_is_installed_and_looks_at_edits(marvin_pack: PackRunner) -> None
     session = marvin_pack.session(env={"PATH": PATH}, settings=SETTINGS)
     said = session.call("create_file", path="a.c", content="int main(void) { return missing; }\n").text
     assert "\na.c:1: error: Use of undeclared identifier 'missing' [undeclared_var_use]" in said
+
+
+def with_programs(*names: str) -> str:
+    """A search path with these programs of the machine. Skips the test where one is not installed or does not run."""
+    folders = []
+    for name in names:
+        program = shutil.which(name)
+        if program is None:
+            pytest.skip(f"{name} is not installed")
+        if subprocess.run(
+            [program, "version" if name.startswith("go") else "--version"], capture_output=True
+        ).returncode:
+            pytest.skip(f"{name} does not run")
+        folders.append(str(Path(program).parent))
+    return ":".join([*folders, PATH])
+
+
+@pytest.mark.real
+def test_gopls_of_the_path_looks_at_edits(marvin_pack: PackRunner) -> None:
+    session = marvin_pack.session(env={"PATH": with_programs("gopls", "go")}, settings=SETTINGS)
+    session.call("create_file", path="go.mod", content="module example.org/a\n\ngo 1.15\n")
+    said = session.call("create_file", path="a.go", content='package a\n\nfunc F() int { return "x" }\n').text
+    assert "\na.go:3: error: cannot use" in said
+    said = session.call("write_file", path="a.go", content="package a\n\nfunc F() int { return 1 }\n").text
+    assert "No problems in a.go (gopls)." in said
+
+
+@pytest.mark.real
+def test_rust_analyzer_of_the_path_looks_at_edits(marvin_pack: PackRunner) -> None:
+    session = marvin_pack.session(env={"PATH": with_programs("rust-analyzer", "cargo")}, settings=SETTINGS)
+    session.call("create_file", path="Cargo.toml", content='[package]\nname = "a"\nversion = "0.1.0"\n')
+    said = session.call("create_file", path="src/lib.rs", content="pub fn f() -> i32 { 1 + }\n").text
+    assert "\nsrc/lib.rs:1: error: " in said

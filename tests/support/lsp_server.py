@@ -1,7 +1,7 @@
 """A language server that misbehaves as it is told: `python lsp_server.py WAY`. It notes its process in lsp.pid.
 
 Ways: good, late, hang_start, hang_request, hang_shutdown, crash_start, crash_request, crash_once, flood, old_version,
-no_version, utf_16, garbage, huge, nested, wrong_types, asks.
+no_version, utf_16, garbage, huge, nested, wrong_types, asks, curious.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -54,6 +55,21 @@ def publish(uri: str, version: int | None, text: str, charset: str = "utf-8") ->
     send({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": parameters}, charset)
 
 
+def tried(word: str) -> str:
+    """What became of an attempt: `write=PATH`, `read=PATH`, `reach=PORT` of this machine."""
+    what, _, target = word.partition("=")
+    try:
+        if what == "write":
+            Path(target).write_text("owned")
+        elif what == "read":
+            return f"{what} {Path(target).read_text()}"
+        else:
+            socket.create_connection(("127.0.0.1", int(target)), 2).close()
+    except OSError as error:
+        return f"{what} {type(error).__name__}"
+    return f"{what} done"
+
+
 def looked_at(document: dict[str, Any], text: str) -> None:
     """Answer for a text as the way has it."""
     uri, version = document["uri"], document["version"]
@@ -80,6 +96,11 @@ def looked_at(document: dict[str, Any], text: str) -> None:
         body = b"[" * 1_000_000
         sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
         sys.stdout.buffer.flush()
+    elif WAY == "curious":
+        said = ", ".join(tried(word) for word in text.split() if "=" in word and len(word) > 1)
+        place = {"start": {"line": 0, "character": 0}}
+        parameters = {"uri": uri, "version": version, "diagnostics": [{"range": place, "message": said}]}
+        send({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": parameters})
     elif WAY == "late":
         time.sleep(1.5)
         publish(uri, version, text)

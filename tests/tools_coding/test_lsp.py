@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -183,6 +180,21 @@ def test_a_server_that_fails_is_told_of_once(marvin_home: Path, marvin_workdir: 
             assert "ruff" not in at.write("a.py", f"x = {number}\n")
 
 
+def test_one_that_does_not_start_comes_with_how_to_install_it(
+    marvin_home: Path, marvin_workdir: Path, programs: Path
+) -> None:
+    """As rust-analyzer of rustup, where that has no such component."""
+    program = programs / "rust-analyzer"
+    program.write_text("#!/bin/sh\necho \"error: 'rust-analyzer' is not installed for the toolchain\" >&2\nexit 1\n")
+    program.chmod(0o755)
+    with desk(marvin_home, marvin_workdir, programs) as at:
+        said = at.write("a.rs", "fn main() {}\n")
+        assert (
+            "[The language server rust-analyzer is of no use: it ended while it started. The user can install" in said
+        )
+        assert "rustup component add rust-analyzer]" in said
+
+
 def test_a_server_that_crashed_is_started_again(marvin_home: Path, marvin_workdir: Path, programs: Path) -> None:
     misbehaving(programs, "crash_once")
     with desk(marvin_home, marvin_workdir, programs) as at:
@@ -249,30 +261,3 @@ class TestMissing:
         with ToolRunner(marvin_home, marvin_workdir, env=env) as runner:
             assert "marvin lsp install basedpyright" in runner.call("create_file", path="b.py", content="").text
             assert not runner.questions
-
-
-_KILLED = """
-import sys
-from pathlib import Path
-from marvin_core.testing import ToolRunner
-
-with ToolRunner(Path(sys.argv[1]), Path(sys.argv[2]), env={"PATH": sys.argv[3]}) as runner:
-    print(runner.call("create_file", path="a.py", content="x = 1").text, flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a server ends when its input does")
-def test_no_server_is_left_where_marvin_is_killed(marvin_home: Path, marvin_workdir: Path, programs: Path) -> None:
-    """Not even one that heeds neither signals nor the end of its input."""
-    misbehaving(programs, "hang_shutdown")
-    words = [sys.executable, "-c", _KILLED, str(marvin_home), str(marvin_workdir), f"{programs}:{PATH}"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as marvin:
-        assert marvin.stdout is not None
-        assert b"Created a.py" in marvin.stdout.readline()
-        assert until((marvin_workdir / "lsp.pid").exists)
-        pid = int((marvin_workdir / "lsp.pid").read_text())
-        assert is_alive(pid)
-        os.kill(marvin.pid, signal.SIGKILL)
-    assert until(lambda: not is_alive(pid))

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from marvin_core import MarvinError
 from marvin_core.testing import PackRunner
 from marvin_tools_coding import plugin
 from marvin_tools_coding.lsp.finding import WHOLE, installed
-from marvin_tools_coding.lsp.installing import steps
 from marvin_tools_coding.lsp.known import KINDS, by_name
 from marvin_tools_coding.settings import CodingSettings
 from tests.e2e.test_docs import DOCS
@@ -21,8 +19,22 @@ from tests.tools_coding.test_lsp import NOT_PYTHON, misbehaving
 
 def test_status_names_each_server_and_how_to_get_it(marvin_pack: PackRunner) -> None:
     said = marvin_pack.cli(plugin, "lsp", "status").out
-    assert [line.partition(":")[0] for line in said.splitlines()] == [kind.name for kind in KINDS]
+    known, _, running = said.partition("\n\n")
+    assert [line.partition(":")[0] for line in known.splitlines()] == [kind.name for kind in KINDS]
+    assert running == "No language server runs.\n"
     assert "missing; marvin lsp install typescript-language-server" in said
+
+
+def test_status_says_why_a_server_of_a_project_is_missing(
+    marvin_pack: PackRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "project" / "bin"
+    programs.mkdir(parents=True)
+    (programs.parent / "pyvenv.cfg").touch()
+    misbehaving(programs, "good")
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    said = marvin_pack.cli(plugin, "lsp", "status").out
+    assert f"ruff: missing; marvin lsp install ruff; {programs}/ruff belongs to a project, and is not used" in said
 
 
 @pytest.mark.parametrize(
@@ -64,16 +76,14 @@ def test_the_command_lists_servers_and_all_that_they_found(marvin_pack: PackRunn
     assert said.startswith("ruff: running, process ")
     assert "\na.py:1: error: wrong here" in said
     assert "\nb/c.py:2: error: wrong here" in said
+    (session.working_dir / "a.py").unlink()
+    said = session.command(command)
+    assert said is not None
+    assert "a.py" not in said, "it is gone, whoever removed it"
+    assert "\nb/c.py:2: error: wrong here" in said
 
 
 def test_the_settings_of_the_page_are_the_ones_there_are(tmp_path: Path) -> None:
     (block,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "how-to" / "language-servers.md").read_text(), re.DOTALL)
     given = YAML(typ="safe", pure=True).load(block)["packs"]["coding"]
     assert CodingSettings(**given) == CodingSettings()
-
-
-def test_without_npm_it_says_what_to_install(tmp_path: Path) -> None:
-    kind = by_name("typescript-language-server")
-    assert kind is not None
-    with pytest.raises(MarvinError, match="needs npm"):
-        steps(kind, tmp_path, lambda _: None)

@@ -36,7 +36,8 @@ class Case(Record):
 
     `others` are requests that are always answered well. `env` is the environment, keys among it. `programs` says that
     it reads what it was sent by programs of its own. `reads` are failures that it makes something of: a page may be
-    anything.
+    anything. `begun` does what comes before each call, and gives more arguments for it; `asks` says that a person is
+    asked about each call, who says yes.
     """
 
     arguments: Mapping[str, Any]
@@ -45,6 +46,8 @@ class Case(Record):
     env: Mapping[str, str] = MappingProxyType({})
     programs: bool = False
     reads: frozenset[str] = frozenset()
+    begun: Callable[[ToolRunner], Mapping[str, Any]] | None = None
+    asks: bool = False
 
 
 def _status(status: int, headers: Mapping[str, str] | None = None, body: object = None) -> Callable[[Answer], Answer]:
@@ -180,27 +183,31 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u20
 def fails_well(tools: ToolRunner, http: HttpReplay, tool: str, case: Case, names: Iterable[str]) -> None:
     """Have all that a tool asks fail in each of these ways, and hold what it says to the rules."""
     env = {**ADDRESSES, **case.env}
-    usual = tools.session(env=env, timeouts=USUAL)
-    silent = tools.session(env=env, timeouts={**USUAL, **SILENT})
+    answers = ["yes"] * (2 * len(FAILURES) if case.asks else 0)
+    usual = tools.session(env=env, timeouts=USUAL, answers=answers)
+    silent = tools.session(env=env, timeouts={**USUAL, **SILENT}, answers=answers)
     wrong = {}
     for name in names:
         failure = FAILURES[name]
         http.forget()
+        session = silent if failure.silent else usual
+        arguments = {**case.arguments, **(case.begun(session) if case.begun is not None else {})}
         for method, url, good in case.routes:
             http.on(method, url, answer=failure.make(good))
         for method, url, good in case.others:
             http.on(method, url, answer=good)
-        outcome = (silent if failure.silent else usual).call(tool, **case.arguments)
+        outcome = session.call(tool, **arguments)
         is_error = None if name in case.reads else failure.is_error
-        problems = list(_problems(outcome.text, outcome.is_error, is_error, failure.says, case.env.values()))
-        if problems:
-            wrong[name] = (problems, outcome.text[:2_000])
+        found = list(problems(outcome.text, outcome.is_error, is_error, failure.says, case.env.values()))
+        if found:
+            wrong[name] = (found, outcome.text[:2_000])
     assert not wrong, f"{tool}: {wrong}"
     kept = b"".join(path.read_bytes() for path in tools.home.rglob("*") if path.is_file())
     assert not any(key.encode() in kept for key in _keys(case.env.values())), "I24: a key is written nowhere"
 
 
-def _problems(text: str, failed: bool, expected: bool | None, says: str, env: Iterable[str]) -> Iterable[str]:
+def problems(text: str, failed: bool, expected: bool | None, says: str = "", env: Iterable[str] = ()) -> Iterable[str]:
+    """What is wrong with the result of a tool: `expected` and `says` are of `Failure`."""
     if expected is not None and failed is not expected:
         yield f"is_error is {failed}"
     if failed and says not in text and expected is not None:

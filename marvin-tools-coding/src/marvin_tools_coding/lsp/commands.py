@@ -10,24 +10,21 @@ from typing import Annotated
 
 import typer
 
-from marvin_core import CliContext, MarvinError, SessionControl
+from marvin_core import CliContext, MarvinError, SessionControl, in_thread
 
 from . import installing, report
 from .finding import found, installed
 from .known import KINDS, ServerKind, by_name
-from .service import language_servers
-
-_LISTED = 500
+from .service import language_servers, noted_in
+from .standing import noted, still_there
 
 
 async def diagnostics(session: SessionControl, text: str) -> str:
     """What /diagnostics shows: the servers of the session, and all that they said."""
     servers = await session.resource(language_servers)
-    if not servers.servers:
-        return "No language server runs yet: the first edit of a file starts those that look at it."
-    lines = [f"{one.kind.name}: {one.state}, process {one.pid or '-'}, {one.root}" for one in servers.servers]
-    said = servers.diagnostics(session.working_dir)
-    return "\n".join([*lines, "", report.listed(said, _LISTED) if said else "No problems are known."])
+    standings = servers.standings()
+    said = report.overview(await in_thread(lambda: still_there(standings)))
+    return said or "No language server runs yet: the first edit of a file starts those that look at it."
 
 
 def install(
@@ -38,28 +35,35 @@ def install(
     run: CliContext = context.obj
     kind = _known(name)
     folder = run.config.config_folder
-    commands = installing.steps(kind, folder, shutil.which)
+    commands = installing.steps(kind, folder, lambda program: _outside_of_projects(run, program, outside=True))
     run.warn(f"installing {kind.name} from {kind.source}")
-    installing.begin(kind, folder)
-    for command in commands:
-        done = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-        if done.returncode != 0:
-            said = done.stdout.decode("utf-8", "replace").strip()[-2_000:]
-            raise MarvinError(f"{kind.name} was not installed: {said}")
-    installing.finish(kind, folder)
+    with installing.Installation(kind, folder) as installation:
+        for command in commands:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            if done.returncode != 0:
+                said = done.stdout.decode("utf-8", "replace").strip()[-2_000:]
+                raise MarvinError(f"{kind.name} was not installed: {said}")
+        installation.finish()
     run.write(f"{kind.name} is installed: {installed(kind, folder) or folder}\n")
 
 
 def status(context: typer.Context) -> None:
-    """List the language servers that Marvin knows, and where they are."""
+    """List the language servers that Marvin knows, where they are, those that run, and all that they found."""
     run: CliContext = context.obj
     which = partial(_outside_of_projects, run)
     for kind in KINDS:
         program = found(kind, run.config.config_folder, which)
         ends = " ".join(kind.languages)
-        run.write(f"{kind.name}: {program or f'missing; {_way(kind)}'} ({ends})\n")
+        run.write(f"{kind.name}: {program or f'missing; {kind.way}{_of_a_project(kind)}'} ({ends})\n")
+    said = report.overview(still_there(noted(noted_in(run))))
+    run.write(f"\n{said or 'No language server runs.'}\n")
 
 
 def group() -> typer.Typer:
@@ -70,8 +74,10 @@ def group() -> typer.Typer:
     return made
 
 
-def _way(kind: ServerKind) -> str:
-    return f"marvin lsp install {kind.name}" if kind.source else kind.how
+def _of_a_project(kind: ServerKind) -> str:
+    """Why one that is in PATH is missing all the same."""
+    path = shutil.which(kind.program)
+    return f"; {path} belongs to a project, and is not used" if path is not None else ""
 
 
 def _known(name: str) -> ServerKind:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Self
 
 from marvin_core import ToolError
 
 from .finding import FOLDER, WHOLE
 from .known import ServerKind
 
-
-def folder_of(kind: ServerKind, config_folder: Path) -> Path:
-    """Where a server is installed."""
-    return config_folder / FOLDER / kind.name
+# Programs of environments are not run outside of the sandbox by their name: another one of that name would be.
+_BY_PIP = """
+import subprocess, sys, venv
+folder, *packages = sys.argv[1:]
+venv.main([folder])
+pip = [f"{folder}/bin/python", "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+sys.exit(subprocess.run([*pip, *packages]).returncode)
+"""
 
 
 def steps(kind: ServerKind, config_folder: Path, which: Callable[[str], str | None]) -> Sequence[Sequence[str]]:
@@ -24,7 +31,7 @@ def steps(kind: ServerKind, config_folder: Path, which: Callable[[str], str | No
     Raises:
         ToolError: it is in no registry, or what installs it is missing; the text says what to do.
     """
-    folder = str(folder_of(kind, config_folder))
+    folder = str(_folder_of(kind, config_folder))
     if not kind.source:
         raise ToolError(f"{kind.name} is in no package registry. Install it yourself: {kind.how}")
     if kind.source == "npm":
@@ -32,33 +39,99 @@ def steps(kind: ServerKind, config_folder: Path, which: Callable[[str], str | No
             raise ToolError(f"{kind.name} needs npm, which is not installed, or not in PATH. Install Node.js first.")
         quiet = ("--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error")
         return [[npm, "install", *quiet, "--prefix", folder, *kind.packages]]
-    python = f"{folder}/bin/python"
     if (uv := which("uv")) is not None:
         return [
             [uv, "venv", "--quiet", "--no-project", "--python", sys.executable, folder],
-            [uv, "pip", "install", "--quiet", "--python", python, *kind.packages],
+            [uv, "pip", "install", "--quiet", "--python", f"{folder}/bin/python", *kind.packages],
         ]
-    return [
-        [sys.executable, "-I", "-m", "venv", folder],
-        [python, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *kind.packages],
-    ]
+    return [[sys.executable, "-I", "-c", _BY_PIP, folder, *kind.packages]]
 
 
-def begin(kind: ServerKind, config_folder: Path) -> None:
-    """Make room for a server: what is left of an earlier installation goes away. Blocks."""
-    folder = folder_of(kind, config_folder)
-    try:
-        if folder.is_symlink():
-            folder.unlink()
-        elif folder.exists():
-            shutil.rmtree(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if kind.source == "npm":
-            folder.mkdir()
-    except OSError as error:
-        raise ToolError(f"{folder} cannot be made: {error.strerror}.") from error
+class Installation:
+    """The folder of a server while that is installed, which nobody else does at the same time.
+
+    What stood there is put aside, and comes back where the installation did not come to its end. All methods block.
+    """
+
+    def __init__(self, kind: ServerKind, config_folder: Path) -> None:
+        self._kind = kind
+        self._folder = _folder_of(kind, config_folder)
+        self._before = self._folder.with_name(f".{kind.name}.before")
+        self._lock = -1
+        self._is_whole = False
+
+    def begin(self) -> None:
+        """Make room.
+
+        Raises:
+            ToolError: there can be none, or another Marvin installs this server.
+        """
+        try:
+            self._folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = self._folder.with_name(f".{self._kind.name}.lock")
+            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._unlock()
+            raise ToolError(f"Another Marvin is installing {self._kind.name}. Wait until it is done.") from error
+        except OSError as error:
+            self._unlock()
+            raise ToolError(f"{self._folder} cannot be made: {error.strerror}.") from error
+        try:
+            self._put_aside()
+        except OSError as error:
+            self.end()
+            raise ToolError(f"{self._folder} cannot be made: {error.strerror}.") from error
+
+    def finish(self) -> None:
+        """Note that the server is whole: only then it is used."""
+        (self._folder / WHOLE).touch()
+        self._is_whole = True
+
+    def end(self) -> None:
+        """Keep what was installed, or what was there before; without `begin` nothing happens."""
+        if self._lock < 0:
+            return
+        try:
+            if self._is_whole:
+                _remove(self._before)
+            elif self._before.exists():
+                _remove(self._folder)
+                self._before.rename(self._folder)
+            else:
+                _remove(self._folder)
+        except OSError:  # what is half there is not used, and goes with the next installation
+            pass
+        finally:
+            self._unlock()
+
+    def _put_aside(self) -> None:
+        if (self._folder / WHOLE).is_file() and not self._folder.is_symlink():
+            _remove(self._before)
+            self._folder.rename(self._before)
+        _remove(self._folder)
+        if self._kind.source == "npm":
+            self._folder.mkdir()
+
+    def _unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.end()
 
 
-def finish(kind: ServerKind, config_folder: Path) -> None:
-    """Note that a server is whole: only then it is used. Blocks."""
-    (folder_of(kind, config_folder) / WHOLE).touch()
+def _folder_of(kind: ServerKind, config_folder: Path) -> Path:
+    return config_folder / FOLDER / kind.name
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)

@@ -54,6 +54,11 @@ class ServerKind(Record):
     how: str = ""
     """How people get it where Marvin does not install it."""
 
+    @property
+    def way(self) -> str:
+        """The command by which people get it."""
+        return f"marvin lsp install {self.name}" if self.source else self.how
+
 
 _PYRIGHT = {"analysis": {"diagnosticMode": "openFilesOnly", "typeCheckingMode": "standard", "logLevel": "Error"}}
 _NO_CODE = {"cargo": {"buildScripts": {"enable": False}}, "procMacro": {"enable": False}, "checkOnSave": False}

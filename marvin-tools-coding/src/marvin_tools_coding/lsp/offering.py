@@ -73,15 +73,19 @@ async def _installed(context: ToolContext, kind: ServerKind) -> str:
     try:
         folder = context.config_folder
         commands = installing.steps(kind, folder, lambda name: context.processes.which(name, outside=True))
-        await in_thread(lambda: installing.begin(kind, folder))
-        for command in commands:
-            # A person said yes, and neither a model nor the repository has a say in what is fetched.
-            result = await context.processes.run(
-                command, cwd=folder, timeout=_LIMIT, merge_stderr=True, outside=True, output_limit=20_000
-            )
-            if result.exit_code != 0:
-                return f"[{kind.name} was not installed: {one_line(output_text(result.output), 500)}]"
-        await in_thread(lambda: installing.finish(kind, folder))
+        installation = installing.Installation(kind, folder)
+        try:
+            await in_thread(installation.begin, to_the_end=True)
+            for command in commands:
+                # A person said yes, and neither a model nor the repository has a say in what is fetched.
+                result = await context.processes.run(
+                    command, cwd=folder, timeout=_LIMIT, merge_stderr=True, outside=True, output_limit=20_000
+                )
+                if result.exit_code != 0:
+                    return f"[{kind.name} was not installed: {one_line(output_text(result.output), 500)}]"
+            await in_thread(installation.finish, to_the_end=True)
+        finally:
+            await in_thread(installation.end, to_the_end=True)
     except (ToolError, OSError) as error:
         return f"[{kind.name} was not installed: {error}]"
     return f"[{kind.name} is installed.]"

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from .documents import Diagnostic
 
+if TYPE_CHECKING:
+    from .standing import Standing
+
 _SHOWN = 20
 """Diagnostics in the result of one edit."""
+_LISTED = 5_000
+"""Of one folder, where somebody asks for all of them."""
+_NAMED = 5
+"""Files that a server has not looked at yet."""
 
 
 def listed(found: Mapping[str, Sequence[Diagnostic]], most: int = _SHOWN) -> str:
@@ -15,6 +23,28 @@ def listed(found: Mapping[str, Sequence[Diagnostic]], most: int = _SHOWN) -> str
     lines = [f"{path}:{one.line}: {one.severity}: {one.message}" for path, said in found.items() for one in said]
     more = f"\n[{len(lines) - most:,} more]" if len(lines) > most else ""
     return "\n".join(lines[:most]) + more
+
+
+def overview(standings: Sequence[Standing]) -> str:
+    """Language servers, and all their diagnostics below those of each folder; empty where there are none."""
+    return "\n\n".join(_of_folder([one for one in standings if one.root == root]) for root in _roots(standings))
+
+
+def _roots(standings: Sequence[Standing]) -> Sequence[str]:
+    return list(dict.fromkeys(one.root for one in standings))
+
+
+def _of_folder(standings: Sequence[Standing]) -> str:
+    lines = []
+    found: dict[str, dict[Diagnostic, None]] = {}
+    for one in standings:
+        names = [*one.waiting[:_NAMED], *(["others"] if len(one.waiting) > _NAMED else [])]
+        waiting = f"; it has not looked at {', '.join(names)} yet" if names else ""
+        lines.append(f"{one.name}: {one.state}, process {one.pid or '-'}, {one.root}{waiting}")
+        for path, said in one.said.items():
+            found.setdefault(path, {}).update(dict.fromkeys(said))  # two sessions of a folder may have heard the same
+    told = listed({path: list(said) for path, said in sorted(found.items())}, _LISTED)
+    return "\n".join([*lines, "", told or "No problems are known."])
 
 
 def told(found: Mapping[str, Sequence[Diagnostic]], by: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from marvin_core import Conversation, Processes, ToolError
 from .configured import answer_of, options_of, passing, refusal
 from .documents import Document, path_of
 from .known import ServerKind
+from .standing import Standing
 from .wire import MessageReader, WireError, packed
 
 _START = 60.0
@@ -37,9 +38,10 @@ class Server:
     Args:
         argv: what starts it.
         root: the folder that it looks at.
+        on_news: called when it said something, or is in another state.
     """
 
-    def __init__(self, kind: ServerKind, argv: Sequence[str], root: Path) -> None:
+    def __init__(self, kind: ServerKind, argv: Sequence[str], root: Path, on_news: Callable[[], None]) -> None:
         self.kind = kind
         self.root = root
         self.fault = ""
@@ -55,6 +57,7 @@ class Server:
         self._received = 0
         self._ready = False
         self._news = asyncio.Event()
+        self._on_news = on_news
         self._starting: asyncio.Task[None] | None = None
 
     @property
@@ -63,9 +66,27 @@ class Server:
         return self._talk.pid if self._talk is not None and self._talk.running else 0
 
     @property
+    def was_ready(self) -> bool:
+        """Whether it came to the end of its start."""
+        return self._ready
+
+    @property
     def state(self) -> str:
         """How it is, for people."""
         return self.fault or ("running" if self._ready else "starting")
+
+    @property
+    def standing(self) -> Standing:
+        """How it is, and what it said of the files that are open in it."""
+        said, waiting = {}, []
+        for path, document in self.documents.items():
+            name = str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+            if document.said is None:
+                waiting.append(name)
+            else:
+                said[name] = document.said
+        pid, root = self.pid, str(self.root)
+        return Standing(name=self.kind.name, state=self.state, pid=pid, root=root, waiting=waiting, said=said)
 
     def start(self, processes: Processes) -> None:
         """Have it started, and do not wait."""
@@ -83,6 +104,7 @@ class Server:
                 await self._request("initialize", self._introduction(self._talk))
             self._notify("initialized", {})
             self._ready = True
+            self._on_news()
             for document in self.documents.values():
                 self._open(document)
         except TimeoutError:
@@ -132,7 +154,7 @@ class Server:
         def passed(done: asyncio.Future[Mapping[str, Any]]) -> None:
             if not done.cancelled() and done.exception() is None and document.version == version:
                 document.passed = True
-                self._news.set()
+                self._tell()
 
         request.add_done_callback(passed)
 
@@ -162,6 +184,11 @@ class Server:
                 continue
         self.silent += 1
         return False
+
+    def _tell(self) -> None:
+        """Wake whoever waits for it."""
+        self._news.set()
+        self._on_news()
 
     def _notify(self, method: str, parameters: Mapping[str, Any]) -> None:
         self._send({"method": method, "params": parameters})
@@ -214,7 +241,7 @@ class Server:
             document = self.documents.get(path) if path is not None else None
             if document is not None:
                 document.take(given, self.kind.name)
-                self._news.set()
+                self._tell()
 
     def _ended(self) -> None:
         self._give_up("it ended by itself" if self._ready else "it ended while it started")
@@ -222,7 +249,7 @@ class Server:
     def _give_up(self, fault: str) -> None:
         """It is of no more use, and whoever waits for it need not."""
         self.fault = self.fault or fault
-        self._news.set()
+        self._tell()
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ToolError(fault))

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from marvin_core import ToolContext, ToolError, in_thread
+from marvin_core import PackContext, ToolContext, ToolError, in_thread
 
 from ..settings import CodingSettings, LspSettings
 from . import report
@@ -18,7 +18,10 @@ from .finding import found
 from .known import SUFFIXES, ServerKind, kinds_of
 from .offering import Offers
 from .server import Server
+from .standing import Notes, Standing
 
+_FOLDER = "lsp"
+"""Below the pack's folder for what is of this machine only: where sessions note how their servers are."""
 _FILES = 20
 """Files of one edit that are looked at."""
 _SIZE = 1_000_000
@@ -36,6 +39,7 @@ class LanguageServers:
     def __init__(self) -> None:
         self.servers: list[Server] = []
         self.offers = Offers()
+        self.notes = Notes(self.standings)
         self._starts: dict[tuple[str, Path], int] = defaultdict(int)
         self._owed: list[tuple[Server, str, Path]] = []
         """What was not said in time."""
@@ -56,6 +60,8 @@ class LanguageServers:
                 else:
                     server.show(_file(root, path), text)
                     shown[server].append(path)
+        if self.servers:
+            await self.notes.open(lambda: noted_in(context))
         missing = [path for path in texts if not any(path in said for said in shown.values())]
         offered = await self.offers.offer(context, settings.install, missing)
         await self._wait(context, settings, root, shown)
@@ -83,7 +89,7 @@ class LanguageServers:
         if program is None:
             return None
         self._starts[kind.name, root] += 1
-        server = Server(kind, [program, *kind.arguments], root)
+        server = Server(kind, [program, *kind.arguments], root, self.notes.change)
         self.servers = [one for one in self.servers if not (one.kind is kind and one.root == root)]
         self.servers.append(server)
         server.start(context.processes)
@@ -130,20 +136,18 @@ class LanguageServers:
         for server in self.servers:
             if server.fault and server.kind.name not in self._told:
                 self._told.add(server.kind.name)
-                yield f"[The language server {server.kind.name} is of no use: {server.fault}.]"
+                # That is what rustup leaves where it has no such component, and what a broken installation does.
+                way = f" The user can install it: {server.kind.way}" if not server.was_ready else ""
+                yield f"[The language server {server.kind.name} is of no use: {server.fault}.{way}]"
 
-    def diagnostics(self, root: Path) -> Mapping[str, Sequence[Diagnostic]]:
-        """All that is known of files below a root, by their paths."""
-        found: dict[str, list[Diagnostic]] = {}
-        for server in self.servers:
-            for path, document in server.documents.items():
-                if server.root == root and document.said:
-                    found.setdefault(str(path.relative_to(root)), []).extend(document.said)
-        return dict(sorted(found.items()))
+    def standings(self) -> Sequence[Standing]:
+        """How the servers are, and all that they said."""
+        return [server.standing for server in self.servers]
 
     async def close(self) -> None:
         """Shut all of them down."""
         await asyncio.gather(*(server.close() for server in self.servers), self.offers.close())
+        await self.notes.close()
 
 
 @asynccontextmanager
@@ -154,6 +158,11 @@ async def language_servers() -> AsyncIterator[LanguageServers]:
         yield servers
     finally:
         await servers.close()
+
+
+def noted_in(context: PackContext) -> Path:
+    """Where sessions note how their servers are."""
+    return context.folders.state / _FOLDER
 
 
 async def diagnostics_after(context: ToolContext, paths: Sequence[str]) -> str:

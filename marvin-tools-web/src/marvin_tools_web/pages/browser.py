@@ -2,11 +2,12 @@
 
 Asked with `url`, the `kind` of the browser (firefox or chromium), the paths of the browser and its driver as `program`
 and `driver`, `scripts` (seconds until the page has to stand) and `settle` and `poll` (seconds), it answers with `url`,
-`title` and `markup`, or with `error`.
+`title`, `markup` and the `status` of the server, "0" where it is not known; or with `error`.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,6 +68,7 @@ _FIREFOX = {
 }
 # The HTML as it stands, without what shadow trees hold; how much text there is tells when it stands still.
 _SIZE = "return document.body ? document.body.innerText.length : 0"
+_STATUS = "const at = performance.getEntriesByType('navigation')[0]; return at ? at.responseStatus || 0 : 0"
 _WHOLE = "return document.documentElement ? document.documentElement.outerHTML : ''"
 
 
@@ -85,7 +87,8 @@ def show(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
                     pass  # what stands by now may do
                 _settled(driver, asked)
                 markup = str(driver.execute_script(_WHOLE))[:_MARKUP]
-                return {"url": driver.current_url, "title": driver.title, "markup": markup}
+                status = str(driver.execute_script(_STATUS))
+                return {"url": driver.current_url, "title": driver.title, "markup": markup, "status": status}
             finally:
                 driver.quit()
     except WebDriverException as error:
@@ -149,19 +152,36 @@ def _firefox(asked: Mapping[str, Any], folder: Path, host: str, port: int) -> We
         }
     for name, value in preferences.items():
         options.set_preference(name, value)
-    arguments = ["--profile-root", str(folder)]
-    return Firefox(
-        options=options, service=Service(asked["driver"], service_args=arguments, log_output=f"{folder}/log")
+    service = Service(
+        asked["driver"],
+        service_args=["--profile-root", str(folder)],
+        log_output=f"{folder}/log",
+        env=_surroundings_of_firefox(folder),
     )
+    return Firefox(options=options, service=service)
+
+
+def _surroundings_of_firefox(folder: Path) -> Mapping[str, str]:
+    """The environment of Firefox, which waits for ever where it can make no folders of its own in the home folder.
+
+    In Marvin's sandbox it may make name spaces that it cannot use then, and starts one process after the other.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    return {**kept, "HOME": str(folder), **({"MOZ_ASSUME_USER_NS": "0"} if _status("NoNewPrivs") == "1" else {})}
 
 
 def _has_outer_sandbox() -> bool:
     """Whether the browser cannot have a sandbox of its own: as root, and inside of Marvin's, which takes no new one."""
+    return _status("NoNewPrivs") == "1" or _status("Uid").split()[1:2] == ["0"]
+
+
+def _status(name: str) -> str:
+    """A line of what the system tells of this process; empty where it tells nothing."""
     try:
         lines = dict(line.split(":", 1) for line in _SANDBOXED.read_text(encoding="ascii").splitlines())
-        return lines["NoNewPrivs"].strip() == "1" or lines["Uid"].split()[1] == "0"
+        return lines[name].strip()
     except (OSError, KeyError, ValueError):
-        return False
+        return ""
 
 
 if __name__ == "__main__":

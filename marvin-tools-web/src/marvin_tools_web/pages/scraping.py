@@ -23,6 +23,7 @@ _SAID = 300
 # The driver is on this machine; the browser itself is told not to take that exception.
 _TO_DRIVER = dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1")
 _LIMIT = 180.0
+_FAILED = 400
 _REFUSED = "marvin: "
 """How the answer of the proxy begins that stands in the place of a page."""
 _NO_TUNNEL = ("ERR_TUNNEL_CONNECTION_FAILED", "proxyConnectFailure")
@@ -61,6 +62,8 @@ async def scrape_page(
     )
     text = part_of(page, 0, max_length).replace("try scrape_page", "use another source")
     text = text.replace(f"For more use offset={max_length}.", "Use css_selector to see another part.")
+    if _failed(shown):
+        text += f"\n\n[The server answered with status {shown['status']}, so this may not be the page that was meant.]"
     return ToolResult(content=text, show=[Link(url=page.url, text=page.title or page.url)])
 
 
@@ -88,6 +91,11 @@ async def _shown(address: str, context: ToolContext) -> dict[str, str]:
     if any(sign in why for sign in _NO_TUNNEL):
         why = "the host cannot be reached, or is one of this machine or of a private network, which tools do not reach"
     raise ToolError(f"The browser could not show {address}: {why or 'it ended'}. Try browse_web, or another source.")
+
+
+def _failed(shown: Mapping[str, str]) -> bool:
+    """Whether the server said that it does not give the page; some give it all the same."""
+    return shown.get("status", "").isdecimal() and int(shown["status"]) >= _FAILED
 
 
 def _answer(output: bytes) -> dict[str, Any]:

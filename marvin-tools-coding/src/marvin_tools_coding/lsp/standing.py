@@ -1,0 +1,191 @@
+"""How the language servers of sessions are, and what they said last: for this session, and for whoever asks outside.
+
+Each session notes it in a folder of its own, whose lock it holds as long as it runs, however it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from marvin_core import Record, ToolError, in_thread
+
+from .documents import Diagnostic
+
+T = TypeVar("T")
+
+_BEGIN = "session-"
+_LOCK = "lock"
+_NOTE = "servers.json"
+_PAUSE = 0.3
+"""Seconds between two notes."""
+_FORGOTTEN = 3_600.0
+"""The age, in seconds, from which on a folder without a note is one whose session was killed while it was made."""
+
+
+class Standing(Record):
+    """A language server, `root` the folder that it looks at, and what it said of files below it, by their paths.
+
+    `pid` is 0 where it does not run. `waiting` are the files that it has not looked at yet.
+    """
+
+    name: str
+    state: str
+    pid: int
+    root: str
+    waiting: Sequence[str]
+    said: Mapping[str, Sequence[Diagnostic]]
+
+
+class Notes:
+    """Keeps a note of the servers of a session, which `marvin lsp status` reads.
+
+    Args:
+        standings: how the servers are now.
+    """
+
+    def __init__(self, standings: Callable[[], Sequence[Standing]]) -> None:
+        self._standings = standings
+        self._note: _Note | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_open = False
+        self._is_stale = False
+
+    async def open(self, parent: Callable[[], Path]) -> None:
+        """Make the folder, once. Where there can be none, nothing is noted: edits go on."""
+        if self._is_open:
+            return
+        self._is_open = True
+        with suppress(OSError, ToolError):
+            self._note = await in_thread(lambda: _Note(parent()), to_the_end=True)
+            self.change()
+
+    def change(self) -> None:
+        """Something is different: it is noted in a moment."""
+        self._is_stale = True
+        if self._note is not None and (self._task is None or self._task.done()):
+            self._task = asyncio.ensure_future(self._go_on(self._note))
+
+    async def _go_on(self, note: _Note) -> None:
+        while self._is_stale:
+            await asyncio.sleep(_PAUSE)
+            self._is_stale = False
+            with suppress(OSError):
+                await in_thread(partial(note.write, self._standings()), to_the_end=True)
+
+    async def close(self) -> None:
+        """Remove the note."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._note is not None:
+            await in_thread(self._note.close, to_the_end=True)
+
+
+def noted(parent: Path) -> Sequence[Standing]:
+    """The servers of all sessions that run, as they noted them; what killed ones left is removed. Blocks."""
+    return [standing for folder in sorted(parent.glob(f"{_BEGIN}*")) for standing in _read(folder)]
+
+
+def still_there(standings: Sequence[Standing]) -> Sequence[Standing]:
+    """The same without files that were removed by others than the tools. Blocks."""
+
+    def kept(root: str, said: Mapping[str, T]) -> Mapping[str, T]:
+        return {path: found for path, found in said.items() if os.path.lexists(os.path.join(root, path))}
+
+    return [
+        one.replace(said=kept(one.root, one.said), waiting=[*kept(one.root, dict.fromkeys(one.waiting))])
+        for one in standings
+    ]
+
+
+class _Note:
+    """The note of one session. All methods block."""
+
+    def __init__(self, parent: Path) -> None:
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._folder = Path(tempfile.mkdtemp(prefix=_BEGIN, dir=parent))
+        self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def write(self, standings: Sequence[Standing]) -> None:
+        new = self._folder / "new"
+        new.write_text(json.dumps([_as_dict(one) for one in standings]), encoding="utf-8")
+        new.replace(self._folder / _NOTE)
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _as_dict(standing: Standing) -> Mapping[str, Any]:
+    said = {
+        path: [(one.line, one.severity, one.message, one.server) for one in found]
+        for path, found in standing.said.items()
+    }
+    about = {"name": standing.name, "state": standing.state, "pid": standing.pid, "root": standing.root}
+    return {**about, "waiting": list(standing.waiting), "said": said}
+
+
+def _read(folder: Path) -> Iterator[Standing]:
+    if not _is_held(folder):
+        _remove_left(folder)
+        return
+    try:
+        given = json.loads((folder / _NOTE).read_bytes())
+        found = [_standing(one) for one in given]
+    except (OSError, ValueError, TypeError, KeyError):  # it is not there yet, or somebody damaged it
+        return
+    yield from found
+
+
+def _standing(given: Mapping[str, Any]) -> Standing:
+    said = {
+        str(path): [
+            Diagnostic(line=int(line), severity=str(severity), message=str(message), server=str(server))
+            for line, severity, message, server in found
+        ]
+        for path, found in dict(given["said"]).items()
+    }
+    return Standing(
+        name=str(given["name"]),
+        state=str(given["state"]),
+        pid=int(given["pid"]),
+        root=str(given["root"]),
+        waiting=[str(path) for path in given["waiting"]],
+        said=said,
+    )
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether the session of a folder runs."""
+    try:
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove what a killed session left; one that is being made has no note yet, and stays."""
+    with suppress(OSError):
+        if (folder / _NOTE).exists() or time.time() - folder.lstat().st_mtime > _FORGOTTEN:
+            shutil.rmtree(folder, ignore_errors=True)
