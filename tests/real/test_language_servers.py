@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,16 +36,12 @@ def test_clangd_is_installed_and_looks_at_edits(marvin_pack: PackRunner) -> None
 
 
 def with_programs(*names: str) -> str:
-    """A search path with these programs of the machine. Skips the test where one is not installed or does not run."""
+    """A search path with these programs of the machine. Skips the test where one is not installed."""
     folders = []
     for name in names:
         program = shutil.which(name)
         if program is None:
             pytest.skip(f"{name} is not installed")
-        if subprocess.run(
-            [program, "version" if name.startswith("go") else "--version"], capture_output=True
-        ).returncode:
-            pytest.skip(f"{name} does not run")
         folders.append(str(Path(program).parent))
     return ":".join([*folders, PATH])
 
@@ -59,11 +54,3 @@ def test_gopls_of_the_path_looks_at_edits(marvin_pack: PackRunner) -> None:
     assert "\na.go:3: error: cannot use" in said
     said = session.call("write_file", path="a.go", content="package a\n\nfunc F() int { return 1 }\n").text
     assert "No problems in a.go (gopls)." in said
-
-
-@pytest.mark.real
-def test_rust_analyzer_of_the_path_looks_at_edits(marvin_pack: PackRunner) -> None:
-    session = marvin_pack.session(env={"PATH": with_programs("rust-analyzer", "cargo")}, settings=SETTINGS)
-    session.call("create_file", path="Cargo.toml", content='[package]\nname = "a"\nversion = "0.1.0"\n')
-    said = session.call("create_file", path="src/lib.rs", content="pub fn f() -> i32 { 1 + }\n").text
-    assert "\nsrc/lib.rs:1: error: " in said
