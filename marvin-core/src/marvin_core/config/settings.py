@@ -140,7 +140,8 @@ MEANINGS: Mapping[str, str] = {
     "allow_addresses": "Hosts and networks that tools may reach, though they are private or this machine itself.",
     "network": "What commands reach in the sandbox: none, loopback or all, where --network and MARVIN_NETWORK name "
     "nothing. Without it that is loopback in a chat, which asks about further hosts, and all elsewhere.",
-    "network.hosts": "Reach these hosts only: example.org for all of its ports, example.org:443 for one, *.example.com for sub-domains.",
+    "network.hosts": "Reach these hosts only: example.org for all of its ports, example.org:443 for one, "
+    "*.example.com for sub-domains.",
     "seed": "`off`: a chat does not begin with what was said last in its folder; default: `on`.",
     "timeouts": "See below.",
     "limits": "See below.",
