@@ -394,7 +394,7 @@ def test_everyday_programs_ask_the_proxy(command: list[str], tmp_path: Path) -> 
 
     in_sandbox(tmp_path, work, env={"UV_HTTP_RETRIES": "0"}, decides=lambda given: network(given, person))
     assert len(person.questions) == 1
-    assert "reach evil.example on" in person.questions[0]
+    assert "reach evil.example:" in person.questions[0]
 
 
 def test_the_end_of_the_session_ends_every_connection(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -116,6 +115,9 @@ def ask_about_project(config: Config, streams: StandardStreams) -> None:
         lines = [*lines[:_SHOWN], rest]
     changed = " It has changed since you were asked." if "changed" in found.why else ""
     streams.err("\n".join([f"{exact_line(found.folder)} brings what Marvin can load.{changed}", *lines]))
+    import termios
+
+    termios.tcflush(streams.stdin, termios.TCIFLUSH)  # what was typed before the question is no answer to it
     streams.err("Trust it? Write yes or no, then Enter. /permissions trust asks again.")
     said = _line(streams.stdin).strip().lower()
     try:
@@ -128,11 +130,7 @@ def ask_about_project(config: Config, streams: StandardStreams) -> None:
 
 
 def _line(descriptor: int) -> str:
-    """The line that is typed from now on; what was typed before the question is no answer to it."""
-    import termios
-
-    termios.tcflush(descriptor, termios.TCIFLUSH)
-    sys.stderr.flush()
+    """The line that is typed; empty where the terminal is closed."""
     data = b""
     while not data.endswith(b"\n") and len(data) < _LONGEST_ANSWER:
         piece = os.read(descriptor, _LONGEST_ANSWER)
