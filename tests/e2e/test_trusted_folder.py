@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from marvin_core.testing import ModelServer, calls, text
-from tests.e2e.support_e2e import Marvin, conversation, told
-from tests.e2e.test_chat_terminal import Open, Terminal, chat  # noqa: F401  # a fixture
+from tests.e2e.support_e2e import Marvin, conversation, put_away, told
+from tests.e2e.test_chat_terminal import Open, Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -43,8 +44,22 @@ FILES = {
     ".marvin/commands/hail.md": "Hail $ARGUMENTS!",
     ".marvin/config.yaml": SETTINGS,
 }
-MOTTO = ("project_motto", {})
-WHERE = ("get_working_dir", {})
+MOTTO: tuple[str, dict[str, str]] = ("project_motto", {})
+WHERE: tuple[str, dict[str, str]] = ("get_working_dir", {})
+
+
+@pytest.fixture
+def open_chat(marvin: Marvin) -> Iterator[Open]:
+    """Opens chats, and closes them after the test."""
+    opened: list[Terminal] = []
+
+    def start(*args: str) -> Terminal:
+        opened.append(Terminal(marvin, *args))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        put_away(one.process)
 
 
 def fill(folder: Path, files: dict[str, str]) -> None:
@@ -116,11 +131,11 @@ def test_a_tool_does_not_take_the_name_of_ours(marvin: Marvin, marvin_model_serv
 
 
 def test_what_is_changed_after_the_yes_is_not_loaded(
-    marvin: Marvin, marvin_model_server: ModelServer, chat: Open
-) -> None:  # noqa: F811
+    marvin: Marvin, marvin_model_server: ModelServer, open_chat: Open
+) -> None:
     """A person is asked once as the chat begins; a chat later says nothing, until the content is another one."""
     fill(marvin.project, FILES)
-    terminal: Terminal = chat(wait=False)
+    terminal: Terminal = open_chat()
     shown = terminal.until("then Enter.")
     assert ".marvin/hooks/guard.py: code that runs in the sandbox" in shown
     assert "  |   deny: " in shown
@@ -131,7 +146,8 @@ def test_what_is_changed_after_the_yes_is_not_loaded(
     assert told(marvin_model_server) == ["Festina lente"]
     assert "Hail Caesar!" in str(conversation(marvin_model_server))
     assert terminal.leave() == 0
-    again: Terminal = chat()
+    again: Terminal = open_chat()
+    again.ready()
     assert "then Enter." not in again.output
     assert again.leave() == 0
     fill(marvin.project, {".marvin/tools/motto.py": TOOL.replace("Festina", "Carpe")})
@@ -144,18 +160,18 @@ def test_what_is_changed_after_the_yes_is_not_loaded(
 @pytest.mark.parametrize(("answer", "asked_again"), [("no\n", False), ("what?\n", True)])
 def test_a_no_holds_and_what_is_no_answer_is_asked_again(
     marvin: Marvin,
-    chat: Open,  # noqa: F811
+    open_chat: Open,
     answer: str,
     asked_again: bool,
 ) -> None:
     fill(marvin.project, {".marvin/tools/motto.py": TOOL})
-    first: Terminal = chat(wait=False)
+    first: Terminal = open_chat()
     first.until("then Enter.")
     first.type(answer)
     first.ready()
     assert "is not loaded" in first.output
     assert first.leave() == 0
-    second: Terminal = chat(wait=False)
+    second: Terminal = open_chat()
     if asked_again:
         second.until("then Enter.")
         second.type("no\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -188,6 +188,7 @@ def make(
     models: ModelSource | None = None,
     prices: Mapping[str, Any] | None = None,
     listening: bool = True,
+    foreign_tools: Collection[str] = (),
     **settings: Any,
 ) -> Made:
     """A session whose model answers with `script`, paid under a --max-cost; `settings` are those of `settled`."""
@@ -216,6 +217,7 @@ def make(
             asker=asker,
             permit=permit,
             text_asker=text_asker,
+            foreign_tools=foreign_tools,
         )
     )
     session = Session(parts)

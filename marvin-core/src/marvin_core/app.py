@@ -134,6 +134,7 @@ class App:
             secrets=self.secrets,
             tools=self.plugins.tools,
             lost_tools=self.plugins.lost_tools,
+            foreign_tools=self.plugins.foreign_tools,
             hooks=hooks,
             commands=commands,
             models=self.models,

@@ -67,6 +67,7 @@ class Labels(Record):
     repository: tuple[Sink, ...] = ("send",)
     private: tuple[Sink, ...] = ("send",)
     secret: tuple[Sink, ...] = ("send",)
+    tools: tuple[Sink, ...] = ("send",)
     unattended: bool = False
     """Whether that counts where nobody is there to ask as well; such calls are denied then."""
 

@@ -55,7 +55,7 @@ KEYS: Mapping[str, Any] = {
     "packs": {"off": list, "prefer": list, str: dict},
     "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
-    "labels": {"web": list, "repository": list, "private": list, "secret": list, "unattended": bool},
+    "labels": {"web": list, "repository": list, "private": list, "secret": list, "tools": list, "unattended": bool},
     "hooks": {str: list},
     "child_env": list,
     "sandbox": str,
@@ -124,6 +124,8 @@ MEANINGS: Mapping[str, str] = {
     "labels.repository": "The same for files of the working directory and what commands print; `[send]` without it.",
     "labels.private": "The same for stored data, as notes and calendars; `[send]` without it.",
     "labels.secret": "The same for results that a key or password was taken out of; `[send]` without it.",
+    "labels.tools": "The same once a request carried descriptions of tools that neither Marvin nor you wrote, as "
+    "those of packs of others and of projects; `[send]` without it.",
     "labels.unattended": "Whether that counts where nobody is there to ask: such calls are denied then.",
     "hooks.NAME": "Commands that this event starts: a method of `Hook`, as before_tool, or the type of an event; see "
     "[Commands on events](../how-to/shell-hooks.md).",

@@ -15,7 +15,7 @@ from ..api.record import Record
 from ..api.session import Command, UISpec
 from ..api.tools import ToolSpec
 from .index import load_index
-from .model import DeclaredSettings, Index, Owned, Pack, Selection, data_counts
+from .model import USER, DeclaredSettings, Index, Owned, Pack, Selection, data_counts
 from .names import Names
 
 if TYPE_CHECKING:
@@ -103,6 +103,12 @@ class Plugins:
         from .left_out import why_left_out
 
         return {name: why_left_out(pack) for pack in lost for name in pack.tools if name not in self._tool_owners}
+
+    @property
+    def foreign_tools(self) -> frozenset[str]:
+        """The names of tools that neither Marvin nor the user wrote."""
+        known = {pack.key for pack in self.packs if pack.own or pack.distribution == USER}
+        return frozenset(spec.name for key, spec in self._tools if key not in known)
 
     @property
     def providers(self) -> tuple[ProviderSpec, ...]:

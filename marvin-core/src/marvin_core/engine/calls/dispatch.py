@@ -28,7 +28,7 @@ from ..parts import SessionParts
 from .context import CallContext, ContextOfCall
 from .leaving import asked, held_back
 from .permission import Pending, Permission
-from .results import GO_ON, as_result, presentable, text_of
+from .results import GO_ON, as_result, as_written, presentable, text_of
 from .timer import CallTimer
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Dispatcher:
 
     def _may_run_beside(self, call: ToolCall) -> bool:
         try:
-            return self._parts.toolbox.spec(call.name).runs_beside(lambda: _given(call))
+            return self._parts.toolbox.spec(call.name).runs_beside(lambda: as_written(call))
         except ToolError:
             return True  # it will only be told that there is no such tool
 
@@ -157,7 +157,7 @@ class Dispatcher:
         finally:  # a call that is cancelled ends, too
             self._parts.progress.calls.pop(call.id, None)
             output, details = self._shown(call, result)
-            self.permission.shown(call.name, output)
+            output = self.permission.marked(output)
             elapsed = self._parts.clock.monotonic() - started - self.permission.waited(call.id)
             self._parts.bus.emit(
                 ToolExecutionEnd(
@@ -169,6 +169,8 @@ class Dispatcher:
                     origin=origin,
                     details=details,
                     show=output.for_people,
+                    origins=output.origins,
+                    asked=output.asked,
                 )
             )
             self._audit(call, arguments, output.text, elapsed)
@@ -261,6 +263,7 @@ class Dispatcher:
             await self._spans.before(loaded.spec, values)
         try:
             returned = as_result(await self._returned(loaded, values, context, timer))
+            self.permission.told(pending, returned.origins)
             result = self._noted(loaded.spec, returned, context.processes.held_back)
             if not result.is_plain:
                 from .shown import revealed_by, undo_of
@@ -381,17 +384,6 @@ class Dispatcher:
         kept = self._parts.kept.text  # a log stays, as a session file does
         shown = kept(arguments_text(arguments, call.arguments))
         self._log.add(self._parts.clock.now(), kept(call.name), shown, kept(beginning(text)), elapsed)
-
-
-def _given(call: ToolCall) -> Mapping[str, Any]:
-    """The arguments of a call as the model wrote them; none where they are not to be read as they are."""
-    from ...util.untrusted_json import parse_json
-
-    try:
-        given = parse_json(call.arguments)
-    except ValueError:
-        return {}
-    return given if isinstance(given, dict) else {}
 
 
 def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput] | None) -> ToolOutput:

@@ -90,6 +90,8 @@ class RequestBuilder:
         """
         await self._prompt.refresh()
         carried, chosen_by = self._parts.carried.of(settings.provider), self._carried_by()
+        if self._parts.setup.foreign_tools:
+            self._label(carried)
         parts = await self._prompt.parts(self._parts.tool_sizes.of_all(carried.told))
         *stable, volatile = [part.text for part in parts]
         same = "\n\n".join(stable)
@@ -116,6 +118,14 @@ class RequestBuilder:
             output_schema=self._parts.config.output_schema,
         )
         return request, sent
+
+    def _label(self, carried: Carried) -> None:
+        """Remember that the model reads descriptions which neither Marvin nor the user wrote."""
+        from ...guard.labels import SessionLabels
+
+        foreign = next((spec.name for spec in carried.told if spec.name in self._parts.setup.foreign_tools), None)
+        if foreign is not None:
+            SessionLabels(self._parts.state, self._parts.config.labels).add(["tools"], foreign)
 
     @cached_property
     def _remaining(self) -> Remaining:
