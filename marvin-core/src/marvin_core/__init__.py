@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         PermissionMode,
         Permissions,
         Price,
+        ProjectFiles,
         SandboxUse,
         ShellHook,
         Sink,
@@ -269,7 +270,7 @@ _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
         "ChatPreferences Config EndpointSettings Labels NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings "
-        "PermissionMode Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
+        "PermissionMode Permissions Price ProjectFiles SandboxUse ShellHook Sink Source ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
@@ -485,6 +486,7 @@ __all__ = [
     "ProcessResult",
     "Processes",
     "ProfileControl",
+    "ProjectFiles",
     "ProjectTrust",
     "PromptEntry",
     "Provider",
