@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -210,7 +211,9 @@ def make(
             commands=(),
             models=models or ScriptedModels(*([paid] if paid else []), *others),
             clients=clients,
-            packs=lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main"),
+            packs=cache(
+                lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main")
+            ),  # once, as a run has it
             meter=meter,
             budgets=budgets,
             budget=budget,
