@@ -137,7 +137,7 @@ def test_what_is_changed_after_the_yes_is_not_loaded(
     fill(marvin.project, FILES)
     terminal: Terminal = open_chat()
     shown = terminal.until("then Enter.")
-    assert ".marvin/hooks/guard.py: code that runs in the sandbox" in shown
+    assert ".marvin/hooks/guard.py: code that runs at prompts" in shown
     assert "  |   deny: " in shown
     terminal.type("yes\n")
     terminal.ready()

@@ -57,7 +57,7 @@ def test_what_each_file_is_and_where_its_code_runs_is_told(config: Config) -> No
     root = fill(config.working_dir, {**FILES, ".marvin/agents/look.md": "x", ".marvin/prompts/plan.md": "y"})
     details = TrustStore(config).look(root).details
     told = dict(line.split(": ", 1) for line in details if line[:1] == ".")
-    assert told[".marvin/hooks/guard.py"] == "code that runs in the sandbox, at prompts and at calls"
+    assert told[".marvin/hooks/guard.py"] == "code that runs at prompts and at calls, in the sandbox where one works"
     assert "runs as Marvin itself does" in told[".marvin/tools/dice.py"]
     assert "  1 line of Python" in details
     assert [name for name in told if "does not load it" in told[name]] == [".mcp.json"]

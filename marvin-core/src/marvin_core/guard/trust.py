@@ -25,7 +25,7 @@ SETTINGS, HOOKS, TOOLS, COMMANDS = ".marvin/config.yaml", ".marvin/hooks", ".mar
 _SERVERS = ".mcp.json"
 _FILES = {_SERVERS: "servers with tools; this version does not load it", SETTINGS: "settings"}
 _FOLDERS = {
-    HOOKS: (".py", "code that runs in the sandbox, at prompts and at calls"),
+    HOOKS: (".py", "code that runs at prompts and at calls, in the sandbox where one works"),
     TOOLS: (".py", "code of tools, which runs as Marvin itself does, with all that you may do"),
     COMMANDS: (".md", "a slash command"),
     ".marvin/agents": (".md", "an agent: its instructions and tools"),

@@ -130,15 +130,16 @@ class _Running:
 
     def came(self, piece: bytes) -> None:
         """Take some bytes of what it writes."""
-        self._begun += piece
-        *lines, rest = self._begun.split(b"\n")
-        self._begun = rest
-        if len(rest) > _LONGEST:
+        *lines, rest = piece.split(b"\n")
+        if lines:  # what is begun is copied where its line ends, and not with each piece
+            lines[0] = bytes(self._begun) + lines[0]
+            self._begun.clear()
+        self._begun += rest
+        if len(self._begun) > _LONGEST:
             self.end(f"it wrote more than {_LONGEST:,} bytes in a line")
-            return
         for line in lines:
             if not self._over:
-                self._understood(bytes(line))
+                self._understood(line)
 
     def _understood(self, line: bytes) -> None:
         try:
