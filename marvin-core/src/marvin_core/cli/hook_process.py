@@ -30,6 +30,7 @@ from ..util.bus import Bus
 from ..util.clock import SystemClock
 from ..util.failures import is_failure, told
 
+_PR_SET_DUMPABLE = 4
 _NOTHING = "A hook of a repository runs in the sandbox, and has no"
 
 
@@ -228,8 +229,20 @@ async def _serve(output: int) -> None:
         task.add_done_callback(answering.discard)
 
 
+def _close_to_others() -> None:
+    """Keep the commands of the same sandbox, which run as the same user, from the memory and the pipes of this process.
+
+    They could answer in its place.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
 def main() -> None:
     """Answer until nobody asks any more. What hooks print goes nowhere."""
+    _close_to_others()
     output = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

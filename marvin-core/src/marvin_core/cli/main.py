@@ -77,9 +77,10 @@ def _prompted(argv: Sequence[str], env: Mapping[str, str], streams: StandardStre
     streams.clean = Redactor(secrets.known).text
     sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
     interactive = streams.stdin_is_terminal() or config.plain
-    if interactive and not config.non_interactive and not config.design_first:
+    chat = interactive and not config.non_interactive and not config.design_first
+    if chat:
         ask_about_project(config, streams)
-    config = with_project(config, lambda text: streams.err(f"marvin: {text}"))
+    config = with_project(config, lambda text: streams.err(f"marvin: {text}"), attended=chat)
     if config.design_first:
         from .design_first import pipeline_words
         from .unattended import Unattended

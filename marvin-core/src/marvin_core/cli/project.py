@@ -31,8 +31,11 @@ def brings_something(config: Config) -> bool:
     return any(os.path.lexists(root / name) for name in _PLACES)
 
 
-def with_project(config: Config, warn: Callable[[str], None]) -> Config:
-    """The configuration with what the working directory brings, where that is trusted. Else a line tells of it."""
+def with_project(config: Config, warn: Callable[[str], None], *, attended: bool = False) -> Config:
+    """The configuration with what the working directory brings, where that is trusted. Else a line tells of it.
+
+    Whoever is there, `attended`, and said no themselves is not told so at each start.
+    """
     if not brings_something(config):
         return config
     from ..guard.trust import TrustStore
@@ -41,7 +44,7 @@ def with_project(config: Config, warn: Callable[[str], None]) -> Config:
     if found.trusted:
         return _taken(config, contents, found.digest, warn)
     names = [exact_line(name) for name in found.brings if name != _PLACES[0]]
-    if names and not config.depth:
+    if names and not config.depth and not (attended and found.asked):
         warn(
             f"This folder brings {shortened(names)}, which is not loaded: {found.why}. "
             "--trust-project loads it for one run, /permissions trust in a chat from then on."

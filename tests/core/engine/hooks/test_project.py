@@ -248,6 +248,17 @@ def test_no_process_is_started_for_what_no_hook_does(tmp_path: Path) -> None:
     assert not do(hooked(tmp_path, "x = 1\n"), ("mark", {"name": "y"}))[0].is_error
 
 
+def in_the_sandbox(tmp_path: Path, source: str, **settings: Any) -> Made:
+    """The same in the real sandbox, which was tried before."""
+    cache = tmp_path / "home" / "marvin" / "cache"
+    cache.mkdir(parents=True)
+    kept = json.loads(tried())
+    kept["key"][-1] = BARE_PATH
+    (cache / RESULT).write_text(json.dumps(kept), encoding="utf-8")
+    (cache / RESULT).chmod(0o600)
+    return hooked(tmp_path, source, sandbox="required", **settings)
+
+
 def test_in_the_sandbox_it_reads_no_key_and_writes_nowhere_else(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
@@ -266,13 +277,7 @@ async def on_prompt(self, context, text):
     open("inside", "w").close()
     return text
 """
-    cache = home / "marvin" / "cache"
-    cache.mkdir(parents=True)
-    kept = json.loads(tried())
-    kept["key"][-1] = BARE_PATH
-    (cache / RESULT).write_text(json.dumps(kept), encoding="utf-8")
-    (cache / RESULT).chmod(0o600)
-    made = hooked(tmp_path, a_hook(body), script=(says("done"),), sandbox="required")
+    made = in_the_sandbox(tmp_path, a_hook(body), script=(says("done"),))
     assert prompt(made) == "done"
     assert made.provider is not None
     sent = made.provider.requests[0].messages[-1].text
@@ -281,3 +286,16 @@ async def on_prompt(self, context, text):
     assert "not planted" in sent
     assert not (home / "planted").exists()
     assert (tmp_path / "project" / "inside").exists()
+
+
+def test_a_command_of_the_same_sandbox_cannot_answer_in_its_place(tmp_path: Path) -> None:
+    """It runs as the same user there. It may end the process; a guard that is ended denies."""
+    body = """
+async def before_tool(self, context, spec, arguments):
+    script = "ls /proc/$PPID/fd > /dev/null && echo x > /proc/$PPID/fd/1; cat /proc/$PPID/environ > /dev/null"
+    found = await context.run(["sh", "-c", script])
+    return Deny(reason=f"{found.exit_code} {found.stderr.decode()}")
+"""
+    made = in_the_sandbox(tmp_path, a_hook(body))
+    text = marked(made).text
+    assert text.count("Permission denied") >= 2, text
