@@ -32,6 +32,7 @@ from .results import GO_ON, as_result, as_written, presentable, text_of
 from .timer import CallTimer
 
 if TYPE_CHECKING:
+    from ...guard.spellings import Spellings
     from ..instructions.nested import NestedInstructions
     from .commands import CommandSpans
     from .log import CallLog
@@ -147,8 +148,10 @@ class Dispatcher:
 
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` says who made it."""
-        await self._parts.redactor.prepare(call.arguments)
-        call = call.replace(arguments=self._parts.redactor.text(call.arguments))  # no tool keeps or sends a secret
+        looked = await self._parts.redactor.prepare(call.arguments)
+        call = call.replace(
+            arguments=self._parts.redactor.text(call.arguments, looked)
+        )  # no tool keeps or sends a secret
         started = self._parts.clock.monotonic()
         arguments: dict[str, Any] = {}
         result = ToolResult(content=INTERRUPTED, is_error=True)
@@ -176,8 +179,10 @@ class Dispatcher:
             self._audit(call, arguments, output.text, elapsed)
         return output
 
-    def _begun(self, call: ToolCall, arguments: Mapping[str, Any], origin: CallOrigin) -> None:
-        shown = self._parts.redactor.value(arguments)
+    def _begun(
+        self, call: ToolCall, arguments: Mapping[str, Any], origin: CallOrigin, looked: Spellings | None
+    ) -> None:
+        shown = self._parts.redactor.value(arguments, looked)
         now = self._parts.clock.now()
         running = RunningCall(call_id=call.id, name=call.name, arguments=shown, since=now, origin=origin)
         self._parts.progress.calls[call.id] = running
@@ -215,12 +220,13 @@ class Dispatcher:
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
+        looked = None
         try:
             spec = self._parts.toolbox.spec(call.name)
             shown.update(await self._parsed(call, spec))
-            await self._parts.redactor.prepare(shown)
+            looked = await self._parts.redactor.prepare(shown)
         finally:
-            self._begun(call, shown, origin)
+            self._begun(call, shown, origin, looked)
         loaded = await self._parts.toolbox.load(call.name)
         if origin == "model":
             self._parts.carried.reveal([call.name])
