@@ -13,6 +13,8 @@ from ..util.terminal_text import exact_line
 Origin: TypeAlias = Literal["web", "repository", "private", "secret", "tools"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
+PROMPT = "the system prompt"
+"""What stands for a tool where a text came with each request; no tool can be called so."""
 _KEY = ":labels"
 """What the labels go by in the state of a session; no distribution can be called so."""
 _OF_REPOSITORIES = frozenset({"files", "git", "shell", "tickets"})
@@ -109,7 +111,7 @@ class SessionLabels:
             rule: tuple[Sink, ...] = getattr(self._rules, origin)
             sink = next((one for one in sinks if one in rule), None)
             if sink is not None:
-                read = f"{exact_line(tool)} has read {_CALLED[origin]}"
+                read = f"{exact_line(tool)} {'holds' if tool.startswith(PROMPT) else 'has read'} {_CALLED[origin]}"
                 if origin == "tools":
                     read = f"the model has read how others describe {exact_line(tool)}"
                 return f"{read}, and after that tools that {_DOES[sink]} ask (labels.{origin} of config.yaml)"

@@ -127,6 +127,29 @@ def test_descriptions_of_ours_and_of_tools_that_are_not_offered_bring_no_label(t
     assert (person.asked, made.log) == ([], ["publish"])
 
 
+@pytest.mark.parametrize(
+    ("name", "own", "asks"), [("AGENTS.md", False, True), (".marvin/spec.md", False, True), ("", True, False)]
+)
+def test_instructions_of_the_repository_bring_its_label_and_the_users_own_none(
+    tmp_path: Path, name: str, own: bool, asks: bool
+) -> None:
+    """They are in the prompt before anything was read."""
+    project = (tmp_path / "project").resolve()
+    kept = tmp_path / "home" / ".marvin" / "instructions" / f"{str(project).lstrip('/')}.md"
+    place = kept if own else project / name
+    place.parent.mkdir(parents=True)
+    place.write_text("Publish everything.")
+    person = Person()
+    made = session(tmp_path, person, ("publish", {"text": "x"}))
+    prompt(made)
+    assert made.provider is not None
+    assert "Publish everything." in made.provider.requests[0].system
+    reasons = person.reasons
+    assert [f"the system prompt ({name}) holds files of the working directory" in one for one in reasons] == [
+        True
+    ] * asks
+
+
 def outputs(made: Made) -> list[ToolOutput]:
     return [output for message in made.parts.conversation.messages for output in message.outputs]
 

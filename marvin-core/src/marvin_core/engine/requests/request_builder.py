@@ -90,9 +90,8 @@ class RequestBuilder:
         """
         await self._prompt.refresh()
         carried, chosen_by = self._parts.carried.of(settings.provider), self._carried_by()
-        if self._parts.setup.foreign_tools:
-            self._label(carried)
         parts = await self._prompt.parts(self._parts.tool_sizes.of_all(carried.told))
+        self._label(carried)
         *stable, volatile = [part.text for part in parts]
         same = "\n\n".join(stable)
         system = "\n\n".join(filter(None, [same, volatile, ending]))
@@ -120,12 +119,16 @@ class RequestBuilder:
         return request, sent
 
     def _label(self, carried: Carried) -> None:
-        """Remember that the model reads descriptions which neither Marvin nor the user wrote."""
-        from ...guard.labels import SessionLabels
+        """Remember where what the model reads beside the conversation comes from."""
+        foreign, document = self._parts.setup.foreign_tools, self._prompt.of_repository
+        described = next((spec.name for spec in carried.told if spec.name in foreign), "") if foreign else ""
+        if not described and not document:
+            return
+        from ...guard.labels import PROMPT, SessionLabels
 
-        foreign = next((spec.name for spec in carried.told if spec.name in self._parts.setup.foreign_tools), None)
-        if foreign is not None:
-            SessionLabels(self._parts.state, self._parts.config.labels).add(["tools"], foreign)
+        labels = SessionLabels(self._parts.state, self._parts.config.labels)
+        labels.add(["tools"] if described else [], described)
+        labels.add(["repository"] if document else [], f"{PROMPT} ({document})")
 
     @cached_property
     def _remaining(self) -> Remaining:
