@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import (
     agents,
     answers,
+    asking,
     batches,
     ceiling,
     chat,
@@ -85,6 +86,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from sandbox.rows(20 if quick else 200)
     yield from watching.rows(3 if quick else 9)
     yield from judging.rows(5 if quick else 25)
+    yield from asking.rows()
     yield from editing.rows(3 if quick else 15)
     yield from diagnostics.rows(lab, 3 if quick else 9)
     yield from reading.rows(3, 100_000_000 if quick else 1_000_000_000)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -188,6 +189,7 @@ def make(
     models: ModelSource | None = None,
     prices: Mapping[str, Any] | None = None,
     listening: bool = True,
+    foreign_tools: Collection[str] = (),
     **settings: Any,
 ) -> Made:
     """A session whose model answers with `script`, paid under a --max-cost; `settings` are those of `settled`."""
@@ -209,13 +211,16 @@ def make(
             commands=(),
             models=models or ScriptedModels(*([paid] if paid else []), *others),
             clients=clients,
-            packs=lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main"),
+            packs=cache(
+                lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main")
+            ),  # once, as a run has it
             meter=meter,
             budgets=budgets,
             budget=budget,
             asker=asker,
             permit=permit,
             text_asker=text_asker,
+            foreign_tools=foreign_tools,
         )
     )
     session = Session(parts)

@@ -74,5 +74,11 @@ async def write(context: ToolContext, text: str = "") -> str:
     return _log(context, "write")
 
 
-ALL = (page, broken_page, picture, file, stored, shell, publish, agent, reach, write)
+@tool(access=["state"], group="session")
+async def mixed(text: str, origin: str = "") -> ToolResult:
+    """What says of each of its results where it comes from."""
+    return ToolResult(content=text, origins=[origin] if origin else [])
+
+
+ALL = (mixed, page, broken_page, picture, file, stored, shell, publish, agent, reach, write)
 SPECS = tuple(describe(one, source="tests", module=__name__) for one in ALL)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         PermissionMode,
         Permissions,
         Price,
+        ProjectFiles,
         SandboxUse,
         ShellHook,
         Sink,
@@ -270,7 +271,7 @@ _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
         "ChatPreferences Config EndpointSettings Labels McpServer NetworkKind NetworkPolicy OnAsk OutputFormat "
-        "PackSettings PermissionMode Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
+        "PackSettings PermissionMode Permissions Price ProjectFiles SandboxUse ShellHook Sink Source ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
@@ -487,6 +488,7 @@ __all__ = [
     "ProcessResult",
     "Processes",
     "ProfileControl",
+    "ProjectFiles",
     "ProjectTrust",
     "PromptEntry",
     "Provider",

@@ -136,6 +136,9 @@ class App:
             secrets=self.secrets,
             tools=self.plugins.tools if servers is None else (*self.plugins.tools, *servers.specs()),
             lost_tools=self.plugins.lost_tools,
+            foreign_tools=self.plugins.foreign_tools | {spec.name for spec in servers.specs()}
+            if servers is not None
+            else self.plugins.foreign_tools,
             hooks=hooks,
             commands=commands if servers is None or not interactive else (*commands, *servers.commands()),
             models=self.models,
@@ -161,12 +164,11 @@ class App:
 
     def _servers(self) -> SessionServers | None:
         """The MCP servers of the user and of a project that is trusted; most runs have none, and import nothing."""
-        config = self.config
-        if not config.mcp_servers and not (config.working_dir / ".mcp.json").exists():
+        if not self.config.mcp_servers:
             return None
         from .mcp.session import session_servers
 
-        return session_servers(config, self.secrets, self._warn)
+        return session_servers(self.config, self.secrets)
 
     def _check_tools(self, names: Iterable[str]) -> None:
         from .api.errors import UsageError

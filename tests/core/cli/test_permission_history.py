@@ -85,3 +85,26 @@ def test_damaged_sessions_are_passed_over(tmp_path: Path) -> None:
 def test_without_sessions_nothing_is_said_to_be_asked(tmp_path: Path) -> None:
     found = DryRun(make(tmp_path).config, SPECS, list(past_calls(tmp_path / "none", 5)), holds=False)
     assert next(iter(found.report())).startswith("0 of 0 past calls")
+
+
+RECORDED = Path(__file__).parents[2] / "support" / "sessions"
+COMMANDS = tuple(spec.replace(name="run_command") for spec in SPECS if spec.name == "shell")
+
+
+def test_the_recorded_sessions_would_have_asked_far_less(tmp_path: Path) -> None:
+    """The sessions over which the benchmarks make the same dry run."""
+    found = DryRun(make(tmp_path, argv=()).config, COMMANDS, list(past_calls(RECORDED, 100)), holds=False)
+    assert (len(found.calls), len(found.asked)) == (38, 38)
+    assert found.left == 9
+    report = "\n".join(found.report())
+    assert report.startswith(
+        "38 of 38 past calls were asked about then, and 2 refused:\n    38  run_command, 2 refused\n"
+    )
+    covered = [call.text for proposal in found.proposals for call in proposal.covers]
+    assert len(covered) == len(found.asked) - found.left
+    assert not [text for text in covered if "rm -rf" in text or "--force" in text]
+
+
+def test_what_was_asked_and_answered_is_counted(tmp_path: Path) -> None:
+    report = "\n".join(dry(recorded(tmp_path, "make", "git log", "rm x", refused="rm")).report())
+    assert report.startswith("3 of 3 past calls were asked about then, and 1 refused:\n     3  shell, 1 refused\n")

@@ -85,9 +85,9 @@ def test_a_host_is_asked_about_once_however_often_it_is_wanted(tmp_path: Path) -
         assert "do not reach evil.example, port 22" in refusals[0]
         assert "--network" in refusals[0]
         assert len(person.questions) == 2
-        assert "wants to reach example.org on" in person.questions[0]
-        assert "wants to reach evil.example, port 22 on" in person.questions[1]
-        assert found.policy == NetworkPolicy(kind="hosts", hosts=("example.org",))
+        assert "wants to reach example.org:443 on" in person.questions[0]
+        assert "wants to reach evil.example:22 on" in person.questions[1]
+        assert found.policy == NetworkPolicy(kind="hosts", hosts=("example.org:443",))
         assert config(tmp_path).network is None
 
     run(work())
@@ -151,7 +151,22 @@ def test_a_marvin_among_the_commands_is_told_what_was_allowed_since(tmp_path: Pa
         assert environment == {"MARVIN_NETWORK": "loopback"}
         await found.refusal("example.org", 443)
         await found.refusal("example.com", 22)
-        assert environment == {"MARVIN_NETWORK": "example.org,example.com:22"}
+        assert environment == {"MARVIN_NETWORK": "example.org:443,example.com:22"}
+
+    run(work())
+
+
+def test_a_yes_is_for_the_port_that_was_asked_about_and_for_no_other(tmp_path: Path) -> None:
+    """A yes for the web is none for mail or a shell on the same host, as an entry without a port in config.yaml is."""
+
+    async def work() -> None:
+        person = Person("session", "no", "no")
+        found = network(config(tmp_path, yaml="network:\n  hosts: [open.example, one.example:443]\n"), person)
+        assert await found.refusal("example.org", 443) == ""
+        assert await found.refusal("example.org", 22) != ""
+        assert (await found.refusal("open.example", 22), await found.refusal("one.example", 443)) == ("", "")
+        assert await found.refusal("one.example", 22) != ""
+        assert len(person.questions) == 3
 
     run(work())
 
@@ -190,7 +205,7 @@ def test_nobody_is_asked_where_nobody_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("", "network:\n  hosts:\n  - example.org\n  - git.example.com:22\n"),
+        ("", "network:\n  hosts:\n  - example.org:443\n  - git.example.com:22\n"),
         ("# mine\nnetwork: loopback # so far\nseed: off\n", None),
         ("network:\n  hosts: [a.example] # work\n", None),
     ],
@@ -204,7 +219,7 @@ def test_always_is_kept_in_config_yaml(tmp_path: Path, before: str, after: str |
         kept = config(tmp_path)
         assert kept.network == found.policy
         assert kept.network is not None
-        assert kept.network.hosts[-2:] == ("example.org", "git.example.com:22")
+        assert kept.network.hosts[-2:] == ("example.org:443", "git.example.com:22")
         written = (tmp_path / ".config" / "marvin" / "config.yaml").read_text()
         assert after in (None, written)
         assert ("# mine" in written) == ("# mine" in before)
@@ -222,7 +237,7 @@ def test_always_that_cannot_be_kept_counts_for_the_session_and_is_told(tmp_path:
         (given.config_folder / "config.yaml").mkdir()
         found = SessionNetwork(given, Clients(given), bus, Person("always"), {})
         assert await found.refusal("example.org", 443) == ""
-        assert any("example.org is allowed for this session only" in text for text in told)
+        assert any("example.org:443 is allowed for this session only" in text for text in told)
 
     run(work())
 
@@ -379,7 +394,7 @@ def test_everyday_programs_ask_the_proxy(command: list[str], tmp_path: Path) -> 
 
     in_sandbox(tmp_path, work, env={"UV_HTTP_RETRIES": "0"}, decides=lambda given: network(given, person))
     assert len(person.questions) == 1
-    assert "reach evil.example on" in person.questions[0]
+    assert "reach evil.example:" in person.questions[0]
 
 
 def test_the_end_of_the_session_ends_every_connection(tmp_path: Path) -> None:

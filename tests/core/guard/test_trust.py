@@ -52,15 +52,44 @@ def test_what_counts_is_what_would_be_loaded(config: Config) -> None:
     assert found.why == "nobody was asked"
 
 
-def test_what_each_file_is_and_whether_it_is_loaded_is_told(config: Config) -> None:
-    """A name tells nobody that a file is code, nor that this version leaves it alone."""
+def test_what_each_file_is_and_where_its_code_runs_is_told(config: Config) -> None:
+    """A name tells nobody that a file is code, nor what a yes would have it do."""
     root = fill(config.working_dir, {**FILES, ".marvin/agents/look.md": "x", ".marvin/prompts/plan.md": "y"})
-    told = dict(line.split(": ", 1) for line in TrustStore(config).look(root).details if line[:1] == ".")
-    assert "code that would run at prompts and at calls" in told[".marvin/hooks/guard.py"]
-    for name in FILES:
-        assert told[name].endswith("this version does not load it"), name
-    for name in (".marvin/agents/look.md", ".marvin/prompts/plan.md"):
-        assert "does not load" not in told[name]
+    details = TrustStore(config).look(root).details
+    told = dict(line.split(": ", 1) for line in details if line[:1] == ".")
+    assert told[".marvin/hooks/guard.py"] == "code that runs at prompts and at calls, in the sandbox where one works"
+    assert "runs as Marvin itself does" in told[".marvin/tools/dice.py"]
+    assert "  1 line of Python" in details
+    assert told[".mcp.json"] == "servers with tools, which run in the sandbox where one works"
+    assert details[details.index(".marvin/config.yaml: settings") + 1] == "  | model: x"
+
+
+def test_long_settings_are_shown_in_part_and_what_is_left_out_is_counted(config: Config) -> None:
+    root = fill(config.working_dir, {".marvin/config.yaml": "# x\n" * 60 + "model: " + "y" * 500})
+    details = TrustStore(config).look(root).details
+    assert details[-1] == "  and 21 lines more"
+
+
+def test_what_is_loaded_at_a_start_is_handed_on_as_it_was_looked_at(config: Config) -> None:
+    root = fill(config.working_dir, FILES)
+    store = TrustStore(config)
+    assert store.load(root)[1] == {}
+    store.trust(store.look(root))
+    found, contents = store.load(root)
+    assert found.trusted
+    assert contents == {name: text.encode() for name, text in FILES.items()}
+
+
+def test_a_no_is_kept_until_the_content_changes(config: Config) -> None:
+    root = fill(config.working_dir, FILES)
+    store = TrustStore(config)
+    assert not store.look(root).asked
+    store.decline(store.look(root))
+    found = store.look(root)
+    assert (found.trusted, found.asked, found.why) == (False, True, "you said no")
+    fill(root, {".marvin/hooks/late.py": ""})
+    found = store.look(root)
+    assert (found.asked, found.why) == (False, "its content has changed since you were asked")
 
 
 SERVERS = {

@@ -68,6 +68,7 @@ class Labels(Record):
     repository: tuple[Sink, ...] = ("send",)
     private: tuple[Sink, ...] = ("send",)
     secret: tuple[Sink, ...] = ("send",)
+    tools: tuple[Sink, ...] = ("send",)
     unattended: bool = False
     """Whether that counts where nobody is there to ask as well; such calls are denied then."""
 
@@ -82,6 +83,20 @@ class ShellHook(Record):
     """Patterns of the names of tools whose calls alone start it; empty for all."""
     sandbox: bool = False
     """Whether it runs in the sandbox, as commands of the model do, and not as the user."""
+    file: str = "config.yaml"
+    """Where it stands, for people."""
+
+
+class ProjectFiles(Record):
+    """What the working directory brings and somebody trusts, with the content that it was trusted for."""
+
+    root: Path
+    hooks: Mapping[str, str]
+    """The sources of `.marvin/hooks` by their names. They run in the sandbox. A character stands for a byte."""
+    commands: Mapping[str, str]
+    """The texts of `.marvin/commands` by their names."""
+    tools: Path | None
+    """A folder of Marvin's own with what `.marvin/tools` holds; None where that is nothing."""
 
 
 class McpServer(Record):
@@ -295,6 +310,8 @@ class Config(Record):
     """What commands may reach; None where nobody said: everything where nobody is there to ask, else each other."""
     timeouts: Timeouts
     limits: Limits
+    project: ProjectFiles | None = None
+    """What the working directory brings, where that is trusted; its settings are among those above."""
 
     def when_asked(self, tool: str) -> OnAsk:
         """What a run in which nobody can be asked does with calls of a tool that would be asked about."""

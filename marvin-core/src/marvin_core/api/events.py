@@ -130,6 +130,9 @@ class ToolExecutionEnd(Record):
 
     `show` is for people: tables, pictures and links. `details` is for interfaces that know what is in it (a diff).
 
+    `origins` says where it comes from: web, repository, private, secret. `asked` is what a person said before the call
+    ran, as an output has it.
+
     An `aside` among the details is the end of the output that says nothing to people, such as an exit code of 0.
     """
 
@@ -142,6 +145,8 @@ class ToolExecutionEnd(Record):
     details: Mapping[str, Any] | None = None
     origin: CallOrigin = "model"
     show: tuple[Shown, ...] = ()
+    origins: tuple[str, ...] = ()
+    asked: str = ""
 
 
 class Notice(Record):

@@ -149,7 +149,9 @@ class ToolOutput(Record):
     """The one output of a call. `show` is for people, `undo` the call that takes this one back.
 
     `lasting` stands in the summary once the call itself was taken out of the conversation; before, nobody reads it.
-    `reveals` are the names of tools that waited and that requests carry from now on.
+    `reveals` are the names of tools that waited and that requests carry from now on. `origins` says where it comes
+    from: web, repository, private, secret. `asked` is what a person said before the call ran: once, session, always,
+    edit or no; empty where nobody was asked.
     """
 
     call_id: str
@@ -160,6 +162,8 @@ class ToolOutput(Record):
     undo: Call | None = None
     lasting: str = ""
     reveals: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    asked: str = ""
 
     @property
     def text(self) -> str:
@@ -312,9 +316,12 @@ def _read_extras(values: dict[str, Any]) -> None:
         values["undo"] = Call(name=undo["name"], arguments=undo["arguments"])
     if not isinstance(values.get("lasting", ""), str):
         del values["lasting"]
-    reveals = values.pop("reveals", None)
-    if isinstance(reveals, list):
-        values["reveals"] = tuple(name for name in reveals if isinstance(name, str))
+    if not isinstance(values.get("asked", ""), str):
+        del values["asked"]
+    for name in ("reveals", "origins"):
+        found = values.pop(name, None)
+        if isinstance(found, list):
+            values[name] = tuple(one for one in found if isinstance(one, str))
 
 
 def _shown_from_dict(data: Any) -> Any:

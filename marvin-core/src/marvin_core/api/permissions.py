@@ -104,7 +104,7 @@ class ProjectTrust(Record):
     brings: tuple[str, ...]
     """The files, relative to the folder: hooks, tools, commands, settings, servers."""
     details: tuple[str, ...] = ()
-    """What each of them is and whether this version loads it, a line each, and a line for each server that one starts.
+    """What each of them is, a line each, with the settings that one makes and the servers that one starts.
 
     It is as the folder has it: whoever shows it escapes it."""
     trusted: bool
@@ -112,6 +112,8 @@ class ProjectTrust(Record):
     """Where the trust comes from, or why there is none, as the end of a sentence."""
     digest: str
     """What tells this content from any other; empty where a part of it cannot be looked at, so that no yes counts."""
+    asked: bool = False
+    """Whether a person has said yes or no to this very content."""
 
 
 class PermissionControl(Protocol):

@@ -82,6 +82,8 @@ class Timeouts(Record):
     """Between two looks at whether killed processes are gone."""
     kill_limit: float = 5.0
     """The longest that killed processes are waited for."""
+    process_backoff: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+    """The pauses before a program is started once more, where the system has no room for one more process."""
     sandbox_start: float = 10.0
     """For a sandbox to start, and for each thing that is tried in one."""
     server: float = 60.0

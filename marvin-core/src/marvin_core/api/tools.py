@@ -41,7 +41,8 @@ class ToolResult(Record):
     JSON knows it: tuples arrive as lists. `undo` is the call that takes this one back; it is kept in the session file.
     `lasting` is what the model should still know once this call was summed up: it then stands in the summary word for
     word, as long as no later call of the tool succeeded. At most 8,000 characters of it are kept. `reveals` are names
-    of tools that wait until a model looks for them: requests carry them from now on.
+    of tools that wait until a model looks for them: requests carry them from now on. `origins` says where this very
+    result comes from, beside what is known of the tool: web, repository, private or secret (`labels:` in config.yaml).
     """
 
     content: str | tuple[Text | Image, ...]
@@ -51,6 +52,7 @@ class ToolResult(Record):
     show: Sequence[Shown] = ()
     lasting: str = ""
     reveals: Sequence[str] = ()
+    origins: Sequence[str] = ()
 
     @property
     def is_plain(self) -> bool:

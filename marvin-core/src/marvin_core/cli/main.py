@@ -15,6 +15,7 @@ from ..config.program import command_name
 from ..config.secrets import Secrets
 from ..guard.redaction import Redactor
 from ..util.streams import StandardStreams
+from .project import ask_about_project, with_project
 
 if TYPE_CHECKING:
     from .run import CommandContext
@@ -75,13 +76,17 @@ def _prompted(argv: Sequence[str], env: Mapping[str, str], streams: StandardStre
     config, secrets = load(argv, env)
     streams.clean = Redactor(secrets.known).text
     sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
+    interactive = streams.stdin_is_terminal() or config.plain
+    chat = interactive and not config.non_interactive and not config.design_first
+    if chat:
+        ask_about_project(config, streams)
+    config = with_project(config, lambda text: streams.err(f"marvin: {text}"), attended=chat)
     if config.design_first:
         from .design_first import pipeline_words
         from .unattended import Unattended
 
         words, run = pipeline_words(config, argv), Unattended(config, streams)
         return run.run(lambda: _run_subcommand(words, _Given(config, secrets, env), streams, run))
-    interactive = streams.stdin_is_terminal() or config.plain
     if config.non_interactive or not interactive:
         from .unattended import run_prompt
 
@@ -104,7 +109,10 @@ def _run_subcommand(
     from .commands import all as subcommands
     from .run import CommandContext, application, ended
 
-    run, typed = CommandContext(given.config, given.secrets, streams), application()
+    config = given.config
+    if config.project is None:
+        config = with_project(config, lambda text: None)  # what is not loaded is told by what runs a session
+    run, typed = CommandContext(config, given.secrets, streams), application()
     run.again, run.unattended = lambda words: main([*given.flags, *words], given.env, streams), unattended
     if words[0] in SUBCOMMANDS:
         # What helps to mend an installation must not need a sound one, and no stranger's code has a part in ours.

@@ -94,9 +94,12 @@ class CommandContext(SecretAccess):
         if self.unattended is not None:
             return self.unattended.lead(self.app(), work)
         from ..app import App
+        from .project import with_project
         from .unattended import Unattended
 
         config = self.config.replace(non_interactive=True)
+        if config.project is None:
+            with_project(config, lambda text: self.warn(f"marvin: {text}"))
         run = Unattended(config, self.streams)
         app = App(config, self.secrets, lambda text: self.warn(f"marvin: {text}"))
         return run.run(lambda: run.lead(app, work))

@@ -68,7 +68,7 @@ KEYS: Mapping[str, Any] = {
     "packs": {"off": list, "prefer": list, str: dict},
     "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
-    "labels": {"web": list, "repository": list, "private": list, "secret": list, "unattended": bool},
+    "labels": {"web": list, "repository": list, "private": list, "secret": list, "tools": list, "unattended": bool},
     "hooks": {str: list},
     "mcp_servers": {str: _SERVER},
     "child_env": list,
@@ -138,6 +138,8 @@ MEANINGS: Mapping[str, str] = {
     "labels.repository": "The same for files of the working directory and what commands print; `[send]` without it.",
     "labels.private": "The same for stored data, as notes and calendars; `[send]` without it.",
     "labels.secret": "The same for results that a key or password was taken out of; `[send]` without it.",
+    "labels.tools": "The same once a request carried descriptions of tools that neither Marvin nor you wrote, as "
+    "those of packs of others and of projects; `[send]` without it.",
     "labels.unattended": "Whether that counts where nobody is there to ask: such calls are denied then.",
     "hooks.NAME": "Commands that this event starts: a method of `Hook`, as before_tool, or the type of an event; see "
     "[Commands on events](../how-to/shell-hooks.md).",
@@ -165,7 +167,8 @@ MEANINGS: Mapping[str, str] = {
     "allow_addresses": "Hosts and networks that tools may reach, though they are private or this machine itself.",
     "network": "What commands reach in the sandbox: none, loopback or all, where --network and MARVIN_NETWORK name "
     "nothing. Without it that is loopback in a chat, which asks about further hosts, and all elsewhere.",
-    "network.hosts": "Reach these hosts only: example.org, *.example.com for sub-domains, git.example.com:443.",
+    "network.hosts": "Reach these hosts only: example.org for all of its ports, example.org:443 for one, "
+    "*.example.com for sub-domains.",
     "seed": "`off`: a chat does not begin with what was said last in its folder; default: `on`.",
     "timeouts": "See below.",
     "limits": "See below.",

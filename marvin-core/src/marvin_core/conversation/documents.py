@@ -20,6 +20,8 @@ class Document(Record):
     text: str
     binding: bool
     limit: int = DOCUMENT_LIMIT
+    is_own: bool = False
+    """Whether the user wrote it, and no repository brought it."""
 
     @property
     def size(self) -> int:

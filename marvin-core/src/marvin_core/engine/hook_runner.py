@@ -14,6 +14,7 @@ from ..api.timeouts import Timeouts
 from ..api.tools import ToolResult, ToolSpec
 from ..util.bus import Bus
 from ..util.failures import is_failure, told
+from ..util.text import cut
 from ..util.watchdog import attributed, pack_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ _PIECES_WAITING = 5_000
 """Events that may wait for the hooks before pieces of answers are left out for them."""
 _EVENTS_WAITING = 10_000
 """The same for all other events."""
+
+
+_LONGEST = 2_000
+"""Characters of what a hook raised that are told."""
+_SHOWN = 100
 
 
 def _rank(hook: Hook) -> int:
@@ -111,7 +117,7 @@ class HookRunner:
             return Deny(reason=f"the hook {_name(hook)} failed: {_why(error)}")
         if verdict is None or isinstance(verdict, (Deny, Ask)):
             return verdict
-        return Deny(reason=f"the hook {_name(hook)} returned {verdict!r} instead of Deny, Ask or None")
+        return Deny(reason=f"the hook {_name(hook)} returned {_shown(verdict)} instead of Deny, Ask or None")
 
     async def after_tool(self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult) -> ToolResult:
         """The result as the hooks leave it."""
@@ -134,7 +140,7 @@ class HookRunner:
                 )
             if returned is None or isinstance(returned, kind):
                 return returned
-            self._skip(hook, what, f"returned {returned!r:.100}")
+            self._skip(hook, what, f"returned {_shown(returned)}")
         except TimeoutError:
             self._skip(hook, what, f"took longer than {self._timeouts.hook:g} s")
         except BaseException as error:  # a stranger's hook must not end the prompt
@@ -210,7 +216,15 @@ def _name(hook: Hook, what: str = "") -> str:
 
 def _why(error: BaseException) -> str:
     """What a hook raised, as it is told; what is worded for readers needs no type before it."""
-    return str(error) if type(error) is ToolError else told(error)
+    return cut(str(error) if type(error) is ToolError else told(error), _LONGEST)
+
+
+def _shown(value: object) -> str:
+    """A value that a hook returned in place of what it should."""
+    try:
+        return cut(repr(value), _SHOWN)
+    except Exception:  # of a stranger's class
+        return f"a {type(value).__name__}"
 
 
 def _owner(hook: Hook, what: str) -> str:

@@ -122,18 +122,18 @@ class SessionNetwork:
 
     async def _ask(self, host: str, port: int) -> bool:
         assert self._asker is not None
-        shown = host if port in (80, 443) else f"{host}, port {port}"
+        entry = _entry(host, port)
         question = (
-            f"A command wants to reach {shown} on the network. Let commands reach it: for this session, always, or no?"
+            f"A command wants to reach {entry} on the network. Let commands reach it: for this session, always, or no?"
         )
         with self._held():
             answer = await self._asker(question, _CHOICES)
         if answer == "no":
             return False
-        self._hosts.add(_entry(host, port))
+        self._hosts.add(entry)
         self._environment["MARVIN_NETWORK"] = self.policy.as_text()
         if answer == "always":
-            await self._keep(_entry(host, port))
+            await self._keep(entry)
         return True
 
     async def _keep(self, entry: str) -> None:
@@ -171,7 +171,5 @@ class SessionNetwork:
 
 
 def _entry(host: str, port: int) -> str:
-    """The entry of a list of hosts that stands for a host, and for no other port where it is an unusual one."""
-    if port in (80, 443):
-        return host
+    """The entry of a list of hosts that stands for a host and this port alone: a person said yes to no other."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -83,6 +83,8 @@ class SessionSetup(Record):
     """By the names of tools whose packs could not be loaded: which pack, and why."""
     data_folders: Mapping[str, str] = MappingProxyType({})
     """The folders of packs that may have data, by the names of the packs."""
+    foreign_tools: Collection[str] = frozenset()
+    """The names of tools whose descriptions neither Marvin nor the user wrote."""
     budget: Budget | None = None
     """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""
     tool_source: ToolSource | None = None

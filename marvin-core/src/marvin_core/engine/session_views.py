@@ -372,8 +372,14 @@ class SessionAgents:
 
 
 def hook_runner(parts: SessionParts) -> HookRunner:
-    """What calls the hooks of a session: those of packs and of the user's files, then the commands of config.yaml."""
+    """What calls the hooks of a session: those of packs and of the user's files, then those of a trusted folder, then
+    the commands of config.yaml."""
     hooks = parts.setup.hooks
+    project = parts.config.project
+    if project is not None and project.hooks:
+        from .hooks.project import project_hooks
+
+        hooks = (*hooks, project_hooks(parts, project))
     if parts.config.shell_hooks:
         from .hooks.shell import shell_hooks
 

@@ -10,9 +10,11 @@ from ..api.config import Labels, Sink
 from ..api.tools import ToolSpec
 from ..util.terminal_text import exact_line
 
-Origin: TypeAlias = Literal["web", "repository", "private", "secret"]
+Origin: TypeAlias = Literal["web", "repository", "private", "secret", "tools"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
+PROMPT = "the system prompt"
+"""What stands for a tool where a text came with each request; no tool can be called so."""
 _KEY = ":labels"
 """What the labels go by in the state of a session; no distribution can be called so."""
 _OF_REPOSITORIES = frozenset({"files", "git", "shell", "tickets"})
@@ -34,6 +36,7 @@ _CALLED: Mapping[Origin, str] = {
     "repository": "files of the working directory",
     "private": "private data",
     "secret": "something that held a secret",
+    "tools": "",
 }
 _DOES: Mapping[Sink, str] = {
     "send": "send or store something elsewhere",
@@ -55,6 +58,13 @@ def origins_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> Sequence[Origin]
     elif not found and "read" in spec.access and spec.group not in _OF_SESSIONS:
         found.append("private")
     return found
+
+
+def told_origins(given: object) -> Sequence[Origin]:
+    """What a tool says of one of its results; what it says in other words counts as of the web."""
+    named = given if isinstance(given, (list, tuple, set, frozenset)) else (given,)
+    kinds: Mapping[object, Origin] = {one: one for one in ORIGINS if one != "tools"}
+    return [kinds.get(one, "web") if isinstance(one, str) else "web" for one in named]
 
 
 def sinks_of(spec: ToolSpec) -> Sequence[Sink]:
@@ -101,6 +111,8 @@ class SessionLabels:
             rule: tuple[Sink, ...] = getattr(self._rules, origin)
             sink = next((one for one in sinks if one in rule), None)
             if sink is not None:
-                read = f"{exact_line(tool)} has read {_CALLED[origin]}"
+                read = f"{exact_line(tool)} {'holds' if tool.startswith(PROMPT) else 'has read'} {_CALLED[origin]}"
+                if origin == "tools":
+                    read = f"the model has read how others describe {exact_line(tool)}"
                 return f"{read}, and after that tools that {_DOES[sink]} ask (labels.{origin} of config.yaml)"
         return ""

@@ -52,22 +52,27 @@ class Redactor:
             self._spellings, self._values, self._seen = Spellings(values), values, {}
         return self._spellings
 
-    async def prepare(self, *values: Any) -> None:
-        """Read the large texts in these values in a thread: whoever asks for one next need not wait."""
+    async def prepare(self, *values: Any) -> Spellings:
+        """Read the large texts in these values in a thread: whoever asks for one next need not wait.
+
+        Returns what to hand to `text` or `value` right behind it, so that the files with secrets are looked at once.
+        """
         spellings = self._current()
         if not spellings.texts:
-            return
+            return spellings
         large = [text for text in _texts_in(values) if len(text) > PIECE and text not in self._seen]
         if not large:
-            return
+            return spellings
         read = await in_thread(lambda: {text: _without(text, spellings.spans(text)) for text in large})
         if spellings is self._spellings:
             for text, clean in read.items():
                 self._remember(text, clean)
+            return spellings
+        return self._current()  # there are more by now
 
-    def text(self, text: str) -> str:
-        """The text without secrets."""
-        return self._text(text, self._current())
+    def text(self, text: str, looked: Spellings | None = None) -> str:
+        """The text without secrets: those that are known now, or were as `prepare` looked."""
+        return self._text(text, self._current() if looked is None else looked)
 
     def _text(self, text: str, spellings: Spellings) -> str:
         if not spellings.texts:
@@ -131,9 +136,11 @@ class Redactor:
         data = image.data if len(image.data) > _IMAGE else self.text(image.data)
         return image.replace(media_type=self.text(image.media_type), data=data)
 
-    def value(self, value: Any) -> Any:
-        """The text, or the texts in lists, mappings and records, the keys of mappings too, without secrets."""
-        return self._value(value, self._current()) if value is not None else None
+    def value(self, value: Any, looked: Spellings | None = None) -> Any:
+        """The text, or the texts in lists, mappings and records, the keys of mappings too, as of `text`."""
+        if value is None:
+            return None
+        return self._value(value, self._current() if looked is None else looked)
 
     def _value(self, value: Any, spellings: Spellings) -> Any:
         if isinstance(value, str):

@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePath
 
 from ..api.config import Config
@@ -21,18 +21,26 @@ from ..util.state_files import make_private_folder, read_trusted_json, update_fi
 from ..util.text import cut
 from ..util.untrusted_json import parse_json
 
-_FILES = {".mcp.json": "servers with tools", ".marvin/config.yaml": "settings"}
+SETTINGS, HOOKS, TOOLS, COMMANDS = ".marvin/config.yaml", ".marvin/hooks", ".marvin/tools", ".marvin/commands"
+SERVERS = ".mcp.json"
+_FILES = {SERVERS: "servers with tools, which run in the sandbox where one works", SETTINGS: "settings"}
 _FOLDERS = {
-    ".marvin/hooks": (".py", "code that would run at prompts and at calls"),
-    ".marvin/tools": (".py", "code of tools"),
-    ".marvin/commands": (".md", "a slash command"),
+    HOOKS: (".py", "code that runs at prompts and at calls, in the sandbox where one works"),
+    TOOLS: (".py", "code of tools, which runs as Marvin itself does, with all that you may do"),
+    COMMANDS: (".md", "a slash command"),
     ".marvin/agents": (".md", "an agent: its instructions and tools"),
     ".marvin/prompts": (".md", "a prompt of the pipeline"),
 }
 """Where files are that would be loaded: how their names end, and what they are to whoever is asked."""
-_LOADED = ("", ".marvin/agents", ".marvin/prompts")
-"""What a yes has loaded by now; the rest is asked about with them, so that a later version need not ask again."""
-_SERVERS = ".mcp.json"
+PLACES = (*_FILES, *_FOLDERS)
+"""Where to look whether a folder brings anything."""
+_KEPT_HERE = (SERVERS, SETTINGS, HOOKS, TOOLS, COMMANDS)
+"""What is loaded at a start, and so handed on as it was looked at."""
+_CODE = (HOOKS, TOOLS)
+_LINES_SHOWN = 40
+_LINE_SHOWN = 200
+_NO = "no "
+"""What stands before the digest of a content to which somebody said no."""
 _MOST_SERVERS = 20
 _SERVER_SHOWN = 300
 """Characters of what one server starts."""
@@ -51,37 +59,51 @@ class TrustStore:
 
     def look(self, root: Path) -> ProjectTrust:
         """What a folder brings, and whether that may be loaded. Blocks."""
-        return self._looked_at(root, "")[0]
+        return self._looked(root, lambda name, content: None)
 
-    def content(self, root: Path, name: str) -> bytes | None:
-        """What a file of a trusted folder held when it was looked at; None without trust, or such a file. Blocks."""
-        found, content = self._looked_at(root, name)
-        return content if found.trusted else None
+    def load(self, root: Path) -> tuple[ProjectTrust, Mapping[str, bytes]]:
+        """The same, and what of it is loaded at a start, if it may be: with the very content that was looked at."""
+        kept: dict[str, bytes] = {}
 
-    def _looked_at(self, root: Path, wanted: str) -> tuple[ProjectTrust, bytes | None]:
+        def keep(name: str, content: bytes) -> None:
+            if name.startswith(_KEPT_HERE):
+                kept[name] = content
+
+        found = self._looked(root, keep)
+        return found, kept if found.trusted else {}
+
+    def _looked(self, root: Path, keep: Callable[[str, bytes], None]) -> ProjectTrust:
         contents: dict[str, bytes | None] = {}
         details: list[str] = []
-        held: bytes | None = None
         for name, content in _contents(root):  # one after the other: they may be large
             contents[name] = None if content is None else hashlib.sha256(content).digest()
             details += _told(name, content)
-            held = content if name == wanted else held
+            if content is not None:
+                keep(name, content)
         brings, digest = tuple(contents), _digest(contents)
+        known = self._known().get(str(root))
         if not brings:
             trusted, why = False, "it brings nothing that would be loaded"
         elif not digest:
             trusted, why = False, "a part of it cannot be looked at: it is unreadable, a link, or too large"
         elif self._config.trust_project and root == self._config.working_dir:
             trusted, why = True, "--trust-project grants it for this run"
-        elif self._known().get(str(root)) == digest:
+        elif known == digest:
             trusted, why = True, "you said so"
+        elif known == f"{_NO}{digest}":
+            trusted, why = False, "you said no"
         else:
             trusted = False
-            why = "its content has changed since you said so" if str(root) in self._known() else "nobody was asked"
-        found = ProjectTrust(
-            folder=str(root), brings=brings, details=tuple(details), trusted=trusted, why=why, digest=digest
+            why = "nobody was asked" if known is None else "its content has changed since you were asked"
+        return ProjectTrust(
+            folder=str(root),
+            brings=brings,
+            details=tuple(details),
+            trusted=trusted,
+            why=why,
+            digest=digest,
+            asked=bool(digest) and known in (digest, f"{_NO}{digest}"),
         )
-        return found, held
 
     def trust(self, looked_at: ProjectTrust) -> None:
         """Remember a yes to what was looked at, and to nothing that came since. Blocks.
@@ -90,6 +112,13 @@ class TrustStore:
             ConfigError: where it cannot be kept.
         """
         self._change(looked_at.folder, looked_at.digest)
+
+    def decline(self, looked_at: ProjectTrust) -> None:
+        """Remember a no to what was looked at, so that nobody is asked again before it changes. Blocks.
+
+        Raises as `trust`.
+        """
+        self._change(looked_at.folder, f"{_NO}{looked_at.digest}")
 
     def forget(self, root: Path) -> None:
         """Take a yes back. Blocks. Raises as `trust`."""
@@ -154,12 +183,25 @@ def _told(name: str, content: bytes | None) -> Iterator[str]:
     if content is None:
         yield f"{name}: it cannot be looked at, so that no yes counts"
         return
-    yield f"{name}: {what}" if folder in _LOADED else f"{name}: {what}; this version does not load it"
-    if name == _SERVERS:
+    yield f"{name}: {what}"
+    if name == SETTINGS:
+        yield from _quoted(content)
+    elif folder in _CODE:
+        lines = content.count(b"\n") + (not content.endswith(b"\n"))
+        yield f"  {lines:,} line{'' if lines == 1 else 's'} of Python"
+    elif name == SERVERS:
         servers = list(_servers(content))
         yield from servers[:_MOST_SERVERS]
         if left := len(servers[_MOST_SERVERS:]):
             yield f"  and {left:,} more"
+
+
+def _quoted(content: bytes) -> Iterator[str]:
+    """The lines of a file, each marked as such; what is left out is counted."""
+    lines = content.decode("utf-8", "replace").splitlines()
+    yield from (cut(f"  | {line}", _LINE_SHOWN) for line in lines[:_LINES_SHOWN])
+    if left := len(lines[_LINES_SHOWN:]):
+        yield f"  and {left:,} lines more"
 
 
 def _servers(content: bytes) -> Iterator[str]:

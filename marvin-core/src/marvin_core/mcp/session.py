@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..api.config import Config, McpServer
-from ..api.errors import ConfigError
+from ..api.config import Config
 from ..api.session import Command
 from ..api.tools import Tool, ToolSpec
-from ..config.mcp_servers import filled_in, servers_of_project
+from ..config.mcp_servers import filled_in
 from ..config.secrets import Secrets
 from .connection import Surroundings
 from .listed import Listings
@@ -21,7 +19,6 @@ from .servers import Servers
 if TYPE_CHECKING:
     from ..engine.parts import SessionParts
 
-PROJECT_FILE = ".mcp.json"
 _PATIENCE = 3.0
 """Seconds that the prompt of a chat waits for servers that nobody has asked before. They go on, for the next one."""
 
@@ -77,24 +74,8 @@ class SessionServers:
                 parts.bus.warn(fault)
 
 
-def session_servers(config: Config, secrets: Secrets, warn: Callable[[str], None]) -> SessionServers | None:
+def session_servers(config: Config, secrets: Secrets) -> SessionServers | None:
     """The servers that a session may use; None where there are none."""
-    configured = {**project_servers(config, warn), **config.mcp_servers}
-    if not any(not server.off for server in configured.values()):
+    if all(server.off for server in config.mcp_servers.values()):
         return None
-    return SessionServers(Servers(configured, Listings(config.cache_folder)), secrets)
-
-
-def project_servers(config: Config, warn: Callable[[str], None]) -> Mapping[str, McpServer]:
-    """Those of the `.mcp.json` of the working directory, where the user trusts that. Blocks."""
-    from ..guard.trust import TrustStore
-
-    path = config.working_dir / PROJECT_FILE
-    if not path.exists():
-        return {}
-    content = TrustStore(config).content(config.working_dir, PROJECT_FILE)
-    try:
-        return {} if content is None else servers_of_project(content, PROJECT_FILE)
-    except ConfigError as error:
-        warn(str(error))
-        return {}
+    return SessionServers(Servers(config.mcp_servers, Listings(config.cache_folder)), secrets)

@@ -29,7 +29,7 @@ from ..util.text import unknown_name
 from .guards import source_file
 from .hook_calls import call_hook, expect, items_of, plugin_manager
 from .isolation import Died, Hung, with_problem
-from .model import USER, DeclaredSettings, Loaded, Pack, has_data
+from .model import PROJECT, USER, DeclaredSettings, Loaded, Pack, has_data
 from .sub_commands import SubCommand, sub_commands
 from .user_files import hooks_of, is_for_hooks, tools_of
 
@@ -55,10 +55,12 @@ class Loader:
     def load(self, pack: Pack) -> Loaded:
         """The pack and what it brings. Raises whatever its code raises, and `PluginError` for what it does wrong."""
         self._sources = []
-        if pack.distribution == USER and not pack.module.endswith(".py"):
+        if pack.is_file and not pack.module.endswith(".py"):
             raise PluginError("the name of its file does not end in .py, so Python does not load it. Rename it")
         plugin = load_module(pack.module)
         self._source(plugin)
+        if pack.distribution == PROJECT:
+            return self._of_project(plugin, pack)
         if pack.distribution == USER:
             tools = [describe(tool, source=USER, module=pack.module, group="user") for tool in tools_of(plugin)]
             hooks = hooks_of(plugin)
@@ -91,6 +93,14 @@ class Loader:
             sources=self._all_sources(),
         )
 
+    def _of_project(self, plugin: ModuleType, pack: Pack) -> Loaded:
+        """A file that the working directory brings: tools alone, and none that gets a key."""
+        tools = [describe(tool, source=PROJECT, module=pack.module, group="project") for tool in tools_of(plugin)]
+        wanted = next((f"{tool.name} declares {', '.join(tool.secrets)}" for tool in tools if tool.secrets), "")
+        if wanted:
+            raise PluginError(f"{wanted}, and a tool of a project gets no secrets. Make it a pack, or leave them out")
+        return Loaded(pack=pack, tools=tuple(map(_sound, tools)), sources=self._all_sources())
+
     def rehearse(self, loaded: Loaded, config: Config) -> Loaded:
         """Call what each start calls of a pack, so that what ends or blocks the process is met here and not there.
 
@@ -98,7 +108,7 @@ class Loader:
         with what is known of its hooks by that.
         """
         try:
-            if loaded.pack.distribution == USER:
+            if loaded.pack.is_file:
                 return loaded
             plugin = import_module(loaded.pack.module)
             if not _AT_EVERY_START & set(loaded.pack.hooks):

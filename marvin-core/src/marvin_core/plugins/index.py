@@ -35,6 +35,8 @@ def load_index(
     user_files: Path | None = None,
     timeouts: Timeouts | None = None,
     selection: Selection = EVERYTHING,
+    *,
+    project_tools: Path | None = None,
 ) -> Index:
     """The index of this environment: from the cache where that is current, else built anew and kept.
 
@@ -42,8 +44,9 @@ def load_index(
         user_files: the configuration folder, whose `tools/` and `hooks/` count as packs.
         timeouts: how long loading may take, and how long failures count.
         selection: which packs there are; no other one is imported.
+        project_tools: a folder with files that count as packs, too, and bring tools alone.
     """
-    own = _own_folders(user_files)
+    own = _own_folders(user_files, project_tools)
     key = _key(own, selection)
     path = cache_folder / f"{_PREFIX}{crc32(key.encode()):08x}.json"
     head, _, phrases = (read_trusted(path) or b"").partition(b"\n")
@@ -59,11 +62,13 @@ def load_index(
             failures = {}  # written by another version of this module, or damaged: built anew below
     from ..tools.routing.documents import documents
     from .guards import Memory
+    from .user_files import project_packs, user_packs
 
     timeouts, memory = timeouts or Timeouts(), Memory(cache_folder)
     stamps = _stamps([*sys.path, *own])
     begun, begun_at = time.monotonic(), time.time_ns()
-    loaded, others = _loaded(memory, user_files, timeouts, selection)
+    files = [*(user_packs(user_files) if user_files else ()), *(project_packs(project_tools) if project_tools else ())]
+    loaded, others = _loaded(memory, files, timeouts, selection)
     index = _index(loaded, others, memory)
     data = {
         "key": key,
@@ -84,14 +89,13 @@ def forget(cache_folder: Path) -> None:
 
 
 def _loaded(
-    memory: Memory, user_files: Path | None, timeouts: Timeouts, selection: Selection
+    memory: Memory, files: Sequence[Pack], timeouts: Timeouts, selection: Selection
 ) -> tuple[list[Loaded], list[Pack]]:
-    """The selected packs, loaded; and the others."""
+    """The selected packs, loaded, `files` among them that belong to no distribution; and the others."""
     from .entry_points import installed_packs
     from .trials import tried
-    from .user_files import user_packs
 
-    there = [*installed_packs(), *(user_packs(user_files) if user_files else ())]
+    there = [*installed_packs(), *files]
     chosen = [pack for pack in there if selection.has(pack)]
     clashing = {key: pack for key, pack in _clashing(there).items() if selection.has(pack)}
     found = tried([pack for pack in chosen if pack.key not in clashing and not pack.left_out], timeouts)
@@ -204,9 +208,10 @@ def _are_same(variables: Mapping[str, int]) -> bool:
     return bool(variable_stamps(variables) == variables)
 
 
-def _own_folders(user_files: Path | None) -> list[str]:
-    """The folders with the user's own packs. Where there are none, every configuration folder has the same index."""
+def _own_folders(user_files: Path | None, project_tools: Path | None) -> list[str]:
+    """The folders with packs that are files. Where there are none, every configuration folder has the same index."""
     folders = [str(user_files / kind) for kind in ("tools", "hooks")] if user_files else []
+    folders += [str(project_tools)] if project_tools else []
     return [folder for folder in folders if os.path.isdir(folder)]
 
 

@@ -54,7 +54,10 @@ class Plugins:
         self._config = config
         self._warn = warn
         selection = Selection(chosen=config.packs, off=config.packs_off)
-        self._index: Index = load_index(config.cache_folder, config.config_folder, config.timeouts, selection)
+        theirs = config.project.tools if config.project is not None else None
+        self._index: Index = load_index(
+            config.cache_folder, config.config_folder, config.timeouts, selection, project_tools=theirs
+        )
         self._manager: pluggy.PluginManager | None = None
         self.packs: tuple[Pack, ...] = self._index.packs
         self._failed: dict[str, Pack] = {pack.key: pack for pack in self.packs if pack.left_out}
@@ -100,6 +103,12 @@ class Plugins:
         from .left_out import why_left_out
 
         return {name: why_left_out(pack) for pack in lost for name in pack.tools if name not in self._tool_owners}
+
+    @property
+    def foreign_tools(self) -> frozenset[str]:
+        """The names of tools that neither Marvin nor the user wrote."""
+        known = {pack.key for pack in self.packs if pack.own or pack.distribution == USER}
+        return frozenset(spec.name for key, spec in self._tools if key not in known)
 
     @property
     def providers(self) -> tuple[ProviderSpec, ...]:
@@ -216,18 +225,23 @@ class Plugins:
         return self._collect("marvin_register_commands", checked)
 
     def _named(self, commands: Sequence[Owned[Command]]) -> tuple[Command, ...]:
-        from .user_files import user_commands
+        from .user_files import project_commands, user_commands
 
         own = {pack.key for pack in self.packs if pack.own}
         words = {*_WORDS, *(command.name for key, command in commands if key in own)}
         words.update(spec.name for key, spec in self._tools if key in own)
         offered = {command.name: command for command in self._names.commands(commands, words)}
-        try:
-            for command in user_commands(self._config.config_folder):
-                if offered.setdefault(command.name, command) is not command:
-                    self._warn(f"Your commands/{command.name}.md is not used: there is another /{command.name}.")
-        except ConfigError as error:
-            self._warn(str(error))
+        project = self._config.project
+        for whose, found in (
+            ("Your commands", user_commands(self._config.config_folder)),
+            (".marvin/commands", project_commands(project.commands if project is not None else {})),
+        ):
+            try:
+                for command in found:
+                    if offered.setdefault(command.name, command) is not command:
+                        self._warn(f"{whose}/{command.name}.md is not used: there is another /{command.name}.")
+            except ConfigError as error:
+                self._warn(str(error))
         return tuple(offered.values())
 
     def report(self, *, attended: bool) -> None:
@@ -335,7 +349,7 @@ class Plugins:
 
     def _answer(self, pack: Pack, hook: str, arguments: Mapping[str, Any]) -> Any:
         """What one pack returns for one hook."""
-        if pack.distribution == USER:
+        if pack.is_file:
             from ..util.imports import load_module
             from .user_files import hooks_of
 

@@ -12,6 +12,8 @@ from ..api.tools import ToolSpec
 
 USER = "your configuration"
 """What stands for a distribution where a pack is a file in the configuration folder."""
+PROJECT = "this project"
+"""The same where it is a file that the working directory brings, and that somebody trusts."""
 
 S = TypeVar("S")
 Owned: TypeAlias = tuple[str, S]
@@ -52,6 +54,11 @@ class Pack(Record):
     def key(self) -> str:
         """What tells it from all others: one distribution may have several, and two may use one name."""
         return f"{self.distribution}:{self.name}"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of Python, and no module of an installed distribution."""
+        return self.distribution in (USER, PROJECT)
 
     def is_named(self, names: Collection[str]) -> bool:
         """Whether one of the names is that of the pack or of its distribution."""
@@ -106,7 +113,7 @@ class Selection(Record):
         """Whether a pack is used."""
         if pack.distribution == CORE:
             return True
-        named = self.chosen is None or pack.distribution == USER or pack.is_named(self.chosen)
+        named = self.chosen is None or pack.is_file or pack.is_named(self.chosen)
         return named and not pack.is_named(self.off)
 
 

@@ -9,7 +9,7 @@ from ..api.session import Command
 from ..api.tools import ToolSpec
 from ..config.program import command_name
 from ..tools.sets import SETS
-from .model import USER, Owned, Pack
+from .model import Owned, Pack
 
 N = TypeVar("N", ToolSpec, Command)
 
@@ -136,7 +136,7 @@ class Names:
 
 
 def _prefix(pack: Pack) -> str:
-    name = pack.name.rpartition("/")[2].removesuffix(".py") if pack.distribution == USER else pack.name
+    name = pack.name.rpartition("/")[2].removesuffix(".py") if pack.is_file else pack.name
     return _plain(name)
 
 

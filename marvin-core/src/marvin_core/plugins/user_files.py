@@ -1,8 +1,11 @@
-"""Plugins of the user: `tools/*.py`, `hooks/*.py` and `commands/*.md` in the configuration folder."""
+"""Plugins that are files: `tools/*.py`, `hooks/*.py` and `commands/*.md` in the configuration folder.
+
+Of a working directory that somebody trusts there are tools and commands; its hooks run in a process of their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -10,7 +13,7 @@ from ..api.errors import ConfigError
 from ..api.hooks import Hook
 from ..api.session import Command, SessionControl
 from ..api.tools import Tool
-from .model import USER, Pack
+from .model import PROJECT, USER, Pack
 
 _ARGUMENTS = "$ARGUMENTS"
 
@@ -21,6 +24,13 @@ def user_packs(folder: Path) -> list[Pack]:
         Pack(name=f"{kind}/{path.name}", distribution=USER, version="", module=str(path))
         for kind in ("tools", "hooks")
         for path in _files(folder / kind)
+    ]
+
+
+def project_packs(folder: Path) -> list[Pack]:
+    """The Python files that hold the tools of the working directory as packs, in the order of their names."""
+    return [
+        Pack(name=f"tools/{path.name}", distribution=PROJECT, version="", module=str(path)) for path in _files(folder)
     ]
 
 
@@ -72,6 +82,14 @@ def user_commands(folder: Path) -> Iterator[Command]:
             raise ConfigError(f"The command {path} cannot be read: {error}. Correct or remove it.") from error
         description, prompt = _parts(text, path)
         yield _command(path.stem, description or f"your command {path.name}", prompt)
+
+
+def project_commands(texts: Mapping[str, str]) -> Iterator[Command]:
+    """The commands of the working directory, from their texts by the names of the files. Raises as `user_commands`."""
+    for name, text in sorted(texts.items()):
+        path = Path(".marvin/commands") / name
+        description, prompt = _parts(text, path)
+        yield _command(path.stem, description or f"this project's command {name}", prompt)
 
 
 def _parts(text: str, path: Path) -> tuple[str, str]:

@@ -380,6 +380,49 @@ time.sleep(300)
     assert not living(marker)
 
 
+NO_ROOM = """
+import asyncio, os, resource, subprocess, sys
+from pathlib import Path
+from marvin_core.api.timeouts import Timeouts
+from marvin_core.guard.processes.runner import ProcessRunner
+from tests.support.folders import Folders
+
+async def go():
+    root = Path("/")
+    runner = ProcessRunner(Folders(root=root, base=root), {"PATH": os.defpath}, Timeouts().replace(**eval(sys.argv[1])))
+    await runner.run(["true"])  # everything is imported from now on: the other user may not read it
+    os.setgroups([])
+    os.setresgid(*[50_000 + os.getpid()] * 3)
+    os.setresuid(*[50_000 + os.getpid()] * 3)
+    filler = subprocess.Popen(["sleep", "20"])
+    resource.setrlimit(resource.RLIMIT_NPROC, (2, 2))
+    def make_room():
+        filler.kill()
+        filler.wait()
+    asyncio.get_running_loop().call_later(0.1, make_room)
+    try:
+        print((await runner.run(["true"])).exit_code)
+    finally:
+        make_room()
+        await runner.close()
+
+asyncio.run(go())
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become a user who has no other process")
+@pytest.mark.parametrize(
+    ("timeouts", "said"),
+    [("{}", "0"), ("{'process_backoff': (0.5,)}", "0"), ("{'process_backoff': ()}", "End what is not needed")],
+)
+def test_a_program_that_finds_no_room_is_started_again(timeouts: str, said: str) -> None:
+    """What used up all processes may just have been killed, and still counts."""
+    ended = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, timeouts], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert said in (ended.stdout + ended.stderr).strip().splitlines()[-1]
+
+
 def test_a_call_does_not_touch_its_neighbours(tmp_path: Path, name: str) -> None:
     """Calls side by side: the time-out of one ends nothing of the other."""
 

@@ -15,8 +15,9 @@ from ...api.errors import ConfigError, ToolError, UsageError
 from ...config.mcp_servers import mcp_servers
 from ...config.program import command_name
 from ...config.stored.settings import store_setting
+from ...guard.trust import SERVERS
 from ...mcp.listed import Listing, Listings
-from ...mcp.session import PROJECT_FILE, SessionServers, project_servers
+from ...mcp.session import SessionServers
 from ...util.terminal_text import exact_line, json_for_terminals
 from ...util.text import counted, unknown_name
 from ..run import CommandContext, group
@@ -47,7 +48,7 @@ def list_servers(
     """List the servers and what is known of them. None is started."""
     run: CommandContext = context.obj
     listings = Listings(run.config.cache_folder)
-    servers = _configured(run)
+    servers = run.config.mcp_servers
     if as_json:
         found = [_entry(server, listings.of(server)) for server in servers.values()]
         run.write(json_for_terminals(json.dumps(found, ensure_ascii=False, indent=2)) + "\n")
@@ -56,10 +57,10 @@ def list_servers(
         run.write(f"{server.name:16}  {exact_line(_reached(server))}\n{'':16}  {_known(server, listings.of(server))}\n")
     if not servers:
         run.write(f"There are no servers. Add one with `{command_name()} mcp add NAME COMMAND...` or `--url URL`.\n")
-    used = any(server.origin == PROJECT_FILE for server in servers.values())
-    if not used and (run.config.working_dir / PROJECT_FILE).exists():
+    used = any(server.origin == SERVERS for server in servers.values())
+    if not used and (run.config.working_dir / SERVERS).exists():
         run.write(
-            f"\n{PROJECT_FILE} of this folder is not used: the folder is not trusted. A chat asks about it; "
+            f"\n{SERVERS} of this folder is not used: the folder is not trusted. A chat asks about it; "
             "--trust-project grants it for one run.\n"
         )
 
@@ -120,7 +121,7 @@ def test(
     session = run.session()
     source = _source(session)
     if source is None or name not in source.servers.configured:
-        raise UsageError(unknown_name("server", name, _configured(run)))
+        raise UsageError(unknown_name("server", name, run.config.mcp_servers))
     begun = time.monotonic()
 
     async def asked() -> tuple[Listing, Sequence[str]]:
@@ -185,15 +186,12 @@ def remove(
 ) -> None:
     """Remove a server from config.yaml."""
     run: CommandContext = context.obj
-    if name not in run.config.mcp_servers:
-        raise UsageError(unknown_name("server", name, run.config.mcp_servers))
+    own = [server.name for server in run.config.mcp_servers.values() if server.origin != SERVERS]
+    if name not in own:
+        raise UsageError(unknown_name("server", name, own))
     path = store_setting(run.config, [_KEY, name], None)
     Listings(run.config.cache_folder).forget(name)
     run.write(f"{path}: the server {name} is removed.\n")
-
-
-def _configured(run: CommandContext) -> dict[str, McpServer]:
-    return {**project_servers(run.config, lambda text: run.warn(f"marvin: {text}")), **run.config.mcp_servers}
 
 
 def _source(session: Session) -> SessionServers | None:

@@ -28,12 +28,16 @@ _REFUSED = " was not run: "
 
 
 class PastCall(Record):
-    """A call of a model that a session file has. `ran` is whether it was let through."""
+    """A call of a model that a session file has. `ran` is whether it was let through.
+
+    `asked` is what a person said to it when it was asked about then; empty where nobody was asked.
+    """
 
     tool: str
     arguments: Mapping[str, Any]
     working_dir: str
     ran: bool
+    asked: str = ""
 
     @property
     def text(self) -> str:
@@ -62,7 +66,13 @@ def past_calls(folder: Path, most: int) -> Iterator[PastCall]:
             output = outputs.get(call.id)
             if arguments is not None and output is not None:
                 ran = not (output.is_error and _REFUSED in output.text)
-                yield PastCall(tool=call.name, arguments=arguments, working_dir=whole.header.working_dir, ran=ran)
+                yield PastCall(
+                    tool=call.name,
+                    arguments=arguments,
+                    working_dir=whole.header.working_dir,
+                    ran=ran,
+                    asked=output.asked,
+                )
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -129,8 +139,25 @@ class DryRun:
         policy = self._with([proposal.rule for proposal in self.proposals])
         return sum(self._judge(policy, call)[0] for call, _ in self.asked)
 
+    def _questions(self) -> Iterator[str]:
+        """What was asked then, and answered."""
+        past = [call for call in self.calls if call.asked]
+        if not past:
+            return
+        refused = sum(call.asked == "no" for call in past)
+        yield f"{len(past)} of {len(self.calls)} past calls were asked about then, and {refused} refused:"
+        counts: dict[str, list[int]] = {}
+        for call in past:
+            found = counts.setdefault(call.tool, [0, 0])
+            found[0] += 1
+            found[1] += call.asked == "no"
+        for tool, (count, no) in sorted(counts.items(), key=lambda item: -item[1][0]):
+            yield f"{count:6}  {tool}{f', {no} refused' if no else ''}"
+        yield ""
+
     def report(self, shown: int = 5) -> Iterator[str]:
         """The lines of a report; `shown` is how many different calls of each rule stand there."""
+        yield from self._questions()
         yield f"{len(self.asked)} of {len(self.calls)} past calls would be asked about today, in the mode {self._mode}."
         by_tool: dict[str, int] = {}
         for call, _ in self.asked:

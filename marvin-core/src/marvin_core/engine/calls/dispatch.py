@@ -28,10 +28,11 @@ from ..parts import SessionParts
 from .context import CallContext, ContextOfCall
 from .leaving import asked, held_back
 from .permission import Pending, Permission
-from .results import GO_ON, as_result, presentable, text_of
+from .results import GO_ON, as_result, as_written, presentable, text_of
 from .timer import CallTimer
 
 if TYPE_CHECKING:
+    from ...guard.spellings import Spellings
     from ..instructions.nested import NestedInstructions
     from .commands import CommandSpans
     from .log import CallLog
@@ -127,7 +128,7 @@ class Dispatcher:
 
     def _may_run_beside(self, call: ToolCall) -> bool:
         try:
-            return self._parts.toolbox.spec(call.name).runs_beside(lambda: _given(call))
+            return self._parts.toolbox.spec(call.name).runs_beside(lambda: as_written(call))
         except ToolError:
             return True  # it will only be told that there is no such tool
 
@@ -147,8 +148,10 @@ class Dispatcher:
 
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` says who made it."""
-        await self._parts.redactor.prepare(call.arguments)
-        call = call.replace(arguments=self._parts.redactor.text(call.arguments))  # no tool keeps or sends a secret
+        looked = await self._parts.redactor.prepare(call.arguments)
+        call = call.replace(
+            arguments=self._parts.redactor.text(call.arguments, looked)
+        )  # no tool keeps or sends a secret
         started = self._parts.clock.monotonic()
         arguments: dict[str, Any] = {}
         result = ToolResult(content=INTERRUPTED, is_error=True)
@@ -157,7 +160,7 @@ class Dispatcher:
         finally:  # a call that is cancelled ends, too
             self._parts.progress.calls.pop(call.id, None)
             output, details = self._shown(call, result)
-            self.permission.shown(call.name, output)
+            output = self.permission.marked(output)
             elapsed = self._parts.clock.monotonic() - started - self.permission.waited(call.id)
             self._parts.bus.emit(
                 ToolExecutionEnd(
@@ -169,13 +172,17 @@ class Dispatcher:
                     origin=origin,
                     details=details,
                     show=output.for_people,
+                    origins=output.origins,
+                    asked=output.asked,
                 )
             )
             self._audit(call, arguments, output.text, elapsed)
         return output
 
-    def _begun(self, call: ToolCall, arguments: Mapping[str, Any], origin: CallOrigin) -> None:
-        shown = self._parts.redactor.value(arguments)
+    def _begun(
+        self, call: ToolCall, arguments: Mapping[str, Any], origin: CallOrigin, looked: Spellings | None
+    ) -> None:
+        shown = self._parts.redactor.value(arguments, looked)
         now = self._parts.clock.now()
         running = RunningCall(call_id=call.id, name=call.name, arguments=shown, since=now, origin=origin)
         self._parts.progress.calls[call.id] = running
@@ -213,12 +220,13 @@ class Dispatcher:
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
+        looked = None
         try:
             spec = self._parts.toolbox.spec(call.name)
             shown.update(await self._parsed(call, spec))
-            await self._parts.redactor.prepare(shown)
+            looked = await self._parts.redactor.prepare(shown)
         finally:
-            self._begun(call, shown, origin)
+            self._begun(call, shown, origin, looked)
         loaded = await self._parts.toolbox.load(call.name)
         if origin == "model":
             self._parts.carried.reveal([call.name])
@@ -261,6 +269,7 @@ class Dispatcher:
             await self._spans.before(loaded.spec, values)
         try:
             returned = as_result(await self._returned(loaded, values, context, timer))
+            self.permission.told(pending, returned.origins)
             result = self._noted(loaded.spec, returned, context.processes.held_back)
             if not result.is_plain:
                 from .shown import revealed_by, undo_of
@@ -381,17 +390,6 @@ class Dispatcher:
         kept = self._parts.kept.text  # a log stays, as a session file does
         shown = kept(arguments_text(arguments, call.arguments))
         self._log.add(self._parts.clock.now(), kept(call.name), shown, kept(beginning(text)), elapsed)
-
-
-def _given(call: ToolCall) -> Mapping[str, Any]:
-    """The arguments of a call as the model wrote them; none where they are not to be read as they are."""
-    from ...util.untrusted_json import parse_json
-
-    try:
-        given = parse_json(call.arguments)
-    except ValueError:
-        return {}
-    return given if isinstance(given, dict) else {}
 
 
 def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput] | None) -> ToolOutput:

@@ -18,7 +18,7 @@ from ...api.tool_context import SessionView
 from ...api.tools import ToolSpec
 from ...guard.gates.play import verdict_in_play
 from ...guard.gates.ticket_lines import only_looks
-from ...guard.labels import SessionLabels, origins_of
+from ...guard.labels import Origin, SessionLabels, origins_of, told_origins
 from ...guard.permissions.modes import StandingPermissions, verdict_by_hand, verdict_of_mode
 from ...guard.permissions.rules import Rule, nobody_there
 from ...guard.permissions.verdicts import Allow, Judgement, strongest
@@ -114,6 +114,8 @@ class Permission:
         self._replies: dict[tuple[str, str, str], list[tuple[Reply, str]]] = {}
         self._waited: dict[str, float] = {}
         self._labels = SessionLabels(parts.state, parts.config.labels)
+        self._origins: dict[str, list[Origin]] = {}
+        self._asked: dict[str, str] = {}
 
     def add_wait(self, call_id: str, seconds: float) -> None:
         """A person was waited for so long because of a call."""
@@ -122,12 +124,26 @@ class Permission:
     def ran(self, pending: Pending, stood: float) -> None:
         """A call has run, or failed: what it read counts from now on. `stood` is for how many seconds it waited."""
         self.add_wait(pending.call.id, stood)
-        self._labels.add(origins_of(pending.spec, pending.arguments), pending.spec.name)
+        self._came(pending, origins_of(pending.spec, pending.arguments))
 
-    def shown(self, name: str, output: ToolOutput) -> None:
-        """A call has its output, as the model is shown it."""
+    def told(self, pending: Pending, origins: object) -> None:
+        """The tool says where its very result comes from; that adds to what is known of the tool."""
+        self._came(pending, told_origins(origins))
+
+    def _came(self, pending: Pending, origins: Sequence[Origin]) -> None:
+        self._labels.add(origins, pending.spec.name)
+        self._origins.setdefault(pending.call.id, []).extend(origins)
+
+    def marked(self, output: ToolOutput) -> ToolOutput:
+        """The output of a call with where it comes from and what a person said, as the model is shown it. Once a call.
+
+        What a secret was taken out of is labelled here.
+        """
+        origins, asked = self._origins.pop(output.call_id, []), self._asked.pop(output.call_id, "")
         if REDACTED in output.text:
-            self._labels.add(["secret"], name)
+            self._labels.add(["secret"], output.name)
+            origins.append("secret")
+        return output.replace(origins=tuple(dict.fromkeys(origins)), asked=asked) if origins or asked else output
 
     def waited(self, call_id: str) -> float:
         """For how many seconds a person was waited for because of a call; asked once."""
@@ -177,7 +193,7 @@ class Permission:
         given = self._replies.get(pending.key)
         reply, approved = given.pop(0) if given else (None, "")
         if reply is not None:
-            pending = _answered(pending, reply, approved)
+            pending = self._answered(pending, reply, approved)
         while True:
             judged = await self._with_hooks(pending)
             verdict = judged.verdict
@@ -196,9 +212,13 @@ class Permission:
                 if judged.by_mode and not isinstance((await self._by_rules(pending)).verdict, Ask):
                     return pending  # the answer to the question before this one allows it by now
                 reply = await self._ask(pending, judged, verdict)
-            pending = _answered(pending, reply, verdict.reason)
+            pending = self._answered(pending, reply, verdict.reason)
             if reply.says != "edit":
                 return pending
+
+    def _answered(self, pending: Pending, reply: Reply, reason: str) -> Pending:
+        self._asked[pending.call.id] = reply.says
+        return _answered(pending, reply, reason)
 
     def _is_allowed(self, pending: Pending, judged: _Judged) -> bool:
         return judged.by_mode and self._standing.allows_call(pending.spec.name, pending.exactly)

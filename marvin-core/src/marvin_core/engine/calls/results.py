@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ...api.errors import ToolError
-from ...api.messages import Image, Text
+from ...api.messages import Image, Text, ToolCall
 from ...api.tools import ToolResult
 from ...util.failures import told
 
@@ -53,3 +56,14 @@ def _is_content(block: object) -> bool:
     elif isinstance(block, Text):
         texts = [block.text]
     return bool(texts) and all(isinstance(text, str) for text in texts)
+
+
+def as_written(call: ToolCall) -> Mapping[str, Any]:
+    """The arguments of a call as the model wrote them; none where they are not to be read as they are."""
+    from ...util.untrusted_json import parse_json
+
+    try:
+        given = parse_json(call.arguments)
+    except ValueError:
+        return {}
+    return given if isinstance(given, dict) else {}

@@ -36,7 +36,7 @@ class CommandHook(Hook):
     def __init__(self, parts: SessionParts, hook: ShellHook) -> None:
         self._parts = parts
         self._hook = hook
-        self.title = f"`{one_line(hook.command, _SHOWN)}` (hooks.{hook.event} in config.yaml)"
+        self.title = f"`{one_line(hook.command, _SHOWN)}` (hooks.{hook.event} in {hook.file})"
         """What it is called where it fails."""
 
     def _is_for(self, tool: str) -> bool:

@@ -132,6 +132,7 @@ def as_documents(found: Sequence[Instructions]) -> list[Document]:
             text=one.text,
             binding=True,
             limit=one.limit,
+            is_own=one.is_own,
         )
         for number, one in enumerate(used)
     ]

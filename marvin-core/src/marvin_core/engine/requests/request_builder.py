@@ -91,6 +91,7 @@ class RequestBuilder:
         await self._prompt.refresh()
         carried, chosen_by = self._parts.carried.of(settings.provider), self._carried_by()
         parts = await self._prompt.parts(self._parts.tool_sizes.of_all(carried.told))
+        self._label(carried)
         *stable, volatile = [part.text for part in parts]
         same = "\n\n".join(stable)
         system = "\n\n".join(filter(None, [same, volatile, ending]))
@@ -116,6 +117,18 @@ class RequestBuilder:
             output_schema=self._parts.config.output_schema,
         )
         return request, sent
+
+    def _label(self, carried: Carried) -> None:
+        """Remember where what the model reads beside the conversation comes from."""
+        foreign, document = self._parts.setup.foreign_tools, self._prompt.of_repository
+        described = next((spec.name for spec in carried.told if spec.name in foreign), "") if foreign else ""
+        if not described and not document:
+            return
+        from ...guard.labels import PROMPT, SessionLabels
+
+        labels = SessionLabels(self._parts.state, self._parts.config.labels)
+        labels.add(["tools"] if described else [], described)
+        labels.add(["repository"] if document else [], f"{PROMPT} ({document})")
 
     @cached_property
     def _remaining(self) -> Remaining:

@@ -255,6 +255,12 @@ class SystemPrompt:
         last = PromptPart(origin="built in, new each time", text=volatile)
         return [*self._fixed, *documents, *self._added, last]
 
+    @property
+    def of_repository(self) -> str:
+        """A document in it that a repository brought; empty where there is none."""
+        shown = self._fit.limits if self._fit is not None else {}
+        return next((one.name for one in self._documents if one.name in shown and not one.is_own), "")
+
     async def _look(self, key: object) -> None:
         """Take what changed since the parts were made."""
         workspace = self._session.workspace

@@ -217,8 +217,25 @@ def start(request: Request) -> OwnProgram:
     )
 
 
-async def launched(launcher: Launcher, request: Request, family: Callable[[Program], Family]) -> Program:
-    """The program, started in a sandbox; whoever is cancelled meanwhile leaves nothing of it behind."""
+async def _started_here(request: Request, pauses: Sequence[float]) -> OwnProgram:
+    """A child of this process, tried again after each of these pauses while the system has no room for one more.
+
+    A command that used up all processes may just have been killed, and still counts. Raises as `start`.
+    """
+    for pause in pauses:
+        try:
+            return start(request)
+        except BlockingIOError:  # EAGAIN
+            await asyncio.sleep(pause)
+    return start(request)
+
+
+async def launched(
+    launcher: Launcher | None, request: Request, family: Callable[[Program], Family], pauses: Sequence[float]
+) -> Program:
+    """The program, started in a sandbox, or as of `_started_here`; whoever is cancelled leaves nothing of it behind."""
+    if launcher is None:
+        return await _started_here(request, pauses)
     launching = launcher.launch(request)
 
     def abandon(done: asyncio.Future[Program]) -> None:

@@ -246,7 +246,7 @@ class ProcessRunner(Standstill):
     ) -> Child:
         """Start a program that writes to one sink or two; with `grace`, seconds for its end, its input stays open."""
         from .child import Child
-        from .program import Pipes, Request, launched, start, why_not_started
+        from .program import Pipes, Request, launched, why_not_started
         from .table import OWN, adopts_orphans, ticks
         from .tree import MARKER, Family
 
@@ -269,7 +269,7 @@ class ProcessRunner(Standstill):
             if agent is not None:
                 environment[agent.lifeline] = pipes.stamp
             request = Request(program=program, argv=argv, cwd=cwd, environment=environment, descriptors=pipes.theirs)
-            started = start(request) if launcher is None else await launched(launcher, request, family)
+            started = await launched(launcher, request, family, self._timeouts.process_backoff)
             outputs = dict(zip(pipes.outputs(len(sinks)), sinks, strict=True))
             child = Child(started, family(started), outputs, self._timeouts.output_tail)
             self._children.add(child)

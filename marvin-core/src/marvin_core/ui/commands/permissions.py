@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from ...api.permissions import ProjectTrust
 
 _SHOWN = 100
+_NEXT_START = "\nHooks, tools, commands and settings among it are loaded when Marvin starts next."
 
 
 async def permissions(session: SessionControl, words: str) -> str:
     """Tell the mode, what was allowed, and the trust in the folder; or go over to another mode."""
     if words == "trust":
-        return _trust_line(await session.permissions.trust_project())
+        project = await session.permissions.trust_project()
+        return f"{_trust_line(project)}{_NEXT_START if project.trusted else ''}"
     if words == "distrust":
         await in_thread(session.permissions.distrust_project)
         return "What this folder brings is not trusted."
