@@ -54,10 +54,11 @@ class Redactor:
 
     async def prepare(self, *values: Any) -> None:
         """Read the large texts in these values in a thread: whoever asks for one next need not wait."""
-        spellings = self._current()
-        if not spellings.texts:
+        large = [text for text in _texts_in(values) if len(text) > PIECE]
+        if not large:  # nearly always: nobody need look for what is secret by now
             return
-        large = [text for text in _texts_in(values) if len(text) > PIECE and text not in self._seen]
+        spellings = self._current()
+        large = [text for text in large if text not in self._seen] if spellings.texts else []
         if not large:
             return
         read = await in_thread(lambda: {text: _without(text, spellings.spans(text)) for text in large})

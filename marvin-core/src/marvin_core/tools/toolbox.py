@@ -124,6 +124,7 @@ class Toolbox:
         self._held: dict[str, str] = {}
         self._needs: dict[str, str | None] = {}
         self._confined: Callable[[ToolSpec], str] | None = None
+        self._guidance: tuple[tuple[ToolSpec, ...], tuple[str, ...]] | None = None
         self.selection = ""
         self.choose(config.tools or ("coding" if config.depth else "all"))
 
@@ -229,8 +230,10 @@ class Toolbox:
 
     def guidance(self) -> tuple[str, ...]:
         """What the groups of the offered tools say about working with them, in the order of the tools."""
-        given = dict.fromkeys(spec.guidance for spec in self.offered)  # each request asks, and few say anything
-        return tuple(dict.fromkeys(cut(text, _LONGEST_GUIDANCE) for text in given if text))
+        if self._guidance is None or self._guidance[0] is not self.offered:  # each request asks
+            given = dict.fromkeys(spec.guidance for spec in self.offered if spec.guidance)
+            self._guidance = self.offered, tuple(dict.fromkeys(cut(text, _LONGEST_GUIDANCE) for text in given))
+        return self._guidance[1]
 
     def spec(self, name: str) -> ToolSpec:
         """The offered tool of this name.
