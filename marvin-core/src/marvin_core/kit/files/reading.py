@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from ...api.errors import ToolError
 from ...util.threads import in_thread
 from .encodings import HEAD_BYTES, UTF8, Codec, codec_of, refuse_binary, utf16_codec
-from .sections import RawSection, Wanted, as_text, collect, count_lines_of, is_utf8, part_of_line, seek_line, whole_lines
+from .sections import (
+    RawSection,
+    Wanted,
+    as_text,
+    collect,
+    count_lines_of,
+    is_utf8,
+    part_of_line,
+    seek_line,
+    whole_lines,
+)
 
 if TYPE_CHECKING:
     from .sections import LinePart, Stopped, TextSection
