@@ -13,7 +13,11 @@ from ..api.session import UISpec
 from ..api.tools import ToolSpec
 from .model import DeclaredSettings, Index, Loaded, Owned, Pack
 
-FIELDS = tuple(field for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for field in kind._defaults)
+_TEXT = "parameters as text"
+FIELDS = (
+    _TEXT,
+    *(name for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for name in kind._defaults),
+)
 """What tells the form of this version from that of another one."""
 _TOOL_TUPLES = frozenset(
     name for name, default in ToolSpec._defaults.items() if isinstance(default, tuple) and name != "phrases"
@@ -49,12 +53,49 @@ class LatePhrases(Sequence[Mapping[str, Any]]):
         return len(self)
 
 
+class LateTool(ToolSpec):
+    """A tool of the index, whose parameters are parsed when somebody asks: a start with hundreds asks for few.
+
+    From then on it is a `ToolSpec` like any other.
+    """
+
+    def whole(self) -> ToolSpec:
+        """The same object with its parameters, which is late no more. Another thread may do so at the same time."""
+        fields = self.__dict__
+        text = fields.get(_TEXT)
+        if text is not None:
+            fields["parameters"] = json.loads(text)
+            fields.pop(_TEXT, None)
+            object.__setattr__(self, "__class__", ToolSpec)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "parameters":
+            raise AttributeError(f"a tool has no {name}")
+        return self.whole().parameters
+
+    def as_dict(self) -> dict[str, Any]:
+        return self.whole().as_dict()
+
+    def replace(self, **changes: Any) -> Any:
+        return self.whole().replace(**changes)
+
+    def __eq__(self, other: object) -> bool:
+        return self.whole() == (other.whole() if isinstance(other, LateTool) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.whole())
+
+    def __repr__(self) -> str:
+        return repr(self.whole())
+
+
 def index_to_json(index: Index) -> dict[str, Any]:
-    """The index as JSON, in which tools have the places of their phrases in place of these."""
+    """The index as JSON, in which tools have the places of their phrases in place of these, and parameters as text."""
     return {
         "packs": [stated(pack) for pack in index.packs],
         "others": [stated(pack) for pack in index.others],
-        "tools": [[key, _with_place(_tool(spec), place)] for place, (key, spec) in enumerate(index.tools)],
+        "tools": [[key, _late(_tool(spec), place)] for place, (key, spec) in enumerate(index.tools)],
         "providers": [[key, stated(spec)] for key, spec in index.providers],
         "uis": [[key, stated(spec)] for key, spec in index.uis],
         "settings": [[key, stated(declared)] for key, declared in index.settings],
@@ -131,8 +172,10 @@ def owned(key: str, specs: Sequence[Any]) -> tuple[Owned[Any], ...]:
     return tuple((key, spec) for spec in specs)
 
 
-def _with_place(entry: dict[str, Any], place: int) -> dict[str, Any]:
-    return {**entry, "phrases": place} if "phrases" in entry else entry
+def _late(entry: dict[str, Any], place: int) -> dict[str, Any]:
+    """A tool without what a start needs of few."""
+    phrases = {"phrases": place} if "phrases" in entry else {}
+    return {**entry, **phrases, "parameters": json.dumps(entry["parameters"], separators=(",", ":"))}
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
@@ -144,7 +187,11 @@ def _tool_from_json(entry: dict[str, Any]) -> ToolSpec:
     for name in entry.keys() & _TOOL_TUPLES:
         entry[name] = tuple(entry[name])
     entry["access"] = frozenset(entry["access"])
-    return ToolSpec(**entry)
+    if not isinstance(entry["parameters"], str):
+        return ToolSpec(**entry)
+    late = LateTool(**entry)
+    late.__dict__[_TEXT] = late.__dict__.pop("parameters")
+    return late
 
 
 def tuples(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -142,9 +142,20 @@ class Toolbox:
         self._needs.clear()  # looked at once for all tools, and anew each time: a program may be there by now
         self.missing.clear()
         self.missing.update(self._lost)
-        for spec in self._all.values():
-            self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
+        left_out, free = f"not in the chosen tools ({selection})", self._lets_all
+        for name, spec in self._all.items():
+            if free and name in selected and not (spec.requires or spec.interactive):  # nearly all, at each start
+                self._specs[name] = self._shape(spec) if self._shape is not None else spec
+            else:
+                self._take(spec, "" if name in selected else left_out)
         self.offered = tuple(self._specs.values())
+
+    @property
+    def _lets_all(self) -> bool:
+        """Whether nothing is held back, and nobody rules out any tool by more than what it declares."""
+        config = self._config
+        bound = config.read_only or config.writable_files is not None or config.permissions.deny
+        return not (bound or self._held or self._confined is not None)
 
     def beyond(self, selection: str) -> tuple[str, ...]:
         """The tools that a selection names and the one in force does not. Raises `UsageError` as `choose`."""
