@@ -244,6 +244,8 @@ class CarriedTools:
 
         Where a service takes few, those that were found last stay longest, so the best one, the first, is added last.
         """
+        if not self._carried.waiting:
+            return
         waiting = {spec.name for spec in self._carried.waiting}.difference(spec.name for spec in self._carried.told)
         fresh = [name for name in dict.fromkeys(names) if name in waiting]
         if not fresh:
