@@ -26,7 +26,8 @@ class Encoded(Generic[T]):
 
     def __init__(self, encode: Callable[[T], bytes]) -> None:
         self._encode = encode
-        self.forget()
+        self._values: list[T] = []
+        self._forms: list[bytes] = []
 
     def forms(self, values: Sequence[T]) -> list[bytes]:
         """The encoded forms in order, without the empty ones."""
@@ -45,8 +46,7 @@ class Encoded(Generic[T]):
 
     def forget(self) -> None:
         """Encode everything anew the next time."""
-        self._values: list[T] = []
-        self._forms: list[bytes] = []
+        self._values, self._forms = [], []
 
 
 class EncodedTools:
