@@ -22,6 +22,8 @@ _FEW = 2
 _LONG = 2_000
 """Characters of a text that takes long to look at: what came of the last ones is remembered."""
 _REMEMBERED = 16
+_FEW_VALUES = 16
+"""Values of a mapping that are looked at one by one before it is known whether there are secrets."""
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
@@ -54,11 +56,12 @@ class Redactor:
 
     async def prepare(self, *values: Any) -> None:
         """Read the large texts in these values in a thread: whoever asks for one next need not wait."""
-        large = [text for text in _texts_in(values) if len(text) > PIECE]
-        if not large:  # nearly always: nobody need look for what is secret by now
+        if all(map(_is_small, values)):  # as arguments are: nobody need look for what is secret by now
             return
         spellings = self._current()
-        large = [text for text in large if text not in self._seen] if spellings.texts else []
+        if not spellings.texts:
+            return
+        large = [text for text in _texts_in(values) if len(text) > PIECE and text not in self._seen]
         if not large:
             return
         read = await in_thread(lambda: {text: _without(text, spellings.spans(text)) for text in large})
@@ -236,6 +239,13 @@ class StreamRedactor:
         spans = self._spellings.spans(text)
         self.changed = self.changed or bool(spans)
         return _without(text, spans)
+
+
+def _is_small(value: Any) -> bool:
+    """Whether a value is certainly no large text, and holds none."""
+    if isinstance(value, dict):
+        return len(value) < _FEW_VALUES and all(map(_is_small, value.values()))
+    return value is None or isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) <= PIECE)
 
 
 def _texts_in(value: Any) -> Iterator[str]:
