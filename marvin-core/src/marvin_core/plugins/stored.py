@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, overload
 
 from ..api.providers import ProviderSpec
@@ -13,7 +13,7 @@ from ..api.session import UISpec
 from ..api.tools import ToolSpec
 from .model import DeclaredSettings, Index, Loaded, Owned, Pack
 
-_TEXT = "parameters as text"
+_TEXT = "parameters in lines"
 FIELDS = (
     _TEXT,
     *(name for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for name in kind._defaults),
@@ -59,20 +59,18 @@ class LateTool(ToolSpec):
     From then on it is a `ToolSpec` like any other.
     """
 
+    @cached_property  # type: ignore[misc]  # it may be one field or the other, and reads the same
+    def parameters(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = json.loads(self.__dict__[_TEXT])
+        return found
+
     def whole(self) -> ToolSpec:
         """The same object with its parameters, which is late no more. Another thread may do so at the same time."""
         fields = self.__dict__
-        text = fields.get(_TEXT)
-        if text is not None:
-            fields["parameters"] = json.loads(text)
-            fields.pop(_TEXT, None)
-            object.__setattr__(self, "__class__", ToolSpec)
+        fields["parameters"] = self.parameters
+        fields.pop(_TEXT, None)
+        object.__setattr__(self, "__class__", ToolSpec)
         return self
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "parameters":
-            raise AttributeError(f"a tool has no {name}")
-        return self.whole().parameters
 
     def as_dict(self) -> dict[str, Any]:
         return self.whole().as_dict()
@@ -91,11 +89,11 @@ class LateTool(ToolSpec):
 
 
 def index_to_json(index: Index) -> dict[str, Any]:
-    """The index as JSON, in which tools have the places of their phrases in place of these, and parameters as text."""
+    """The index as JSON, without what `late_to_json` gives; tools have the places of their phrases in their place."""
     return {
         "packs": [stated(pack) for pack in index.packs],
         "others": [stated(pack) for pack in index.others],
-        "tools": [[key, _late(_tool(spec), place)] for place, (key, spec) in enumerate(index.tools)],
+        "tools": [[key, _with_place(_tool(spec), place)] for place, (key, spec) in enumerate(index.tools)],
         "providers": [[key, stated(spec)] for key, spec in index.providers],
         "uis": [[key, stated(spec)] for key, spec in index.uis],
         "settings": [[key, stated(declared)] for key, declared in index.settings],
@@ -104,17 +102,18 @@ def index_to_json(index: Index) -> dict[str, Any]:
     }
 
 
-def phrases_to_json(index: Index) -> list[list[Mapping[str, Any]]]:
-    """The phrases of all tools, in their places."""
-    return [list(spec.phrases) for _, spec in index.tools]
+def late_to_json(index: Index) -> list[Any]:
+    """What a start needs of few tools: the phrases of all of them, in their places, and the parameters of each."""
+    return [[list(spec.phrases) for _, spec in index.tools], *(spec.parameters for _, spec in index.tools)]
 
 
-def index_from_json(data: Mapping[str, Any], phrases: bytes) -> Index:
-    """The index, from what `index_to_json` and `phrases_to_json` made of it.
+def index_from_json(data: Mapping[str, Any], late: bytes) -> Index:
+    """The index, from what `index_to_json` made of it, and what `late_to_json` did, a line for each.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: where it is something else.
     """
+    phrases, *parameters = late.split(b"\n")
     parsed = cache(lambda: json.loads(phrases))
     for _, entry in data["tools"]:
         if "phrases" in entry:
@@ -122,7 +121,9 @@ def index_from_json(data: Mapping[str, Any], phrases: bytes) -> Index:
     return Index(
         packs=tuple(pack_from_json(entry) for entry in data["packs"]),
         others=tuple(pack_from_json(entry) for entry in data["others"]),
-        tools=tuple((key, _tool_from_json(entry)) for key, entry in data["tools"]),
+        tools=tuple(
+            (key, _late_tool(entry, text)) for (key, entry), text in zip(data["tools"], parameters, strict=True)
+        ),
         providers=tuple((key, ProviderSpec(**tuples(entry))) for key, entry in data["providers"]),
         uis=tuple((key, UISpec(**entry)) for key, entry in data["uis"]),
         settings=tuple((key, DeclaredSettings(**entry)) for key, entry in data["settings"]),
@@ -172,10 +173,10 @@ def owned(key: str, specs: Sequence[Any]) -> tuple[Owned[Any], ...]:
     return tuple((key, spec) for spec in specs)
 
 
-def _late(entry: dict[str, Any], place: int) -> dict[str, Any]:
+def _with_place(entry: dict[str, Any], place: int) -> dict[str, Any]:
     """A tool without what a start needs of few."""
     phrases = {"phrases": place} if "phrases" in entry else {}
-    return {**entry, **phrases, "parameters": json.dumps(entry["parameters"], separators=(",", ":"))}
+    return {**{name: value for name, value in entry.items() if name != "parameters"}, **phrases}
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
@@ -183,14 +184,23 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _tool_from_json(entry: dict[str, Any]) -> ToolSpec:
-    # There are hundreds of tools at every start, so the entry itself becomes what JSON could not say.
+    return ToolSpec(**_as_fields(entry))
+
+
+def _as_fields(entry: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a tool: there are hundreds at every start, so the entry itself becomes what JSON could not say."""
     for name in entry.keys() & _TOOL_TUPLES:
         entry[name] = tuple(entry[name])
     entry["access"] = frozenset(entry["access"])
-    if not isinstance(entry["parameters"], str):
-        return ToolSpec(**entry)
-    late = LateTool(**entry)
-    late.__dict__[_TEXT] = late.__dict__.pop("parameters")
+    return entry
+
+
+def _late_tool(entry: dict[str, Any], parameters: bytes) -> ToolSpec:
+    """A tool of the index, from its entry and the line with its parameters."""
+    late = LateTool(**_as_fields(entry), parameters={})
+    fields = late.__dict__
+    del fields["parameters"]
+    fields[_TEXT] = parameters
     return late
 
 
