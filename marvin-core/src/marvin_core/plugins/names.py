@@ -51,6 +51,11 @@ class Names:
         ours = {key for key, pack in self._packs.items() if pack.own}
         own = [spec for key, spec in brought if key in ours]
         words = {*SETS, *(spec.name for spec in own), *(spec.group for spec in own)}
+        others = [spec for key, spec in brought if key not in ours]
+        if len({spec.name for _, spec in brought}) == len(brought) and not any(
+            spec.name in words or spec.group in words for spec in others
+        ):
+            return tuple(brought)  # as nearly always: each has its name, and nobody wants the same
         offered: list[Owned[ToolSpec]] = []
         for key, spec, name in self._offered("tool", brought, words):
             named = spec if key in ours or spec.group not in words else self._grouped(key, spec, words)

@@ -189,8 +189,9 @@ def _tool_from_json(entry: dict[str, Any]) -> ToolSpec:
 
 def _as_fields(entry: dict[str, Any]) -> dict[str, Any]:
     """The fields of a tool: there are hundreds at every start, so the entry itself becomes what JSON could not say."""
-    for name in entry.keys() & _TOOL_TUPLES:
-        entry[name] = tuple(entry[name])
+    for name, value in entry.items():
+        if type(value) is list and name in _TOOL_TUPLES:
+            entry[name] = tuple(value)
     entry["access"] = frozenset(entry["access"])
     return entry
 

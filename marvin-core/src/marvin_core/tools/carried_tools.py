@@ -273,6 +273,9 @@ class CarriedTools:
 
     def tell_left_out(self, provider: Provider) -> None:
         """Tell which tools nobody can find that do not come along, where that is not what was told last."""
+        if provider.max_tools is None:  # all of them come along, or wait
+            self._told = []
+            return
         carried = self.of(provider)
         here = {spec.name for spec in (*carried.tools, *carried.waiting)}
         names = [spec.name for spec in self._toolbox.offered if spec.name not in here and spec.name != SEARCH]
