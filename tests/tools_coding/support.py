@@ -119,12 +119,13 @@ class Project:
             return str(error)
         raise AssertionError(f"no error, but: {got}")
 
-    def git(self, *arguments: str) -> None:
+    def git(self, *arguments: str, stdin: bytes | None = None) -> None:
         """Run git here; it must succeed."""
+        argv = ["git", "-c", "user.name=T", "-c", "user.email=t@example.org", *arguments]
 
         async def go() -> None:
             runner = self._runner()
-            result = await runner.run(["git", "-c", "user.name=T", "-c", "user.email=t@example.org", *arguments])
+            result = await runner.run(argv, stdin=stdin)
             await runner.close()
             assert result.exit_code == 0, result.stderr.decode()
 

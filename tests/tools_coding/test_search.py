@@ -67,6 +67,29 @@ def furnished(request: pytest.FixtureRequest) -> Project:
     return made
 
 
+_NO_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+
+
+def test_of_a_large_index_what_git_knows_and_does_not_know_is_listed_as_of_a_small_one(repository: Project) -> None:
+    """Git lists the one beside the other then."""
+    furnish(repository)
+    repository.write("inner/own.py")
+    repository.git("init", "--quiet", "inner")
+    repository.git("add", "src", "web", "a.txt")
+    (repository.root / "src/pkg/data.json").unlink()
+    patterns = ["**/*.py", "**/*", "*", "src/**", "**/*.{ts,txt}", "**/.*", "inner/*", "no/such/*"]
+
+    def listed() -> list[list[str]]:
+        return [sorted(repository.call(glob, pattern=pattern).splitlines()) for pattern in patterns]
+
+    small = listed()
+    gone = "".join(f"100644 {_NO_BLOB} 0\tgone/{'x' * 100}/{number}.py\n" for number in range(8_000))
+    repository.git("update-index", "--add", "--index-info", stdin=gone.encode())
+    assert (repository.root / ".git/index").stat().st_size > 1_000_000
+    assert listed() == small
+    assert "inner/own.py" in small[0]
+
+
 class TestGlob:
     @pytest.mark.parametrize(
         ("pattern", "path", "expected"),

@@ -11,7 +11,10 @@ from textwrap import dedent
 import pytest
 
 import marvin_core
+from marvin_core.api.tools import ToolSpec
 from marvin_core.plugins.index import load_index
+from marvin_core.plugins.model import Index
+from marvin_core.plugins.stored import index_from_json, index_to_json, late_to_json
 from tests.support.installing import MARVIN, Place, index_data, tool_pack
 
 TOUCHES = """
@@ -318,3 +321,25 @@ def test_phrases_are_there_when_they_are_asked_for(tmp_path: Path) -> None:
     assert said == {name: list(spec.phrases) for name, spec in fresh.items()}
     assert sum(map(len, said.values())) > len(kept)
     assert fresh == kept
+
+
+def test_what_is_read_late_is_what_was_put_into_the_index() -> None:
+    shape = {"type": "object", "properties": {"place": {"type": "string", "description": 'Where "it" is\n'}}}
+    plain = ToolSpec(name="look", description="Look.", parameters=shape, access=frozenset({"read"}))
+    spoken = plain.replace(name="say", requires=("env:VOICE",), phrases=({"say": "hello"},), parameters={})
+    index = Index(packs=(), others=(), providers=(), uis=(), tools=(("a:a", plain), ("b:b", spoken)))
+    late = [json.dumps(one).encode() for one in late_to_json(index)]
+
+    def read(lines: list[bytes]) -> Index:
+        return index_from_json(json.loads(json.dumps(index_to_json(index))), b"\n".join(lines))
+
+    assert read(late) == index
+    (_, look), (_, say) = read(late).tools
+    assert (look.name, look.parameters, say.parameters) == ("look", shape, {})
+    assert look == plain
+    assert plain == read(late).tools[0][1]
+    assert read(late).tools[0][1].replace(name="see").as_dict() == plain.replace(name="see").as_dict()
+    assert say.phrases == spoken.phrases
+    for damaged in (late[:-1], [*late, b"{}"]):
+        with pytest.raises(ValueError, match="zip"):
+            read(damaged)

@@ -25,24 +25,26 @@ _PUBLIC_HEADERS = frozenset(
 
 
 class WatchedFile:
-    """A file with secrets, read again where it has changed. What it held before stays secret."""
+    """A file with secrets, read again where it has changed. What it held before stays secret.
+
+    `path` is where it is, as a text: it is looked at many times a round, and as a Path each look would take twice as
+    long.
+    """
 
     def __init__(self, path: Path, read: Reader) -> None:
-        self._path = str(path)  # looked at many times a round: as a Path each look would take twice as long
+        self.path = str(path)
         self._read = read
         self._seen: tuple[int, int, int] | None = None
 
     def changed(self) -> Iterable[str]:
         """The secrets in it where it has changed, else none."""
-        if not os.access(self._path, os.F_OK):  # most are not there, and an exception takes four times as long
-            return ()
         try:
-            status = os.stat(self._path)
+            status = os.stat(self.path)
             seen = (status.st_mtime_ns, status.st_size, status.st_ino)
             if seen == self._seen:
                 return ()
             self._seen = seen
-            with open(self._path, "rb") as file:
+            with open(self.path, "rb") as file:
                 return self._read(file.read(_LARGEST).decode("utf-8", "replace"))
         except (OSError, ValueError):
             return ()

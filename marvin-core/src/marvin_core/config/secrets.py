@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -180,7 +181,8 @@ class Secrets:
 
     def known(self) -> tuple[str, ...]:
         """The values to redact, longest first. As long as they stay the same, the same object is returned."""
-        for watched in self._watched.values():
+        is_there = os.access  # most are not there, and this is asked for many times a round
+        for watched in [one for one in self._watched.values() if is_there(one.path, os.F_OK)]:
             for value in watched.changed():
                 self.learn(Secret(value))
         if self._known is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -281,7 +282,7 @@ def _shaping(setup: SessionSetup, sandbox: LazySandbox) -> Callable[[ToolSpec], 
 
 def _apart(config: Config) -> ApartJobs | None:
     """The Marvins that go on by themselves; None where there has never been one, so that nothing is imported."""
-    if not (config.state_folder / "apart").is_dir():
+    if not os.path.isdir(f"{config.state_folder}/apart"):  # each request asks
         return None
     from ..guard.processes.apart import ApartJobs
 

@@ -20,7 +20,7 @@ from ..api.timeouts import Timeouts
 from ..util.state_files import read_trusted, trusted_json, write_cache
 from ..version import __version__
 from .model import EVERYTHING, Index, Loaded, Pack, Selection
-from .stored import FIELDS, index_from_json, index_to_json, owned, phrases_to_json
+from .stored import FIELDS, index_from_json, index_to_json, late_to_json, owned
 
 if TYPE_CHECKING:
     from .guards import Memory
@@ -49,15 +49,15 @@ def load_index(
     own = _own_folders(user_files, project_tools)
     key = _key(own, selection)
     path = cache_folder / f"{_PREFIX}{crc32(key.encode()):08x}.json"
-    head, _, phrases = (read_trusted(path) or b"").partition(b"\n")
+    head, _, late = (read_trusted(path) or b"").partition(b"\n")
     kept = trusted_json(head)
     failures: Mapping[str, Any] = {}
-    is_whole = isinstance(kept, dict) and phrases.endswith(b"]")
+    is_whole = isinstance(kept, dict) and late.endswith((b"]", b"}"))
     if is_whole and kept.get("key") == key and _is_current(kept.get("stamps")):
         try:
             failures = kept["failures"]
             if _are_same(kept["variables"]) and (not failures or _still_fails(failures)):
-                return index_from_json(kept["index"], phrases)
+                return index_from_json(kept["index"], late)
         except (KeyError, TypeError, ValueError, AttributeError):
             failures = {}  # written by another version of this module, or damaged: built anew below
     from ..tools.routing.documents import documents
@@ -77,7 +77,7 @@ def load_index(
         "failures": _failures(loaded, failures.get("tries", 0), time.monotonic() - begun, timeouts),
         "index": index_to_json(index),
     }
-    write_cache(path, data, phrases_to_json(index))
+    write_cache(path, data, *late_to_json(index))
     documents([spec for _, spec in index.tools], cache_folder)
     return index
 

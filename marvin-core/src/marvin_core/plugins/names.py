@@ -48,11 +48,17 @@ class Names:
 
     def tools(self, brought: Sequence[Owned[ToolSpec]]) -> tuple[Owned[ToolSpec], ...]:
         """The tools under the names that they are offered by, in their order."""
-        own = [spec for key, spec in brought if self._packs[key].own]
+        ours = {key for key, pack in self._packs.items() if pack.own}
+        own = [spec for key, spec in brought if key in ours]
         words = {*SETS, *(spec.name for spec in own), *(spec.group for spec in own)}
+        others = [spec for key, spec in brought if key not in ours]
+        if len({spec.name for _, spec in brought}) == len(brought) and not any(
+            spec.name in words or spec.group in words for spec in others
+        ):
+            return tuple(brought)  # as nearly always: each has its name, and nobody wants the same
         offered: list[Owned[ToolSpec]] = []
         for key, spec, name in self._offered("tool", brought, words):
-            named = spec if self._packs[key].own else self._grouped(key, spec, words)
+            named = spec if key in ours or spec.group not in words else self._grouped(key, spec, words)
             offered.append((key, named if name == spec.name else named.replace(name=name, function=spec.name)))
         return tuple(offered)
 
@@ -64,9 +70,11 @@ class Names:
     def _offered(self, kind: str, brought: Sequence[Owned[N]], words: Collection[str]) -> Iterator[tuple[str, N, str]]:
         """What is brought, each with its pack and its name; who cannot have one gets its own with the pack's before."""
         taken: dict[str, str] = {}
-        for key, thing in sorted(brought, key=lambda pair: self._ranks[pair[0]]):
-            if self._packs[key].own or thing.name not in words:
-                taken.setdefault(thing.name, key)
+        own, ranks = {key for key, pack in self._packs.items() if pack.own}, self._ranks
+        for key, thing in sorted(brought, key=lambda pair: ranks[pair[0]]):
+            name = thing.name
+            if name not in taken and (name not in words or key in own):
+                taken[name] = key
         used: set[str] = set()
         for key, thing in brought:
             name = thing.name
@@ -79,9 +87,7 @@ class Names:
                 yield key, thing, name
 
     def _grouped(self, key: str, spec: ToolSpec, words: set[str]) -> ToolSpec:
-        """The tool in a group that is none of ours: `--tools` means ours by that name."""
-        if spec.group not in words:
-            return spec
+        """The tool in a group that is none of ours, whose name it has: `--tools` means ours by that name."""
         pack = self._packs[key]
         names = [_plain(pack.name), _plain(pack.distribution), f"{_plain(pack.distribution)}_pack"]
         group = next((name for name in names if name not in words), names[-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, overload
 
 from ..api.providers import ProviderSpec
@@ -13,7 +13,11 @@ from ..api.session import UISpec
 from ..api.tools import ToolSpec
 from .model import DeclaredSettings, Index, Loaded, Owned, Pack
 
-FIELDS = tuple(field for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for field in kind._defaults)
+_TEXT = "parameters in lines"
+FIELDS = (
+    _TEXT,
+    *(name for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for name in kind._defaults),
+)
 """What tells the form of this version from that of another one."""
 _TOOL_TUPLES = frozenset(
     name for name, default in ToolSpec._defaults.items() if isinstance(default, tuple) and name != "phrases"
@@ -49,8 +53,43 @@ class LatePhrases(Sequence[Mapping[str, Any]]):
         return len(self)
 
 
+class LateTool(ToolSpec):
+    """A tool of the index, whose parameters are parsed when somebody asks: a start with hundreds asks for few.
+
+    From then on it is a `ToolSpec` like any other.
+    """
+
+    @cached_property  # type: ignore[misc]  # it may be one field or the other, and reads the same
+    def parameters(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = json.loads(self.__dict__[_TEXT])
+        return found
+
+    def whole(self) -> ToolSpec:
+        """The same object with its parameters, which is late no more. Another thread may do so at the same time."""
+        fields = self.__dict__
+        fields["parameters"] = self.parameters
+        fields.pop(_TEXT, None)
+        object.__setattr__(self, "__class__", ToolSpec)
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        return self.whole().as_dict()
+
+    def replace(self, **changes: Any) -> Any:
+        return self.whole().replace(**changes)
+
+    def __eq__(self, other: object) -> bool:
+        return self.whole() == (other.whole() if isinstance(other, LateTool) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.whole())
+
+    def __repr__(self) -> str:
+        return repr(self.whole())
+
+
 def index_to_json(index: Index) -> dict[str, Any]:
-    """The index as JSON, in which tools have the places of their phrases in place of these."""
+    """The index as JSON, without what `late_to_json` gives; tools have the places of their phrases in their place."""
     return {
         "packs": [stated(pack) for pack in index.packs],
         "others": [stated(pack) for pack in index.others],
@@ -63,17 +102,18 @@ def index_to_json(index: Index) -> dict[str, Any]:
     }
 
 
-def phrases_to_json(index: Index) -> list[list[Mapping[str, Any]]]:
-    """The phrases of all tools, in their places."""
-    return [list(spec.phrases) for _, spec in index.tools]
+def late_to_json(index: Index) -> list[Any]:
+    """What a start needs of few tools: the phrases of all of them, in their places, and the parameters of each."""
+    return [[list(spec.phrases) for _, spec in index.tools], *(spec.parameters for _, spec in index.tools)]
 
 
-def index_from_json(data: Mapping[str, Any], phrases: bytes) -> Index:
-    """The index, from what `index_to_json` and `phrases_to_json` made of it.
+def index_from_json(data: Mapping[str, Any], late: bytes) -> Index:
+    """The index, from what `index_to_json` made of it, and what `late_to_json` did, a line for each.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: where it is something else.
     """
+    phrases, *parameters = late.split(b"\n")
     parsed = cache(lambda: json.loads(phrases))
     for _, entry in data["tools"]:
         if "phrases" in entry:
@@ -81,7 +121,9 @@ def index_from_json(data: Mapping[str, Any], phrases: bytes) -> Index:
     return Index(
         packs=tuple(pack_from_json(entry) for entry in data["packs"]),
         others=tuple(pack_from_json(entry) for entry in data["others"]),
-        tools=tuple((key, _tool_from_json(entry)) for key, entry in data["tools"]),
+        tools=tuple(
+            (key, _late_tool(entry, text)) for (key, entry), text in zip(data["tools"], parameters, strict=True)
+        ),
         providers=tuple((key, ProviderSpec(**tuples(entry))) for key, entry in data["providers"]),
         uis=tuple((key, UISpec(**entry)) for key, entry in data["uis"]),
         settings=tuple((key, DeclaredSettings(**entry)) for key, entry in data["settings"]),
@@ -132,7 +174,9 @@ def owned(key: str, specs: Sequence[Any]) -> tuple[Owned[Any], ...]:
 
 
 def _with_place(entry: dict[str, Any], place: int) -> dict[str, Any]:
-    return {**entry, "phrases": place} if "phrases" in entry else entry
+    """A tool without what a start needs of few."""
+    phrases = {"phrases": place} if "phrases" in entry else {}
+    return {**{name: value for name, value in entry.items() if name != "parameters"}, **phrases}
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
@@ -140,11 +184,25 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _tool_from_json(entry: dict[str, Any]) -> ToolSpec:
-    # There are hundreds of tools at every start, so the entry itself becomes what JSON could not say.
-    for name in entry.keys() & _TOOL_TUPLES:
-        entry[name] = tuple(entry[name])
+    return ToolSpec(**_as_fields(entry))
+
+
+def _as_fields(entry: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a tool: there are hundreds at every start, so the entry itself becomes what JSON could not say."""
+    for name, value in entry.items():
+        if type(value) is list and name in _TOOL_TUPLES:
+            entry[name] = tuple(value)
     entry["access"] = frozenset(entry["access"])
-    return ToolSpec(**entry)
+    return entry
+
+
+def _late_tool(entry: dict[str, Any], parameters: bytes) -> ToolSpec:
+    """A tool of the index, from its entry and the line with its parameters."""
+    late = LateTool(**_as_fields(entry), parameters={})
+    fields = late.__dict__
+    del fields["parameters"]
+    fields[_TEXT] = parameters
+    return late
 
 
 def tuples(entry: Mapping[str, Any]) -> dict[str, Any]:

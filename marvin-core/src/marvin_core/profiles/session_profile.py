@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -116,7 +117,8 @@ class SessionProfile:
 
     def stamp(self) -> object:
         """What differs once the prompt's personal part has changed."""
-        return self.name, *(_stamp(self.folder / name) for name in ("preferences.yaml", "saved_places.json"))
+        folder = str(self.folder)  # each request asks: as Paths it would take twice as long
+        return self.name, *(_stamp(f"{folder}/{name}") for name in ("preferences.yaml", "saved_places.json"))
 
     def personal(self) -> Personal:
         """What the system prompt says of the user."""
@@ -192,9 +194,9 @@ class SessionProfile:
             self._chronicle.add(self.all.chat_log(self.name), entry(role, text, self._clock.now(), self._folder))
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _stamp(path: str) -> tuple[int, int] | None:
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -16,16 +17,18 @@ def sessions(folder: Path) -> list[Path]:
 
     Nothing else is one, whatever its name: opening a pipe waits for somebody who writes, and a device has no end.
     """
-    found = [
-        (written, path.name, path) for path in folder.glob("*.jsonl") if (written := _written_last(path)) is not None
-    ]
-    return [path for _, _, path in sorted(found, reverse=True)]
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
+    except OSError:
+        return []
+    found = [(written, name) for name in names if (written := _written_last(f"{folder}/{name}")) is not None]
+    return [folder / name for _, name in sorted(found, reverse=True)]
 
 
-def _written_last(path: Path) -> int | None:
+def _written_last(path: str) -> int | None:
     """When a file was written; None for what is none, or was removed meanwhile."""
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return None
     return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else None

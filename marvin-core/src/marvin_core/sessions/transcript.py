@@ -36,6 +36,7 @@ class Transcript:
 
     def __init__(self, path: Path, header: Header, timeouts: Timeouts, largest: int = LARGEST_LINE) -> None:
         self.path = path
+        self._name = str(path)
         self.header = header
         self.patient = True
         """Whether to wait for another process that has the file."""
@@ -188,7 +189,7 @@ class Transcript:
         while True:
             descriptor = self._open()
             limit = self._timeouts.lock if self.patient else 0.0
-            acquire(descriptor, limit, self._timeouts.lock_poll, str(self.path))
+            acquire(descriptor, limit, self._timeouts.lock_poll, self._name)
             if self._is_current(descriptor):
                 break
             self.close()  # a repaired copy took its place while it was waited for, or somebody removed it
@@ -200,7 +201,7 @@ class Transcript:
 
     def _is_current(self, descriptor: int) -> bool:
         try:
-            return os.path.samestat(os.fstat(descriptor), self.path.stat())
+            return os.path.samestat(os.fstat(descriptor), os.stat(self._name))
         except FileNotFoundError:
             return False
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..api.config import Config
+    from ..api.messages import Message
     from ..conversation.conversation import Conversation
     from ..conversation.window import ToolSizes
     from ..guard.files.workspace import Workspace
@@ -108,6 +109,8 @@ class CarriedTools:
         self._calls: dict[str, Mapping[str, int]] = {}
         self._found: list[str] = []
         self._carried = Carried()
+        self._follows_from: tuple[object, ...] | None = None
+        self._looked_at: tuple[tuple[Message, ...], dict[str, None]] = (), {}
         self._told: list[str] = []
         self._finder: Finder | None = None
 
@@ -116,13 +119,41 @@ class CarriedTools:
         offered = self._toolbox.offered
         if provider.name == OFFLINE:  # what is meant is looked for among all of them, and no window is filled
             return self._kept(Carried(tools=offered))
+        named = self._named()
+        if self._follows_from is not None and self._follows_from == self._what_counts(provider, named):
+            return self._carried
+        carried = self._kept(self._chosen(provider, offered, named))
+        self._follows_from = self._what_counts(provider, named)  # only now: choosing keeps what was found
+        return carried
+
+    def _what_counts(self, provider: Provider, named: Mapping[str, None]) -> tuple[object, ...]:
+        """All that the choice follows from: nothing is chosen anew where it is what it was at the request before."""
+        around, toolbox = self._around, self._toolbox
+        of_model = (provider.name, provider.model, provider.max_tools, adds_revealed(provider), around.window())
+        found = tuple(named), tuple(self._state())
+        return toolbox.offered, toolbox.selection, of_model, found, self._is_code, around.profile.name
+
+    @property
+    def _is_code(self) -> bool:
+        workspace = self._around.workspace
+        return workspace.mode == "coding" or os.path.exists(workspace.root / ".git")
+
+    def _named(self) -> dict[str, None]:
+        """The tools that searches in the conversation found; only what was said since the last look is looked at."""
+        messages, (before, found) = self._around.conversation.messages, self._looked_at
+        if messages is not before:
+            goes_on = messages[: len(before)] == before
+            found = {**found, **found_in(messages[len(before) :])} if goes_on else found_in(messages)
+            self._looked_at = messages, found
+        return found
+
+    def _chosen(self, provider: Provider, offered: tuple[ToolSpec, ...], named: Mapping[str, None]) -> Carried:
         known = {spec.name: spec for spec in offered}
-        named = found_in(self._around.conversation.messages)
         self._choose_list(provider, [name for name in named if name in known])
         search = known.pop(SEARCH, None)
         if search is None or not self._are_many(tuple(known.values()), provider):
             few = self._list.with_(known, known)[: provider.max_tools]
-            return self._kept(Carried.of(tuple(known[name] for name in few)))
+            return Carried.of(tuple(known[name] for name in few))
         # What a search there names the service itself adds to the conversation, where it can.
         hot, added = self._hot_names(offered, provider), named if adds_revealed(provider) else {}
         known[SEARCH] = self._advertised(search, [spec for name, spec in known.items() if name not in hot])
@@ -131,7 +162,7 @@ class CarriedTools:
         tools = tuple(known[name] for name in names)
         waiting = tuple(spec for name, spec in known.items() if name not in names)
         told = (*tools, *(spec for spec in waiting if spec.name in added))
-        return self._kept(Carried(tools=tools, waiting=waiting, told=told))
+        return Carried(tools=tools, waiting=waiting, told=told)
 
     def _choose_list(self, provider: Provider, named: Sequence[str]) -> None:
         """Go on with the list of a model; with empty ones where another conversation has begun.
@@ -148,6 +179,7 @@ class CarriedTools:
         self._list = self._lists.setdefault(key, _List())
 
     def _kept(self, carried: Carried) -> Carried:
+        self._follows_from = None
         if carried != self._carried:
             self._carried = carried
         return self._carried
@@ -176,8 +208,7 @@ class CarriedTools:
         """What is offered at once, in coding mode or a repository, or elsewhere."""
         if specs is not self._offered:  # as where a mode ended that kept some back
             self._offered, self._hot = specs, {}
-        workspace, profile = self._around.workspace, self._around.profile
-        is_code = workspace.mode == "coding" or os.path.exists(workspace.root / ".git")
+        is_code, profile = self._is_code, self._around.profile
         most = HOT if provider.max_tools is None else max(1, min(HOT, provider.max_tools // 2))
         key = (is_code, profile.name, most)
         if key not in self._hot:
@@ -213,12 +244,15 @@ class CarriedTools:
 
         Where a service takes few, those that were found last stay longest, so the best one, the first, is added last.
         """
+        if not self._carried.waiting:
+            return
         waiting = {spec.name for spec in self._carried.waiting}.difference(spec.name for spec in self._carried.told)
         fresh = [name for name in dict.fromkeys(names) if name in waiting]
         if not fresh:
             return
         for name in fresh:
             self._list.names.pop(name, None)
+        self._follows_from = None
         self._keep([*(name for name in self._state() if name not in fresh), *reversed(fresh)])
 
     def _keep(self, found: list[str]) -> list[str]:
@@ -239,6 +273,9 @@ class CarriedTools:
 
     def tell_left_out(self, provider: Provider) -> None:
         """Tell which tools nobody can find that do not come along, where that is not what was told last."""
+        if provider.max_tools is None:  # all of them come along, or wait
+            self._told = []
+            return
         carried = self.of(provider)
         here = {spec.name for spec in (*carried.tools, *carried.waiting)}
         names = [spec.name for spec in self._toolbox.offered if spec.name not in here and spec.name != SEARCH]

@@ -127,6 +127,7 @@ class Toolbox:
         self._held: dict[str, str] = {}
         self._needs: dict[str, str | None] = {}
         self._confined: Callable[[ToolSpec], str] | None = None
+        self._guidance: tuple[tuple[ToolSpec, ...], tuple[str, ...]] | None = None
         self.selection = ""
         self.choose(config.tools or ("coding" if config.depth else "all"))
 
@@ -144,9 +145,20 @@ class Toolbox:
         self._needs.clear()  # looked at once for all tools, and anew each time: a program may be there by now
         self.missing.clear()
         self.missing.update(self._lost)
-        for spec in self._all.values():
-            self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
+        left_out, free = f"not in the chosen tools ({selection})", self._lets_all
+        for name, spec in self._all.items():
+            if free and name in selected and not (spec.requires or spec.interactive):  # nearly all, at each start
+                self._specs[name] = self._shape(spec) if self._shape is not None else spec
+            else:
+                self._take(spec, "" if name in selected else left_out)
         self.offered = tuple(self._specs.values())
+
+    @property
+    def _lets_all(self) -> bool:
+        """Whether nothing is held back, and nobody rules out any tool by more than what it declares."""
+        config = self._config
+        bound = config.read_only or config.writable_files is not None or config.permissions.deny
+        return not (bound or self._held or self._confined is not None)
 
     def beyond(self, selection: str) -> tuple[str, ...]:
         """The tools that a selection names and the one in force does not. Raises `UsageError` as `choose`."""
@@ -232,8 +244,10 @@ class Toolbox:
 
     def guidance(self) -> tuple[str, ...]:
         """What the groups of the offered tools say about working with them, in the order of the tools."""
-        given = dict.fromkeys(spec.guidance for spec in self.offered)  # each request asks, and few say anything
-        return tuple(dict.fromkeys(cut(text, _LONGEST_GUIDANCE) for text in given if text))
+        if self._guidance is None or self._guidance[0] is not self.offered:  # each request asks
+            given = dict.fromkeys(spec.guidance for spec in self.offered if spec.guidance)
+            self._guidance = self.offered, tuple(dict.fromkeys(cut(text, _LONGEST_GUIDANCE) for text in given))
+        return self._guidance[1]
 
     def spec(self, name: str) -> ToolSpec:
         """The offered tool of this name.

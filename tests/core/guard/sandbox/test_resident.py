@@ -23,6 +23,8 @@ from marvin_core.guard.sandbox.state import RESULT
 from tests.support.sandboxes import Place, in_sandbox, tried
 
 LIMIT = 60.0
+NAMED = 0x7FFF_FFFF
+"""The bits of the signals that have names; the C library keeps two more for itself."""
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -163,6 +165,46 @@ def test_long_commands_and_environments_arrive(tmp_path: Path) -> None:
         text = "x" * 120_000
         result = await place.runner.run(["printf", "%s", text], env={"LONG": text})
         assert result.output == text.encode()
+
+    in_sandbox(tmp_path, use)
+
+
+def test_a_command_begins_as_programs_expect_it(tmp_path: Path) -> None:
+    """No signal is ignored or held back, nothing but its own three descriptors is open, and its session is its own."""
+
+    async def use(place: Place) -> None:
+        status = (await place.runner.run(["cat", "/proc/self/status"])).output.decode()
+        for name in ("SigIgn", "SigBlk"):
+            assert int(status.partition(f"{name}:")[2].split()[0], 16) & NAMED == 0
+        opened = (await place.runner.run(["ls", "/proc/self/fd"])).output.split()
+        assert opened == [b"0", b"1", b"2", b"3"]  # the last one is the folder that is listed
+        fields = (await place.runner.run(["cat", "/proc/self/stat"])).output.rpartition(b")")[2].split()
+        assert fields[2] == fields[3] != b"0"  # it leads its group, and that its session
+        inner = place.root / "inner"
+        inner.mkdir()
+        assert (await place.runner.run(["pwd"], cwd=inner)).output.decode().strip() == str(inner)
+        assert (await place.runner.run(["pwd"])).output.decode().strip() == str(place.root)
+
+    in_sandbox(tmp_path, use)
+
+
+def test_what_cannot_be_started_is_told_and_the_sandbox_goes_on(tmp_path: Path) -> None:
+    async def use(place: Place) -> None:
+        first = await resident(place)
+        plain, gone = place.root / "plain", place.root / "gone"
+        plain.write_bytes(b"\x7fELF no program")
+        plain.chmod(0o755)
+        for program, cwd, env, why in [
+            (str(plain), None, {}, "was not started"),
+            ("/no/such/program", None, {}, "does not exist"),
+            ("true", gone, {}, f"the folder {gone} does not exist"),
+            ("true", None, {"A=B": "c"}, "was not started"),
+            ("true", None, {"A": "\ud800"}, "was not started"),
+        ]:
+            with pytest.raises(ToolError, match=why):
+                await place.runner.run([program], cwd=cwd, env=env)
+        assert (await place.runner.run(["true"])).exit_code == 0
+        assert await resident(place) is first
 
     in_sandbox(tmp_path, use)
 

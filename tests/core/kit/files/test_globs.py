@@ -12,7 +12,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ToolError
-from marvin_core.kit.files.globs import GlobFilter, compile_glob, expand_braces, names_hidden, split_globs
+from marvin_core.kit.files.globs import (
+    GlobFilter,
+    at_any_depth,
+    compile_glob,
+    expand_braces,
+    literal_tails,
+    names_hidden,
+    split_globs,
+)
 
 
 @pytest.mark.parametrize(
@@ -147,3 +155,18 @@ def test_folders_match_as_if_everything_were_tried(names: list[str], parts: list
 def test_no_pattern_takes_for_ever_in_a_deep_tree(pattern: str) -> None:
     """Trying everything would take longer than anybody waits: the sum of all ways is above 10^15."""
     assert not compile_glob(pattern).fullmatch("d/" * 60 + "x")
+
+
+@pytest.mark.parametrize("pattern", ["**/*.py", "**/*.{ts,tsx}", "**/*file", "**/*.tar.gz"])
+def test_a_pattern_for_any_depth_fits_whatever_ends_as_it_says(pattern: str) -> None:
+    assert at_any_depth(pattern)
+    fits, tails = compile_glob(pattern).fullmatch, literal_tails(pattern)
+    for path in ["a.py", "x/y/a.py", "a.ts", "x/a.tsx", "a.pyc", "file", "x/profile", "a.tar.gz", ".py", "x/.ts", "py"]:
+        assert (fits(path) is not None) == path.endswith(tails)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*.py", "**/*", "**/a*.py", "src/**/*.py", "**/*/a.py", "**/*[a].py", "**/*.{py,*}"]
+)
+def test_a_pattern_that_says_more_is_none_for_any_depth(pattern: str) -> None:
+    assert not at_any_depth(pattern)

@@ -49,6 +49,7 @@ from marvin_core.providers.chat_completions.stream import ChatStream
 from marvin_core.testing import (
     Answer,
     ModelServer,
+    RecordedRequest,
     burst,
     calls,
     closing,
@@ -1034,6 +1035,37 @@ def test_no_error_shows_the_key(answer: Answer) -> None:
     while shown is not None:
         assert KEY not in f"{shown!s} {shown!r}"
         shown = shown.__cause__ or shown.__context__
+
+
+def asked_for(number: int, *answers: Answer, transport: Transport) -> list[RecordedRequest]:
+    """The requests of one provider that is asked so often, each time with a longer conversation."""
+
+    async def run(server: ModelServer) -> None:
+        async with aclosing(chat(server.url, transport=transport, headers={"x-team": "blue"})) as provider:
+            for length in range(number):
+                await answer_of(provider, request(*[user("Hello")] * (length + 1)))
+
+    with ModelServer(*answers) as server:
+        asyncio.run(run(server))
+        return server.requests
+
+
+@transports
+def test_later_requests_have_the_headers_of_the_first_and_their_own_length(transport: Transport) -> None:
+    first, *others = asked_for(3, *[text("Hello.")] * 3, transport=transport)
+    for other in others:
+        assert list(other.headers) == list(first.headers)
+        assert {**other.headers, "content-length": ""} == {**first.headers, "content-length": ""}
+        assert other.headers["content-length"] == str(len(other.content))
+        assert len(other.content) > len(first.content)
+
+
+@transports
+def test_a_cookie_of_the_service_comes_back_with_the_next_request(transport: Transport) -> None:
+    given = text("Hello.")
+    given = given.replace(headers=(*given.headers, ("set-cookie", "route=7")))
+    requests = asked_for(3, given, text("Hello."), text("Hello."), transport=transport)
+    assert [asked.headers.get("cookie") for asked in requests] == [None, "route=7", "route=7"]
 
 
 def test_no_error_shows_a_secret_header_or_the_query() -> None:

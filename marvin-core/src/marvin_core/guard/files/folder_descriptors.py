@@ -158,6 +158,8 @@ class Descent:
         return Place(self.folder(target.parts[:-1]), target.parts[-1])
 
     def _open(self, route: str, start: Folder) -> Folder:
+        if route == "." and start is self._root:
+            return start  # it is open already
         descriptor = os.open(route, _FOLDER, dir_fd=start.descriptor)
         self._stack.callback(os.close, descriptor)
         return Folder(descriptor, self.locate(descriptor))

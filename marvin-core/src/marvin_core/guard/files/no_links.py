@@ -107,26 +107,43 @@ def scanned(root: Path | str, path: str) -> Iterator[Iterator[os.DirEntry[str]]]
 
 
 class Statuses:
-    """What is known of many files, one after the other. The folder of the last one stays open until the block ends."""
+    """What is known of many files, one after the other. The folders above the last one stay open until the block ends.
+
+    Each folder is reached from the one around it, never by a link, as `opened_folder` does.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._folder = ""
-        self._descriptor: int | None = None
+        self._folder: str | None = None
+        self._names: list[str] = []
+        self._descriptors: list[int] = []
 
     def of(self, path: str) -> os.stat_result:
         """What is there; a link is not followed. Raises OSError as `opened_folder`."""
-        folder, _, name = path.rstrip("/").rpartition("/")
-        if self._descriptor is None or folder != self._folder:
-            self._close()
-            with opened_folder(self._root, folder) as descriptor:
-                self._folder, self._descriptor = folder, os.dup(descriptor)
-        return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        folder, _, name = (path if path[-1:] != "/" else path.rstrip("/")).rpartition("/")
+        if folder != self._folder:
+            self._enter(folder)
+        return os.stat(name, dir_fd=self._descriptors[-1], follow_symlinks=False)
 
-    def _close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+    def _enter(self, folder: str) -> None:
+        self._folder = None
+        if not self._descriptors:
+            self._descriptors.append(os.open(self._root, _ROOT))
+        names = [name for name in folder.split("/") if name not in ("", ".")]
+        shared = 0
+        while shared < min(len(names), len(self._names)) and names[shared] == self._names[shared]:
+            shared += 1
+        self._leave(shared)
+        for name in names[shared:]:
+            self._descriptors.append(os.open(name, _FOLDER, dir_fd=self._descriptors[-1]))
+            self._names.append(name)
+        self._folder = folder
+
+    def _leave(self, kept: int) -> None:
+        """Close the folders below the first ones."""
+        while len(self._names) > kept:
+            self._names.pop()
+            os.close(self._descriptors.pop())
 
     def __enter__(self) -> Self:
         return self
@@ -134,4 +151,6 @@ class Statuses:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self._leave(0)
+        while self._descriptors:
+            os.close(self._descriptors.pop())

@@ -38,8 +38,8 @@ class PathChecks:
     ) -> None:
         self._given = os.path.abspath(root)
         self._root = Path(os.path.realpath(root))
-        self._hidden = [pattern_of(pattern) for pattern in (*HIDDEN, *hidden)]
-        self._protected = [pattern_of(pattern) for pattern in protected]
+        self._hidden = tuple(pattern_of(pattern) for pattern in (*HIDDEN, *hidden))
+        self._protected = tuple(pattern_of(pattern) for pattern in protected)
         self._writable = None if writable is None else frozenset(os.path.normpath(file) for file in writable)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from functools import lru_cache
 
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 """What HFS+ leaves out of names; as git's utf8.c has it, which guards `.git` the same way."""
@@ -43,7 +43,8 @@ def names_of(path: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def matches(parts: tuple[str, ...], patterns: Collection[tuple[str, ...]]) -> bool:
+@lru_cache(maxsize=1_024)  # a call looks at one path several times
+def matches(parts: tuple[str, ...], patterns: tuple[tuple[str, ...], ...]) -> bool:
     """Whether some run of the parts is one of the patterns, on any file system that a folder may lie on.
 
     A star at the end of a pattern's part stands for the rest of the name. An empty part stands for the root.

@@ -122,11 +122,6 @@ class Child:
         return self._program.exit_code
 
     @property
-    def failure(self) -> OSError | None:
-        """Why it was not started after all, where that came out later."""
-        return self._program.failure
-
-    @property
     def output_ended(self) -> bool:
         """Whether nothing can come any more."""
         return not self._outputs

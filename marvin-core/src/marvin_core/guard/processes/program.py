@@ -46,11 +46,6 @@ class Program(Protocol):
         """The exit status, negative for a signal; None while it runs."""
         ...
 
-    @property
-    def failure(self) -> OSError | None:
-        """Why it could not be started, where that came out only after it was tried."""
-        ...
-
     def watch(self, on_exit: Callable[[], None]) -> None:
         """Have the event loop call this, once, when it has ended."""
         ...
@@ -110,7 +105,6 @@ class OwnProgram:
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self.pid = popen.pid
-        self.failure: OSError | None = None
         self._popen = popen
         self._pidfd = -1
 

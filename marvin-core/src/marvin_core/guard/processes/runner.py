@@ -107,7 +107,7 @@ class ProcessRunner(Standstill):
         """
         from .child import Capture, result_of
         from .outputs import KeptOutput, Reports
-        from .program import title_of, why_not_started
+        from .program import title_of
 
         begin = time.monotonic()
         output, errors = Capture(output_limit), Capture(output_limit)
@@ -130,8 +130,6 @@ class ProcessRunner(Standstill):
             if enough is not None:
                 child.end_when(enough)
             job = await self._finished(child, title or title_of(argv), (output, errors) if leave_jobs else None)
-        if child.failure is not None:
-            raise ToolError(why_not_started(argv, where, child.failure))
         result = result_of(child, output, errors).replace(elapsed=time.monotonic() - begin, job=job)
         if kept is not None and kept.path is not None:
             result = result.replace(file=kept.path, file_size=kept.size)
@@ -158,7 +156,7 @@ class ProcessRunner(Standstill):
         outside: bool = False,
     ) -> Job:
         """Start a program as a job, as `Processes.start_job` says; `outside` of the sandbox where that is given."""
-        from .program import title_of, why_not_started
+        from .program import title_of
 
         launcher = await self._launcher(outside=outside)
         argv = self._programs.located(argv) if outside else argv
@@ -172,8 +170,6 @@ class ProcessRunner(Standstill):
         try:
             # What fails at once is told at once.
             await self.until(child.exited.is_set, self._timeouts.settle)
-            if child.failure is not None:
-                raise ToolError(why_not_started(argv, where, child.failure))
         except BaseException:
             log.close()
             await self._end(child)

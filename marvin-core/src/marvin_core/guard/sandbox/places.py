@@ -165,10 +165,10 @@ def homes(own: Path) -> Sequence[Path]:
     found = [own, *_home_of_user(os.getuid())]
     if os.getuid() == 0:
         try:
-            found += sorted(Path("/home").iterdir())[:_HOMES]
+            found += [Path("/home", name) for name in sorted(os.listdir("/home"))[:_HOMES]]
         except OSError:
             pass
-    return list(dict.fromkeys(path for path in found if path != Path("/")))
+    return [path for path in dict.fromkeys(found) if str(path) != "/"]
 
 
 @cache  # each call of a tool asks in a folder that may hold a home, and the system reads its list of users for it

@@ -67,21 +67,26 @@ class SandboxPolicy(Record):
 
     def signs(self) -> tuple[object, ...]:
         """What tells whether other places would be mounted by now; it costs some looks at files."""
-        looked = [self.root / ".git", self.root / ".marvin", self.root / TICKETS]
-        looked += [self.root / ".marvin" / name for name in _GUARDED_OF_MARVIN]
-        looked += [] if self.log is None else [self.log]
-        home = str(self.home)
+        root, home = str(self.root), str(self.home)  # each command asks: as Paths it would take three times as long
+        looked = [
+            f"{root}/.git",
+            f"{root}/.marvin",
+            f"{root}/{TICKETS}",
+            *([] if self.log is None else [str(self.log)]),
+        ]
         keys = tuple(name for name in places.KEYS if os.path.lexists(f"{home}/{name}"))
-        committed = os.path.isdir(self.root / TICKETS) and tickets_are_committed(self.root, self.home)
-        places_now = map(_identity, looked)
-        return (self.root, self.private, self.network, self.hosts, keys, self._reviews(), committed, *places_now)
+        committed = os.path.isdir(f"{root}/{TICKETS}") and tickets_are_committed(self.root, self.home)
+        now = (*map(_identity, looked), *self._of_marvin(f"{root}/.marvin"))
+        return (self.root, self.private, self.network, self.hosts, keys, committed, *now)
 
-    def _reviews(self) -> tuple[str, ...]:
+    def _of_marvin(self, folder: str) -> tuple[object, ...]:
+        """What tells whether other places in that folder would be mounted by now."""
         try:
-            names = os.listdir(self.root / ".marvin")
+            names = os.listdir(folder)
         except OSError:
             return ()
-        return tuple(sorted(fnmatch.filter(names, _REVIEWS)))
+        guarded = (_identity(f"{folder}/{name}") for name in _GUARDED_OF_MARVIN)
+        return (tuple(sorted(fnmatch.filter(names, _REVIEWS))), *guarded)
 
 
 class Layout:
@@ -114,7 +119,8 @@ class Layout:
         self._own_code()
         self._missing_caches()
         kinds = ("read-only", "hidden", "bare", "empty")
-        self._identities = {mount.path: _identity(mount.path) for mount in self.mounts if mount.kind in kinds}
+        mounted = [str(mount.path) for mount in self.mounts if mount.kind in kinds]
+        self._identities = [(path, _identity(path)) for path in mounted]
         self._changes = tuple(map(_change, self._listed))
         self._sockets()  # they come and go, and a new one is no reason for another sandbox
 
@@ -124,7 +130,7 @@ class Layout:
         Where somebody outside puts another file in the place of one, as most programs do to write it, the system takes
         what was mounted there off, and the new file would be open.
         """
-        same = all(_identity(path) == identity for path, identity in self._identities.items())
+        same = all(_identity(path) == identity for path, identity in self._identities)
         return same and tuple(map(_change, self._listed)) == self._changes
 
     @property
@@ -270,9 +276,9 @@ def _is_real(path: Path) -> bool:
     return os.path.exists(path) and not os.path.islink(path)
 
 
-def _identity(path: Path) -> object:
+def _identity(path: str) -> object:
     try:
-        status = path.lstat()
+        status = os.lstat(path)
     except OSError:
         return None
     return status.st_dev, status.st_ino

@@ -65,7 +65,6 @@ class SandboxedProgram:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.exit_code: int | None = None
-        self.failure: OSError | None = None
         self._on_exit: Callable[[], None] | None = None
 
     def watch(self, on_exit: Callable[[], None]) -> None:
@@ -74,12 +73,10 @@ class SandboxedProgram:
         if self.exit_code is not None:
             asyncio.get_running_loop().call_soon(on_exit)
 
-    def ended(self, code: int, failure: int = 0) -> None:
-        """It has ended; `failure` is the system's number for why it could not be started."""
+    def ended(self, code: int) -> None:
+        """It has ended."""
         self.exit_code = code
         disown(self.pid)
-        if failure:
-            self.failure = OSError(failure, os.strerror(failure))
         if self._on_exit is not None:
             self._on_exit()
 
@@ -223,7 +220,7 @@ class Resident:
         if number in self._launching:
             self._launched(number, message, descriptors)
         elif number in self._running:
-            self._running.pop(number).ended(int(message["code"]), int(message["failed"]))
+            self._running.pop(number).ended(int(message["code"]))
 
     def _launched(self, number: int, message: Mapping[str, Any], descriptors: Sequence[int]) -> None:
         if "failed" in message:

@@ -7,6 +7,7 @@ so does this process, and with it, as it is number 1 here, everything in the san
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -18,7 +19,7 @@ import sys
 import time
 from array import array
 from contextlib import ExitStack
-from typing import Any, NoReturn
+from typing import Any
 
 _LARGEST = 262_144
 _BACKLOG = 128
@@ -31,6 +32,8 @@ _KEYCTL_OF_OTHERS = 219
 _JOIN_SESSION_KEYRING = 1
 _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 """Seconds between two tries to start a process: less than one second in all, since other requests wait."""
+_RESET = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+"""What Python takes otherwise than programs expect it."""
 _FEWEST_NUMBERS = 301
 """Linux takes no less for the largest number of a process, which is one more than there can be."""
 
@@ -42,12 +45,12 @@ class Supervisor:
         self._channel = channel
         self._with_proxy = with_proxy
         self._ids: dict[int, int] = {}
-        self._failures: dict[int, int] = {}
         self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        # Number 1 gets from inside only what it has a handler for, as Python has one for this.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Number 1 gets from inside only what it has a handler for, as Python has one for this. One that does nothing
+        # is not handed on to commands, as being ignored would be.
+        signal.signal(signal.SIGINT, lambda *_: None)
 
     def serve(self) -> None:
         """Do what Marvin asks for until it is gone."""
@@ -87,39 +90,35 @@ class Supervisor:
             self._start(request, descriptors)
         except OSError as error:
             self._tell({"id": request["id"], "failed": error.errno})
+        except (TypeError, ValueError):  # a name or a text that no system call takes; this must go on
+            self._tell({"id": request["id"], "failed": errno.EINVAL})
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
         return True
 
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
-        failure, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        os.chdir(request["cwd"])
         try:
-            pid = self._forked()
-            if pid == 0:
-                _become(request, descriptors, told)
-        except OSError:
-            os.close(failure)
-            raise
+            pid = self._spawned(request, descriptors)
         finally:
-            os.close(told)
+            os.chdir("/")
         self._ids[pid] = request["id"]
-        self._failures[pid] = failure
         pidfd = os.pidfd_open(pid)
         try:
             self._tell({"id": request["id"]}, pidfd)
         finally:
             os.close(pidfd)
 
-    def _forked(self) -> int:
-        """A child, as of `os.fork`. One that used up all processes may just have been killed, and still counts."""
+    def _spawned(self, request: dict[str, Any], descriptors: list[int]) -> int:
+        """A child that is the command. One that used up all processes may just have been killed, and still counts."""
         for pause in _PAUSES:
             try:
-                return os.fork()
+                return _spawn(request, descriptors)
             except BlockingIOError:  # EAGAIN: there are too many
                 self._reap()
                 time.sleep(pause)
-        return os.fork()
+        return _spawn(request, descriptors)
 
     def _reap(self) -> None:
         """Take what has ended, orphans of commands among it, off the system's table."""
@@ -131,10 +130,7 @@ class Supervisor:
             if pid == 0:
                 return
             if pid in self._ids:
-                with os.fdopen(self._failures.pop(pid), "rb") as stream:
-                    failure = stream.read(8) or b"0"
-                ended = {"id": self._ids.pop(pid), "code": os.waitstatus_to_exitcode(status)}
-                self._tell({**ended, "failed": int(failure)})
+                self._tell({"id": self._ids.pop(pid), "code": os.waitstatus_to_exitcode(status)})
 
 
 def received(channel: socket.socket) -> tuple[bytes, list[int]]:
@@ -148,22 +144,20 @@ def received(channel: socket.socket) -> tuple[bytes, list[int]]:
     return data, list(descriptors)
 
 
-def _become(request: dict[str, Any], descriptors: list[int], told: int) -> NoReturn:
-    """Turn into the command, in a session of its own and with nothing of this process left open."""
-    code = 127
-    try:
-        os.setsid()
-        for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        for place, descriptor in enumerate(descriptors):
-            os.dup2(descriptor, place)
-        os.chdir(request["cwd"])
-        os.execve(request["program"], request["argv"], request["env"])
-    except OSError as error:
-        os.write(told, str(error.errno).encode())
-    except BaseException:  # whatever it is, this must not go on as a second supervisor
-        code = 126
-    os._exit(code)
+def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
+    """Start the command in a session of its own, with nothing of this process left open; returns its number.
+
+    The system makes no copy of this process for it, which would take longer than most commands.
+    """
+    return os.posix_spawn(
+        request["program"],
+        request["argv"],
+        request["env"],
+        file_actions=[(os.POSIX_SPAWN_DUP2, descriptor, place) for place, descriptor in enumerate(descriptors)],
+        setsid=True,
+        setsigmask=[],
+        setsigdef=_RESET,
+    )
 
 
 def _restrict(limits: dict[str, int]) -> None:

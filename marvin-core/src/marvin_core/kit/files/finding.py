@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...api.errors import ToolError
 from ...api.tool_context import ToolContext
-from .globs import GlobFilter, compile_glob, literal_tails, names_hidden, split_globs
+from .globs import GlobFilter, at_any_depth, compile_glob, literal_tails, names_hidden, split_globs
 from .listing import list_files
 from .names import shown_name
 
@@ -54,8 +54,12 @@ async def find_files(
         ToolError: the pattern is none, or leads out of the folder.
     """
     pattern = _relative(context, pattern, start)
-    hidden = names_hidden(pattern)
-    if anywhere:
+    hidden, tails = names_hidden(pattern), () if any_case else literal_tails(pattern)
+    if tails and at_any_depth(pattern):
+
+        def wanted(name: str) -> bool:
+            return name.endswith(tails)
+    elif anywhere:
         chosen = GlobFilter(pattern)
 
         def wanted(name: str) -> bool:
@@ -67,7 +71,6 @@ async def find_files(
         def wanted(name: str) -> bool:
             return matches(name.removeprefix(prefix)) is not None
 
-    tails = () if any_case else literal_tails(pattern)
     found = await list_files(context, start, wanted, hidden=hidden, tails=tails, bad_rules=bad_rules)
     files = [
         FoundFile(name, status.st_mtime_ns, status.st_size)

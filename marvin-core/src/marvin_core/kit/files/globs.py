@@ -9,6 +9,7 @@ from ...api.errors import ToolError
 
 _MOST_ALTERNATIVES = 200
 _FOLDERS = "(?:[^/]+/)*"
+_ANY_DEPTH = re.compile(r"\*\*/\*[^*?\[\]/]+")
 
 
 def compile_glob(pattern: str, *, any_case: bool = False) -> re.Pattern[str]:
@@ -75,6 +76,11 @@ def literal_tails(pattern: str) -> tuple[str, ...]:
     """How every name ends that a pattern fits, as `str.endswith` takes it; empty where that is not known."""
     tails = tuple(re.split(r"[*?\[\]]", alternative)[-1] for alternative in expand_braces(pattern))
     return tails if all(tails) else ()
+
+
+def at_any_depth(pattern: str) -> bool:
+    """Whether a pattern fits every name that ends as it says, in whatever folder: `**/*.py`, or `**/*.{ts,tsx}`."""
+    return all(_ANY_DEPTH.fullmatch(alternative) for alternative in expand_braces(pattern))
 
 
 class GlobFilter:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from ...api.errors import PathRefused, ToolError
 from ...api.tool_context import ToolContext
@@ -21,7 +22,13 @@ LIST_BYTES = 100_000_000
 """What is taken of a list of names."""
 _BATCH = 500
 
+_BOTH, _TRACKED, _OTHERS = ("-co", "--exclude-standard"), ("-c",), ("-o", "--exclude-standard")
+_LARGE_INDEX = 1_000_000
+"""Bytes of an index, which has some 10,000 files then, from which it is worth it to list them beside the others."""
+
 Wanted = Callable[[str], bool]
+Names: TypeAlias = list[str]
+Listed: TypeAlias = list[tuple[str, os.stat_result]]
 
 
 async def list_files(
@@ -32,7 +39,7 @@ async def list_files(
     hidden: bool,
     tails: tuple[str, ...] = (),
     bad_rules: list[str] | None = None,
-) -> list[tuple[str, os.stat_result]]:
+) -> Listed:
     """The wanted files at or below a folder, links not followed, relative to the root.
 
     Args:
@@ -41,10 +48,12 @@ async def list_files(
         tails: every wanted name ends with one of them; without any, it may end with anything.
         bad_rules: gets the lines of .gitignore that are no rules, where git is not asked.
     """
-    names = await _git_names(context, start)
-    if names:
-        found = await _looked_at(context, start, names, wanted, hidden=hidden, tails=tails)
-    else:
+
+    def look(names: Names) -> Awaitable[Listed]:
+        return _looked_at(context, start, names, wanted, hidden=hidden, tails=tails)
+
+    found = await _from_git(context, start, look)
+    if found is None:
         found = [entry async for entry in _walk(context, start, wanted, hidden, bad_rules)]
     if not hidden and "/." not in f"/{start}".removesuffix("/."):
         return found  # what no tool reaches lies in folders with a dot
@@ -68,21 +77,24 @@ def _is_reached(context: ToolContext, folder: str) -> bool:
 
 
 async def _looked_at(
-    context: ToolContext, start: str, names: list[str], wanted: Wanted, *, hidden: bool, tails: tuple[str, ...]
-) -> list[tuple[str, os.stat_result]]:
+    context: ToolContext, start: str, names: Names, wanted: Wanted, *, hidden: bool, tails: tuple[str, ...]
+) -> Listed:
     """The wanted ones among names that git listed."""
     root = context.paths.root
-    found: list[tuple[str, os.stat_result]] = []
+    found: Listed = []
     has_modules = (root / ".gitmodules").exists()  # git lists them as it lists files
     if tails and not has_modules:
-        names = [name for name in names if name.endswith((*tails, "/"))]
+        endings = (*tails, "/")
+        names = [name for name in names if name.endswith(endings)]
     names = list(dict.fromkeys(names))  # a file in conflict is listed once for each side
     with Statuses(root) as statuses:
         for begin in range(0, len(names), _BATCH):
             await asyncio.sleep(0)  # let other tasks run
             for name in names[begin : begin + _BATCH]:
                 # A look at each file would take ten times as long as git does.
-                if not (name[-1] == "/" or has_modules or wanted(name)) or not _is_listed(name, start, hidden):
+                if not (name[-1] == "/" or has_modules or wanted(name)):
+                    continue
+                if ("/." in name or name[0] == ".") and not _is_listed(name, start, hidden):
                     continue
                 try:
                     status = statuses.of(name)
@@ -123,18 +135,56 @@ def _is_listed(name: str, start: str, hidden: bool) -> bool:
     return hidden or not any(part.startswith(".") for part in parts)
 
 
-async def _git_names(context: ToolContext, start: str) -> list[str]:
-    """What git knows or would add; nothing where git cannot say."""
-    if not in_repository(context.paths.root):
-        return []
-    argv = [*GIT, "--literal-pathspecs", "ls-files", "-co", "--exclude-standard", "-z", "--", start]
+async def _from_git(context: ToolContext, start: str, look: Callable[[Names], Awaitable[Listed]]) -> Listed | None:
+    """What git knows or would add, as far as it is wanted; None where git cannot say, or says nothing."""
+    root = context.paths.root
+    if not in_repository(root):
+        return None
+    index = _index_of(root)
+    before = _state_of(index)
+    if before is None or before[0] < _LARGE_INDEX:
+        names = await _git_names(context, start, _BOTH)
+        return await look(names) if names else None
+    others, tracked = (asyncio.ensure_future(_git_names(context, start, which)) for which in (_OTHERS, _TRACKED))
+    try:
+        # While git walks through all folders for what it does not know, what it knows is looked at.
+        known = await tracked
+        found = await look(known) if known else []
+        new = await others
+    finally:
+        for listing in (others, tracked):
+            listing.cancel()
+    if new is None or known is None or _state_of(index) != before:  # what was added in between would be in neither
+        names = await _git_names(context, start, _BOTH)
+        return await look(names) if names else None
+    return [*await look(new), *found] if new or known else None
+
+
+async def _git_names(context: ToolContext, start: str, which: Sequence[str]) -> Names | None:
+    """What git lists; None where it cannot."""
+    argv = [*GIT, "--literal-pathspecs", "ls-files", *which, "-z", "--", start]
     try:
         result = await context.processes.run(argv, cwd=context.paths.root, output_limit=LIST_BYTES, env=GIT_ALONE)
     except ToolError:
-        return []
+        return None
     if result.exit_code or result.omitted:
-        return []
+        return None
     return os.fsdecode(result.output.removesuffix(b"\0")).split("\0") if result.output else []
+
+
+def _index_of(root: Path) -> Path | None:
+    """The index of the repository that a folder is in, where that is easily told."""
+    folder = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
+    return None if folder is None or not (folder / ".git").is_dir() else folder / ".git" / "index"
+
+
+def _state_of(index: Path | None) -> tuple[int, int, int] | None:
+    """The size of an index, and what changes with it; None where there is none."""
+    try:
+        status = None if index is None else index.stat()
+    except OSError:
+        status = None
+    return None if status is None else (status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 async def _walk(

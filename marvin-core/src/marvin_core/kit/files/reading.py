@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from ...api.errors import ToolError
 from ...util.threads import in_thread
 from .encodings import HEAD_BYTES, UTF8, Codec, codec_of, refuse_binary, utf16_codec
-from .sections import RawSection, Wanted, as_text, collect, count_lines_of, is_utf8, part_of_line, seek_line
+from .sections import (
+    RawSection,
+    Wanted,
+    as_text,
+    collect,
+    count_lines_of,
+    is_utf8,
+    part_of_line,
+    seek_line,
+    whole_lines,
+)
 
 if TYPE_CHECKING:
     from .sections import LinePart, Stopped, TextSection
@@ -56,6 +66,8 @@ class TextSource:
         self._path = path
         self._file = file
         self._text: BinaryIO | None = None
+        self._whole: str | None = None
+        """All of a small file in UTF-8."""
         self._encoding = _PLAIN
         self.codec: Codec | None = UTF8
 
@@ -103,14 +115,18 @@ class TextSource:
         self._file.seek(0)
         data = self._file.read(_AT_ONCE)
         try:
-            data.decode()
+            text = data.decode()
         except UnicodeDecodeError:
             return False
         self._text = self._look(data)
+        self._whole = text if self._text is self._file and len(data) == self.size else None
         return True
 
     def _section(self, wanted: Wanted, stopped: Stopped) -> TextSection:
         text = self._open()
+        found = whole_lines(self._whole, wanted) if self._whole is not None else None
+        if found is not None:
+            return found
         total = seek_line(text, wanted.first, stopped)
         if total is not None:
             return as_text(wanted, RawSection(lines=()), total, self._encoding)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 import time
@@ -137,14 +138,7 @@ class _Search:
         Raises:
             CannotSearch: much of what a widened expression found is no match, and there may be others.
         """
-        reader = LineReader(self._query.most, self._counts)
-        in_order = [[*argv[:1], _SORTED, *argv[1:]] for argv in calls]
-        if not await self._read(in_order, reader, self._context.timeouts.search_in_order):
-            reader = LineReader(max(_MANY, self._query.most), self._counts)
-            await self._read(calls, reader)
-            if reader.is_enough:
-                reader = LineReader(self._query.most, self._counts)
-                await self._read(in_order, reader)
+        reader = await self._first(calls)
         raw = reader.lines
         old: list[RawLine] = []
         if is_wide:
@@ -162,6 +156,26 @@ class _Search:
             if sum(line.is_match for line in found) > self._query.most:
                 break
         return as_result(self._query, found, is_cut=reader.is_cut)
+
+    async def _first(self, calls: list[list[str]]) -> LineReader:
+        """What took the first matches, or all where there are few."""
+        reader = LineReader(self._query.most, self._counts)
+        in_order = [[*argv[:1], _SORTED, *argv[1:]] for argv in calls]
+        first = asyncio.ensure_future(self._read(in_order, reader))
+        try:
+            await asyncio.wait([first], timeout=self._context.timeouts.search_in_order)
+            if first.done():
+                first.result()
+                return reader
+            first.cancel()  # its end is not waited for: ending a program takes as long as starting one
+            reader = LineReader(max(_MANY, self._query.most), self._counts)
+            await self._read(calls, reader)
+            if reader.is_enough:
+                reader = LineReader(self._query.most, self._counts)
+                await self._read(in_order, reader)
+            return reader
+        finally:
+            await _ended(first)
 
     async def _looked_at_again(self, lines: list[RawLine]) -> tuple[list[RawLine], list[RawLine]]:
         """The lines that the plain expression fits, and those of files in old encodings, which are as they are shown.
@@ -211,16 +225,12 @@ class _Search:
             return sum(line.is_match for line in lines) > self._query.most
         return self._query.output == "files" and len({line.path for line in lines}) > self._query.most
 
-    async def _read(self, calls: list[list[str]], reader: LineReader, seconds: float | None = None) -> bool:
-        """Have a reader take what the programs write, until it has enough; returns whether the time sufficed."""
-        deadline = None if seconds is None else time.monotonic() + seconds
+    async def _read(self, calls: list[list[str]], reader: LineReader) -> None:
+        """Have a reader take what the programs write, until it has enough."""
         for argv in calls:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if (await self._ran(argv, reader, left)).timed_out and not reader.is_enough:
-                return False
+            await self._ran(argv, reader)
             if reader.is_enough:
                 break
-        return True
 
     async def _count(self, calls: list[list[str]], *, is_wide: bool = False) -> SearchResult:
         counts = await self._counted(calls)
@@ -234,7 +244,7 @@ class _Search:
     async def _counted(self, calls: list[list[str]]) -> dict[str, int]:
         counts: dict[str, int] = {}
         for argv in calls:
-            counts |= parsed_counts((await self._ran(argv, None)).output)
+            counts |= parsed_counts((await self._ran(argv)).output)
         return counts
 
     def _confirmed_counts(self, counts: dict[str, int]) -> dict[str, int]:
@@ -243,16 +253,14 @@ class _Search:
             return {path: count for path, count in wanted.items() if _is_file(statuses, path)}
 
     async def _ran(
-        self, argv: list[str], reader: LineReader | None, seconds: float | None = None, stdin: bytes | None = None
+        self, argv: list[str], reader: LineReader | None = None, stdin: bytes | None = None
     ) -> ProcessResult:
         processes, root = self._context.processes, self._context.paths.root
         try:
-            result = await processes.run(
-                argv, cwd=root, stdin=stdin, output_limit=OUTPUT_BYTES, enough=reader, timeout=seconds
-            )
+            result = await processes.run(argv, cwd=root, stdin=stdin, output_limit=OUTPUT_BYTES, enough=reader)
         except ToolError as error:
             raise CannotSearch(str(error)) from error
-        if result.exit_code in (0, 1) or result.timed_out:
+        if result.exit_code in (0, 1):
             return result
         reason = result.stderr.decode("utf-8", "replace")
         if "limit exceeded" in reason:
@@ -262,6 +270,14 @@ class _Search:
         if not result.output:
             raise CannotSearch(reason)
         return result
+
+
+async def _ended(search: asyncio.Future[None]) -> None:
+    """Wait until a search that is no longer wanted has ended; how does not matter."""
+    search.cancel()
+    await asyncio.wait([search])
+    if not search.cancelled():
+        search.exception()
 
 
 def _is_file(statuses: Statuses, path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, ClassVar, NamedTuple
 
 from ...api.record import Record
@@ -247,6 +247,40 @@ def as_text(wanted: Wanted, raw: RawSection, total: int | None, encoding: tuple[
         has_crlf=any(line.kept.endswith(b"\r") for line in raw.lines[: len(lines)]),
         ends_without_newline=raw.ends_open and not is_short,
     )
+
+
+def whole_lines(text: str, wanted: Wanted) -> TextSection | None:
+    """Lines of a text that lies in memory, as `collect` and `as_text` give them; None where some have to be cut."""
+    lines = text.split("\n")
+    ends_open = bool(lines[-1])
+    if not ends_open:
+        lines.pop()
+    total, first = len(lines), wanted.first
+    end = total if wanted.last is None else min(wanted.last, total)
+    chosen = lines[first - 1 : min(end, first - 1 + wanted.most)]
+    numbers = (len(str(first + len(chosen))) + 2) * len(chosen)
+    if not chosen or first < 1 or max(map(len, chosen)) > LINE_LIMIT or numbers + _bytes(chosen) > wanted.limit:
+        return None
+    is_cut = first - 1 + wanted.most < end
+    has_crlf = any(line.endswith("\r") for line in chosen)
+    if has_crlf:
+        chosen = [line.removesuffix("\r") for line in chosen]
+    if first == 1:
+        chosen[0] = chosen[0].removeprefix("\ufeff")
+    is_to_the_end = first - 1 + len(chosen) == total
+    return TextSection(
+        first=first,
+        lines=tuple(chosen),
+        total=total,
+        is_cut=is_cut,
+        has_crlf=has_crlf,
+        ends_without_newline=ends_open and is_to_the_end,
+    )
+
+
+def _bytes(lines: Sequence[str]) -> int:
+    text = "".join(lines)
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def _text(line: RawLine, encoding: tuple[str, str]) -> tuple[str, bool]:

@@ -41,6 +41,8 @@ class ChatWire:
         self._traits = traits_of(self._service)
         self._cache = cache_control(self._service, endpoint)
         self._placeholder = placeholder_signature(self._service, endpoint.model)
+        self._system = "", b""
+        """The newest system prompt, and its form: most requests have the one of the request before."""
         self._messages = Encoded(self._message)
         self._ids = FittingIds(self._is_own)
         self._tools = EncodedTools(self._tool, endpoint.max_tools)
@@ -87,7 +89,9 @@ class ChatWire:
             fields.append(b'"%s":%d' % (self.limit_field.encode(), request.max_output_tokens))
         if optional:
             fields.append(dump(optional)[1:-1])
-        system = [dump({"role": "system", "content": request.system})] if request.system else []
+        if request.system != self._system[0]:
+            self._system = request.system, dump({"role": "system", "content": request.system})
+        system = [self._system[1]] if request.system else []
         forms = self._messages.forms(self._ids.of(request.messages, self._traits.ids))
         messages = [*system, *self._in_order(forms)] or [b""]
         # The rest is put around the first and the last message, so that all of it is copied once.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite
+from operator import is_
 from typing import Any, Generic, TypeVar
 
 from ...api.messages import ToolCall
@@ -19,28 +20,33 @@ _PLAIN_DEPTH = 100
 class Encoded(Generic[T]):
     """Keeps the encoded form of immutable values for as long as they are part of the next request.
 
-    Keyed by identity, as comparing a long conversation would cost what encoding it does; the value
-    is kept beside its bytes, so that no other can take its id.
+    They are known again by identity, as comparing a long conversation would cost what encoding it does. Most requests
+    go on behind the one before, so that nothing but what is new has to be looked for.
     """
 
     def __init__(self, encode: Callable[[T], bytes]) -> None:
         self._encode = encode
-        self._known: dict[int, tuple[T, bytes]] = {}
+        self._values: list[T] = []
+        self._forms: list[bytes] = []
 
-    def forms(self, values: Iterable[T]) -> list[bytes]:
+    def forms(self, values: Sequence[T]) -> list[bytes]:
         """The encoded forms in order, without the empty ones."""
-        known, self._known = self._known, {}
-        forms = []
-        for value in values:
-            entry = known.get(id(value)) or (value, self._encode(value))
-            self._known[id(value)] = entry
-            if entry[1]:
-                forms.append(entry[1])
-        return forms
+        if len(self._values) > len(values) or not all(map(is_, self._values, values)):
+            self._begin_anew(values)
+        for value in values[len(self._values) :]:
+            self._forms.append(self._encode(value))
+            self._values.append(value)
+        return [form for form in self._forms if form]
+
+    def _begin_anew(self, values: Sequence[T]) -> None:
+        """Keep the forms of those that are among these."""
+        known = {id(value): form for value, form in zip(self._values, self._forms, strict=True)}
+        forms = [known[id(value)] if id(value) in known else self._encode(value) for value in values]
+        self._values, self._forms = list(values), forms
 
     def forget(self) -> None:
         """Encode everything anew the next time."""
-        self._known = {}
+        self._values, self._forms = [], []
 
 
 class EncodedTools:

@@ -40,6 +40,8 @@ class HttpProvider(EndpointProvider, ABC):
         self._make_client = client
         self._timeouts = endpoint.timeouts
         self._client: httpx.AsyncClient | None = None
+        self._built: tuple[dict[str, str], httpx.URL, httpx.Headers] | None = None
+        """The headers that were given to an earlier request, and what the client made of them and of the address."""
         self._models_url, self._url = _urls(endpoint.base_url, self.path)
         self._sees = True
         self._window = endpoint.context_window
@@ -150,8 +152,8 @@ class HttpProvider(EndpointProvider, ABC):
             headers, body = await self._sendable_headers(), self._body(self._seen(request))
             try:
                 # What reads the answer is imported while the service works on it.
-                once_sent = {SENT: partial(self._answer, request)}
-                sent = client.build_request("POST", self._url, content=body, headers=headers, extensions=once_sent)
+                sent = self._request(client, headers, body)
+                sent.extensions[SENT] = partial(self._answer, request)
                 response = await client.send(sent, stream=True)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise self._failed(error, begun=False) from None
@@ -166,6 +168,20 @@ class HttpProvider(EndpointProvider, ABC):
             if not adapted:
                 raise await self._refusal(response, said)
         raise AssertionError("the last refusal is raised")
+
+    def _request(self, client: httpx.AsyncClient, headers: dict[str, str], body: bytes) -> httpx.Request:
+        """A request as the client builds it; where it is like an earlier one, nothing but its length is new."""
+        import httpx
+
+        if self._built is None or self._built[0] != headers or client.cookies:
+            built = client.build_request("POST", self._url, content=body, headers=headers)
+            self._built = None if client.cookies else (headers, built.url, built.headers)
+            return built
+        _, url, same = self._built
+        known = httpx.Headers(same)
+        known["Content-Length"] = str(len(body))
+        limits = {"timeout": client.timeout.as_dict()}
+        return httpx.Request("POST", url, headers=known, stream=httpx.ByteStream(body), extensions=limits)
 
     def _seen(self, request: Request) -> Request:
         return request if self._sees else without_images(request)
