@@ -39,6 +39,8 @@ class Branch(Record):
     answer: str
     """What the model said last, or an empty string."""
     current: bool
+    time: float = 0.0
+    """When its last message was said, in seconds since the epoch; 0 where that is not known."""
 
 
 class PromptEntry(Record):

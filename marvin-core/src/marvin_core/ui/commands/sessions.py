@@ -111,8 +111,11 @@ async def clear(session: SessionControl, words: str) -> str:
 
 async def fork(session: SessionControl, words: str) -> str:
     """Go on in a copy."""
-    earlier = session.id
-    return f"Going on in the copy {session.sessions.fork()}. The original stays as it is: /resume {earlier}"
+    earlier, prompts = session.id, session.sessions.prompts()
+    copy = session.sessions.fork()
+    facts = [counted(len(session.snapshot().messages), "message")]
+    facts += [f"the last prompt at {local_time(prompts[-1].time)}"] if prompts else []
+    return f"Going on in the copy {copy} ({', '.join(facts)}). The original stays as it is: /resume {earlier}"
 
 
 async def tree(session: SessionControl, words: str) -> str:
@@ -133,9 +136,9 @@ def _branch_line(number: int, branch: Branch) -> str:
     mark = "*" if branch.current else " "
     shared = "" if branch.current else f", the first {branch.shared} shared"
     answer = one_line(branch.answer, _SHOWN) or "(no answer)"
-    return (
-        f"{mark} {number}  {one_line(branch.prompt, _SHOWN)} → {answer} ({counted(branch.messages, 'message')}{shared})"
-    )
+    facts = f"{counted(branch.messages, 'message')}{shared}"
+    when = f"  {local_time(branch.time)}" if branch.time else ""
+    return f"{mark} {number}{when}  {one_line(branch.prompt, _SHOWN)} → {answer} ({facts})"
 
 
 async def export(session: SessionControl, words: str) -> str:
