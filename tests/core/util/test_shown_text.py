@@ -35,7 +35,9 @@ def test_a_table_is_aligned_with_wide_characters_and_numbers_to_the_right() -> N
 
 
 def test_what_is_too_wide_is_folded_within_its_cell() -> None:
-    table = Table(columns=("name", "what it says"), rows=[("a.py", "several words, which fold behind spaces"), ("b", 7)])
+    table = Table(
+        columns=("name", "what it says"), rows=[("a.py", "several words, which fold behind spaces"), ("b", 7)]
+    )
     assert shown_lines([table], 26) == [
         "name  what it says",
         "----  --------------------",

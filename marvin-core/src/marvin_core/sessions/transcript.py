@@ -92,7 +92,7 @@ class Transcript:
         self._append([("message", {**said, "message": to_dict(message)}) for message in messages])
 
     def append_earlier(self, messages: Sequence[Message], times: Sequence[float]) -> None:
-        """Add messages of an earlier session in one write, each with when it was said; 0 is unknown. Raises as `append`."""
+        """Add messages of another session, each with when it was said, 0 where unknown. Raises as `append`."""
         said = zip(messages, times, strict=True)
         self._append([("message", {"time": _stamp(time), "message": to_dict(message)}) for message, time in said])
 

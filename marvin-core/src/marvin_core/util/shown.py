@@ -89,15 +89,15 @@ def table_lines(table: Table, width: int = WIDTH, measure: Measure = columns_of,
     count = min(every, (width + len(_GAP)) // (1 + len(_GAP)))
     texts = [_filled(map(cell_text, islice(row, count)), count) for row in [table.columns, *drawn]]
     widths = _widths([max(map(measure, column)) for column in zip(*texts, strict=True)], width)
+    lines = [_plain(table.title)] if table.title else []
     if widths is None:
         body = _as_lists(texts[0], texts[1:], width, measure)
     else:
         numeric = [_are_numbers(column) for column in zip_longest(*(row[:count] for row in drawn))]
         numeric += [False] * (count - len(numeric))
-        body = (_row_lines(row, widths, numeric, measure) for row in texts[1:])
-    lines = [_plain(table.title)] if table.title else []
-    if widths is not None and any(texts[0]):
-        lines += [*_row_lines(texts[0], widths, numeric, measure), _GAP.join("-" * each for each in widths)]
+        if any(texts[0]):
+            lines += [*_row_lines(texts[0], widths, numeric, measure), _GAP.join("-" * each for each in widths)]
+        body = iter([_row_lines(row, widths, numeric, measure) for row in texts[1:]])
     shown = 0
     for row in body:
         if shown and len(lines) + len(row) > _LINES:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ...api.controls import Choice, Picking
 from ...api.errors import SessionError, UsageError
 from ...config.program import command_name
 from ...util.state_files import private
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _LISTED = 20
 _PICKED = 10
 """Sessions that are offered at once."""
+_OFFERED = 100
+"""Sessions in the list for arrow keys."""
 _SHOWN = 60
 _KINDS: Mapping[str, Literal["md", "html", "json"]] = {"md": "md", "html": "html", "json": "json"}
 _WHICH = (
@@ -61,6 +64,29 @@ async def resume(session: SessionControl, words: str) -> str:
 
 async def _picked(session: SessionControl) -> str | None:
     """The id of the session that the user picks; empty for none, None where the interface cannot ask."""
+    picked = await session.person.pick(_picking(session))
+    return picked if picked is not None else await _picked_by_number(session)
+
+
+def _picking(session: SessionControl) -> Picking:
+    """Sessions as a list for arrow keys: those of the folder, or with words those of all folders that hold them."""
+
+    async def find(words: str) -> Sequence[Choice]:
+        if words:
+            found = await in_thread(partial(session.sessions.search, words, _OFFERED))
+        else:
+            found = await in_thread(lambda: session.sessions.recent(_OFFERED))
+        return [Choice(key=one.id, text=one_line(one.title, _SHOWN), facts=_facts(one, session)) for one in found]
+
+    async def rename(identity: str, title: str) -> str:
+        kept = await in_thread(lambda: session.sessions.rename(title, identity))
+        return f"Now called: {kept}"
+
+    return Picking(title="Which session?", find=find, rename=rename)
+
+
+async def _picked_by_number(session: SessionControl) -> str | None:
+    """The same, asked in words."""
     found: Sequence[SessionEntry] = await in_thread(lambda: session.sessions.recent(_PICKED))
     said = ""
     while True:
@@ -81,9 +107,12 @@ async def _picked(session: SessionControl) -> str | None:
 
 
 def _choice(entry: SessionEntry, session: SessionControl) -> str:
+    return f"{one_line(entry.title, _SHOWN)} ({_facts(entry, session)}) {entry.id}"
+
+
+def _facts(entry: SessionEntry, session: SessionControl) -> str:
     elsewhere = f", in {one_line(entry.working_dir)}" if entry.working_dir != str(session.working_dir) else ""
-    facts = f"{local_time(entry.time)}, {counted(entry.messages, 'message')}{elsewhere}"
-    return f"{one_line(entry.title, _SHOWN)} ({facts}) {entry.id}"
+    return f"{local_time(entry.time)}, {counted(entry.messages, 'message')}{elsewhere}"
 
 
 async def _renamed(session: SessionControl, found: Sequence[SessionEntry], words: str) -> str:

@@ -224,7 +224,7 @@ class ChatView:
 
 async def page(view: ChatView, editor: LineEditor, paint: Paint) -> None:
     """Ctrl+O: show the whole transcript on the terminal's other screen, until it is left."""
-    from .pager import Pager
+    from .lent.pager import Pager
 
     lines = list(view.transcript.lines())
     await editor.page(lambda output: Pager(lines, paint, editor.measure, output))

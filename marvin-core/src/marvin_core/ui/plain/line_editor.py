@@ -62,8 +62,9 @@ class LineEditor(DrawnAbove):
             erase_when_done=True,
         )
         self._app = app = self._prompt.app
-        if settings.folds:
-            app.renderer = FoldingRenderer(app.renderer.style, self._output, lambda: app.layout.current_window)
+        self._renderer = app.renderer = FoldingRenderer(
+            app.renderer.style, self._output, lambda: app.layout.current_window, settings.terminal
+        )
         self._prompt.default_buffer.accept_handler = self._accept
         app.ttimeoutlen = settings.timeouts.escape
         app.key_processor.before_key_press += lambda _: self._question.key_pressed()
@@ -85,6 +86,10 @@ class LineEditor(DrawnAbove):
         self.flush()
         if self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(result=None)
+
+    def _lent(self, *, is_lent: bool) -> None:
+        """Draw nothing while something else does."""
+        self._renderer.is_lent = is_lent
 
     def _returned(self) -> None:
         """Somebody pressed keys elsewhere, and saw nothing of a question."""

@@ -17,6 +17,8 @@ from prompt_toolkit.styles import BaseStyle
 
 NEVER_FOLD = frozenset({"xterm", "linux"})
 """Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
+_KEEP_ERASED = ("tmux", "screen")
+"""Terminals that put into their history what is erased from the first row of the window on."""
 _NON_JOINER = 0x200C
 _STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
 _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag
@@ -47,13 +49,22 @@ class SteadyInput(Processor):
 
 
 class FoldingRenderer(Renderer):
-    """Knows that rows wider than the window have become several; the library would leave the upper ones behind."""
+    """Knows that rows wider than the window have become several; the library would leave the upper ones behind.
 
-    def __init__(self, style: BaseStyle, output: Output, current: Callable[[], Window]) -> None:
+    Args:
+        current: the window that has the cursor.
+        terminal: what kind of terminal it is (TERM).
+    """
+
+    def __init__(self, style: BaseStyle, output: Output, current: Callable[[], Window], terminal: str) -> None:
         super().__init__(style, output)
         self._current = current
+        self._folds = terminal not in NEVER_FOLD
+        self._keeps = terminal.startswith(_KEEP_ERASED)
         self._columns = 0
         """The width that was drawn for."""
+        self.is_lent = False
+        """Whether something else draws. The library erases at each change of the size all the same."""
 
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
         """Draw; in a window of another width, without what was drawn before."""
@@ -64,15 +75,31 @@ class FoldingRenderer(Renderer):
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         """Take away what was drawn."""
-        more = self._rows_more(self.output.get_size().columns)
+        if self.is_lent:
+            return
+        columns = self.output.get_size().columns
+        more = self._rows_more(columns)
         if more:
             self.output.cursor_up(more)
+        if self._keeps:
+            self._empty_rows(columns)
         super().erase(leave_alternate_screen)
+
+    def _empty_rows(self, columns: int) -> None:
+        """Empty each row by itself, so that there is nothing left to be kept."""
+        screen = self.last_rendered_screen
+        if screen is None:
+            return
+        up = screen.get_cursor_position(self._current()).y
+        count = screen.height + sum(folds(_widths(row), columns) for row in screen.data_buffer.values())
+        above = f"\x1b[{up}A" if up else ""
+        emptied = "\x1b[2K\x1b[B" * count
+        self.output.write_raw(f"\x1b7\r{above}{emptied}\x1b8")
 
     def _rows_more(self, columns: int) -> int:
         """How many rows more there are above the cursor than were drawn."""
         screen = self.last_rendered_screen
-        if screen is None:
+        if screen is None or not self._folds:
             return 0
         cursor = screen.get_cursor_position(self._current())
         above = [_widths(screen.data_buffer[row]) for row in range(cursor.y)]
