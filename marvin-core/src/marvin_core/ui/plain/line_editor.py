@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import sys
 
 from prompt_toolkit import PromptSession
@@ -159,6 +160,17 @@ class LineEditor(DrawnAbove):
             event.current_buffer.insert_text(line or event.data)
         else:
             self._handlers.answer(line)
+
+    async def ask_terminal(self, question: str, answers: re.Pattern[str], last: re.Pattern[str]) -> str:
+        """What the terminal answers to a sequence, up to the `last` answer; keys that come with it are kept."""
+        from .lent.asking import answer_of_terminal
+
+        if self._away or not self._prompt.app.is_running:
+            return ""
+        heard = await self.lend(lambda: answer_of_terminal(sys.stdin.fileno(), question, last))
+        self._input.vt100_parser.feed(answers.sub("", heard))
+        self._take_in()
+        return heard
 
     def suggest(self, line: str) -> None:
         """Show a line where nothing is typed: Enter sends it, Tab takes it over, anything else drops it."""

@@ -118,6 +118,7 @@ class TerminalChat:
             try:
                 await asyncio.wait({work})
                 await self._around.close()
+                await self._view.close()
                 await self._completing.close()
             finally:
                 await self._session.close()

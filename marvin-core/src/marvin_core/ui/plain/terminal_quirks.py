@@ -7,18 +7,20 @@ from functools import lru_cache
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Point
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
-from prompt_toolkit.layout.screen import Char
+from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.output import Output
 from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
 
 NEVER_FOLD = frozenset({"xterm", "linux"})
 """Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
-_KEEP_ERASED = ("tmux", "screen")
-"""Terminals that put into their history what is erased from the first row of the window on."""
+_TMUX = ("tmux", "screen")
+"""What tmux calls itself. It puts into its history what is erased from the first row of the window on, and folds the empty
+rest of a row that once was wider."""
 _NON_JOINER = 0x200C
 _STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
 _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag
@@ -60,7 +62,9 @@ class FoldingRenderer(Renderer):
         super().__init__(style, output)
         self._current = current
         self._folds = terminal not in NEVER_FOLD
-        self._keeps = terminal.startswith(_KEEP_ERASED)
+        self._is_tmux = terminal.startswith(_TMUX)
+        self._widest: dict[int, int] = {}
+        """By row, the most columns that were drawn in it since all was erased."""
         self._columns = 0
         """The width that was drawn for."""
         self.is_lent = False
@@ -72,39 +76,45 @@ class FoldingRenderer(Renderer):
             self.erase(leave_alternate_screen=False)
         self._columns = self.output.get_size().columns
         super().render(app, layout, is_done)
+        screen = self.last_rendered_screen
+        if self._is_tmux and screen is not None:
+            for number, row in screen.data_buffer.items():
+                self._widest[number] = max(self._widest.get(number, 0), sum(_widths(row)))
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         """Take away what was drawn."""
         if self.is_lent:
             return
-        columns = self.output.get_size().columns
-        more = self._rows_more(columns)
-        if more:
-            self.output.cursor_up(more)
-        if self._keeps:
-            self._empty_rows(columns)
+        screen, columns = self.last_rendered_screen, self.output.get_size().columns
+        if screen is not None:
+            cursor = screen.get_cursor_position(self._current())
+            more = self._rows_more(screen, cursor, columns)
+            if more:
+                self.output.cursor_up(more)
+            if self._is_tmux:
+                self._empty_rows(screen, cursor.y, columns)
         super().erase(leave_alternate_screen)
+        self._widest.clear()
 
-    def _empty_rows(self, columns: int) -> None:
+    def _empty_rows(self, screen: Screen, up: int, columns: int) -> None:
         """Empty each row by itself, so that there is nothing left to be kept."""
-        screen = self.last_rendered_screen
-        if screen is None:
-            return
-        up = screen.get_cursor_position(self._current()).y
-        count = screen.height + sum(folds(_widths(row), columns) for row in screen.data_buffer.values())
+        count = screen.height + sum(folds(self._drawn(screen, row), columns) for row in range(screen.height))
         above = f"\x1b[{up}A" if up else ""
         emptied = "\x1b[2K\x1b[B" * count
         self.output.write_raw(f"\x1b7\r{above}{emptied}\x1b8")
 
-    def _rows_more(self, columns: int) -> int:
+    def _rows_more(self, screen: Screen, cursor: Point, columns: int) -> int:
         """How many rows more there are above the cursor than were drawn."""
-        screen = self.last_rendered_screen
-        if screen is None or not self._folds:
+        if not self._folds:
             return 0
-        cursor = screen.get_cursor_position(self._current())
-        above = [_widths(screen.data_buffer[row]) for row in range(cursor.y)]
+        above = [self._drawn(screen, row) for row in range(cursor.y)]
         before = (_widths(screen.data_buffer[cursor.y]) + [1] * cursor.x)[: cursor.x]
         return sum(folds(row, columns) for row in [*above, before])
+
+    def _drawn(self, screen: Screen, number: int) -> list[int]:
+        """The columns that each character of a row takes, and in tmux what is left of wider ones before them."""
+        widths = _widths(screen.data_buffer[number])
+        return widths + [1] * (self._widest.get(number, 0) - sum(widths))
 
 
 def _widths(cells: Mapping[int, Char]) -> list[int]:
