@@ -19,8 +19,8 @@ from prompt_toolkit.styles import BaseStyle
 NEVER_FOLD = frozenset({"xterm", "linux"})
 """Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
 _TMUX = ("tmux", "screen")
-"""What tmux calls itself. It puts into its history what is erased from the first row of the window on, and folds the empty
-rest of a row that once was wider."""
+"""What tmux calls itself. What is erased from the first row of the window on goes into its history, and the empty rest
+of a row that once was wider is folded, too."""
 _NON_JOINER = 0x200C
 _STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
 _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag
@@ -78,8 +78,9 @@ class FoldingRenderer(Renderer):
         super().render(app, layout, is_done)
         screen = self.last_rendered_screen
         if self._is_tmux and screen is not None:
-            for number, row in screen.data_buffer.items():
-                self._widest[number] = max(self._widest.get(number, 0), sum(_widths(row)))
+            widths = [sum(_widths(screen.data_buffer[number])) for number in range(screen.height)]
+            # A row that was emptied from its beginning on is a new one.
+            self._widest = {row: max(width, self._widest.get(row, 0)) for row, width in enumerate(widths) if width}
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         """Take away what was drawn."""
