@@ -38,6 +38,7 @@ class LineEditor(DrawnAbove):
         self._history = history
         history.fold = self._folds.fold
         self._editing: asyncio.Task[None] | None = None
+        self._drawn: tuple[int, ANSI] | None = None
         self._question = WaitingQuestion(settings.timeouts.answer_key, self._may_answer, self.update)
         self._suggestion = ""
         self.sign = "> "
@@ -203,6 +204,13 @@ class LineEditor(DrawnAbove):
             self._prompt.default_buffer.reset(self._prompt.default_buffer.document)
 
     def _message(self) -> ANSI:
+        """What stands above the line and before it. The library asks some ten times each time that it draws."""
+        drawing = self._app.render_counter
+        if self._drawn is None or self._drawn[0] != drawing or not self._app.is_running:
+            self._drawn = drawing, self._rows_and_sign()
+        return self._drawn[1]
+
+    def _rows_and_sign(self) -> ANSI:
         rows = [row for row in (*self.live, self.status()) if row]
         room = max(1, self._output.get_size().rows // 2)
         if self._holds_up():
