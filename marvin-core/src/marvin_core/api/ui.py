@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from .config import Config
-from .controls import Picking
 from .session import SessionControl, TurnResult
 from .tool_context import Clock, PackContext
+
+if TYPE_CHECKING:
+    from .controls import Picking
 
 
 class UI(Protocol):

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ...api.controls import Choice, Picking
 from ...api.errors import SessionError, UsageError
 from ...config.program import command_name
 from ...util.state_files import private
@@ -16,7 +15,7 @@ from ...util.threads import in_thread
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...api.controls import Branch, SessionEntry
+    from ...api.controls import Branch, Choice, Picking, SessionEntry
     from ...api.session import SessionControl
 
 _LISTED = 20
@@ -70,6 +69,7 @@ async def _picked(session: SessionControl) -> str | None:
 
 def _picking(session: SessionControl) -> Picking:
     """Sessions as a list for arrow keys: those of the folder, or with words those of all folders that hold them."""
+    from ...api.controls import Choice, Picking
 
     async def find(words: str) -> Sequence[Choice]:
         if words:
