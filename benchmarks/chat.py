@@ -87,7 +87,8 @@ def _drawing(lab: Lab, rounds: int) -> Iterator[Row]:
         f"{each['marvin']:.0f} ms, each word as it comes, 1 / {_EVERY:g} s; "
         f"bare patch_stdout, each line when it is complete, {each['bare']:.0f} ms"
     )
-    yield Row("chat: CPU per 1,000 tokens", each["marvin"] / each["bare"], 2.0, "x", how)
+    yield Row("chat: CPU per 1,000 tokens", each["marvin"] / 1e3, 0.4, "s", how)
+    yield Row("  against the bare prompt", each["marvin"] / each["bare"], 2.0, "x", "the same")
     drawn = {tokens: median([count for _, count in runs[f"marvin {tokens}"]]) for tokens in (SHORT, LONG)}
     written, text = drawn[LONG] - drawn[SHORT], (LONG - SHORT) * len(answers.PIECE)
     how = f"{written:,.0f} bytes to the terminal for {text:,} of text"

@@ -219,11 +219,26 @@ class Lab:
         cpu = used.ru_utime + used.ru_stime
         return Run(begun, first_output, ended, cpu, used.ru_maxrss * _RSS_UNIT, output, exchanges)
 
-    def on_terminal(self, command: Sequence[str], script: Sequence[Description] = ()) -> Terminal:
-        """Start a command on a terminal of its own while the server plays the script; to be used with `with`."""
+    def on_terminal(
+        self,
+        command: Sequence[str],
+        script: Sequence[Description] = (),
+        *,
+        folder: Path | None = None,
+        delay: float = 0.0,
+        env: Mapping[str, str] | None = None,
+    ) -> Terminal:
+        """Start a command on a terminal of its own while the server plays the script; to be used with `with`.
+
+        Args:
+            folder: where it works; the working folder without it.
+            delay: as that of `Terminal`.
+            env: more variables.
+        """
         self._service.play(script)
         # A terminal that answers questions about the cursor is not at hand; neither program needs the answer.
-        return Terminal(command, self.work, {**self._env, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"})
+        own = {**self._env, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", **(env or {})}
+        return Terminal(command, folder or self.work, own, delay)
 
     def _judge(self, command: Sequence[str], code: int, exchanges: Sequence[Exchange], expected: int) -> None:
         failed = [each.text for each in exchanges if each.role == "tool" and each.text.startswith("Error")]

@@ -16,6 +16,7 @@ from benchmarks import (
     batches,
     ceiling,
     chat,
+    chat_load,
     compaction,
     diagnostics,
     editing,
@@ -82,6 +83,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from turns.rows(lab, 1)
     yield from compaction.rows(lab, 3 if quick else 11)
     yield from chat.rows(lab, 3 if quick else 9, 1 if quick else 3)
+    yield from chat_load.rows(lab, 3 if quick else 7, 100 if quick else 1_000)
     yield from stalls.rows(lab)
     yield from sandbox.rows(20 if quick else 200)
     yield from watching.rows(3 if quick else 9)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import queue
 import select
 import struct
 import subprocess
 import termios
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -25,10 +28,45 @@ class TerminalError(Exception):
     """The program did not draw what it should."""
 
 
-class Terminal:
-    """A program on a terminal, 24 rows of 80 columns."""
+class Line:
+    """A line with a delay between two descriptors, as a network has it; all that comes in goes out so much later."""
 
-    def __init__(self, command: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, seconds: float, source: int, target: int) -> None:
+        self._seconds = seconds
+        self._source, self._target = source, target
+        self._under_way: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+        for work in (self._take, self._give):
+            threading.Thread(target=work, daemon=True).start()
+
+    def _take(self) -> None:
+        data = b"begin"
+        while data:
+            try:
+                data = os.read(self._source, _READ)
+            except OSError:  # how Linux says that the other side is closed
+                data = b""
+            self._under_way.put((time.monotonic() + self._seconds, data))
+        os.close(self._source)
+
+    def _give(self) -> None:
+        with suppress(OSError):  # nobody reads any more
+            while True:
+                due, data = self._under_way.get()
+                time.sleep(max(0.0, due - time.monotonic()))
+                if not data:
+                    break
+                os.write(self._target, data)
+        os.close(self._target)
+
+
+class Terminal:
+    """A program on a terminal, 24 rows of 80 columns.
+
+    Args:
+        delay: seconds that keys take to the program, and what it draws takes back.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path, env: Mapping[str, str], delay: float = 0.0) -> None:
         self._own, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
         self.begun = time.monotonic_ns()
@@ -36,6 +74,13 @@ class Terminal:
             command, cwd=folder, env=dict(env), stdin=other, stdout=other, stderr=other, start_new_session=True
         )
         os.close(other)
+        self._keys = self._own
+        if delay:
+            master = self._own
+            self._own, drawn = os.pipe()
+            keys, self._keys = os.pipe()
+            Line(delay, master, drawn)
+            Line(delay, keys, os.dup(master))
         self.drawn = 0
         """Bytes that the program wrote so far, as far as they were read."""
 
@@ -47,6 +92,16 @@ class Terminal:
             self._process.kill()
             self._process.wait()
         os.close(self._own)
+        if self._keys != self._own:
+            os.close(self._keys)
+
+    @property
+    def resident(self) -> int:
+        """The memory that the program holds, in bytes."""
+        shown = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(self._process.pid)], capture_output=True, text=True, check=True
+        )
+        return int(shown.stdout) * 1024
 
     def until(self, *expected: bytes) -> int:
         """Read until these were drawn, one after the other; returns the moment, in nanoseconds.
@@ -62,13 +117,28 @@ class Terminal:
     def type(self, keys: bytes) -> int:
         """Press keys; returns the moment before."""
         begun = time.monotonic_ns()
-        os.write(self._own, keys)
+        os.write(self._keys, keys)
         return begun
 
     def settle(self, seconds: float) -> None:
         """Read until nothing was drawn for so long."""
         while select.select([self._own], [], [], seconds)[0]:
             self._read(b"")
+
+    def read_for(self, seconds: float) -> None:
+        """Read what is drawn for so long."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if select.select([self._own], [], [], left)[0]:
+                self._read(b"")
+
+    def last_drawn(self, still: float) -> int:
+        """Read until nothing was drawn for so many seconds; returns the moment of what was drawn last."""
+        last = time.monotonic_ns()
+        while select.select([self._own], [], [], still)[0]:
+            self._read(b"")
+            last = time.monotonic_ns()
+        return last
 
     def leave(self) -> float:
         """Ctrl+D; returns the processor time of the program, in seconds.

@@ -1,10 +1,14 @@
-"""Makes docs/assets/chat.svg from a real chat: Marvin in a terminal (tmux), with the scripted model of the examples."""
+"""Makes docs/assets/chat.svg from a real chat: Marvin in a terminal (tmux), with the scripted model of the examples.
+
+With --check it writes nothing, and fails where the picture shows something else than the chat does by now.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -94,15 +98,26 @@ def picture(shown: str) -> str:
     return console.export_svg(title="marvin", theme=SVG_EXPORT_THEME, code_format=FORM, unique_id="chat")
 
 
-def main() -> None:
-    """Make the picture."""
+def words(svg: str) -> str:
+    """What a picture shows, in colours, without numbers: those of seconds and places differ each time."""
+    return re.sub(r"[\d.]+", "0", svg[svg.index("<g class=") :])
+
+
+def main() -> int:
+    """Make the picture, or look whether it is what it would be; returns the exit code."""
     steps = json.loads(SCRIPT.read_text(encoding="utf-8"))
     with TemporaryDirectory() as folder, ModelServer() as server:
         server.script(*(answers.from_json(step) for step in steps))
         shown = chat(Path(folder), server.url)
-    PICTURE.write_text(picture(shown), encoding="utf-8")
-    print(f"{PICTURE.relative_to(ROOT)} is made.")
+    made, place = picture(shown), PICTURE.relative_to(ROOT)
+    if sys.argv[1:] != ["--check"]:
+        PICTURE.write_text(made, encoding="utf-8")
+        print(f"{place} is made.")
+    elif words(PICTURE.read_text(encoding="utf-8")) != words(made):
+        print(f"{place} does not show the chat as it is: scripts/picture.py makes it again. It is:\n{shown}")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -285,6 +285,39 @@ def test_a_long_line_that_is_typed_survives_a_narrower_window(marvin: Marvin, ma
         wait_until(lambda: [row for row in screen.everything() if "> word" in row] == [f"> {line}"], "the line, once")
 
 
+def test_nothing_is_left_of_rows_that_once_were_wider(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """In tmux the empty rest of such a row is folded, too."""
+    marvin_model_server.script(FULL)
+    with Screen(marvin, columns=80) as screen:
+        fill(screen)
+        screen.type("x" * 70)
+        screen.at_prompt("x" * 70)
+        screen.press("M-Enter")
+        screen.type("below")
+        screen.press("Up", "End", "C-u", "Down")
+        screen.until("\n>\n  below")
+        screen.resize(42)
+        wait_until(lambda: sum("context" in row for row in screen.everything()) == 1, "one status row", 20)
+        assert [row.rstrip() for row in screen.everything()[-3:] if "context" not in row] == [">", "  below"]
+
+
+def test_nothing_that_was_drawn_over_is_kept_at_the_top_of_the_window(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    """Ctrl+L leaves the line in the first row. What is erased from there on goes into the history of tmux."""
+    marvin_model_server.script(text("One.\n\nTwo.\n\nThree."))
+    with Screen(marvin, columns=80) as screen:
+        screen.press("C-l")
+        wait_until(lambda: screen.rows()[0].startswith("qwen"), "the line at the top")
+        screen.type("go")
+        screen.press("Enter")
+        screen.until("Three.")
+        screen.at_prompt("")
+        rows = [row.rstrip() for row in screen.everything()]
+        assert sum("context" in row for row in rows) == 1, "\n".join(rows)
+        assert rows.count("> go") == 1
+
+
 # --- profiles ------------------------------------------------------------------------------------------
 
 

@@ -495,7 +495,7 @@ def test_the_commands_and_tools_of_sessions_in_a_chat(marvin: Marvin, marvin_mod
     for expected in (
         "One.",
         "Two.",
-        "* 2  first → Two.",
+        "  first → Two. (2 messages)",
         "Going on in the copy",
         "Three.",
         "Four.",

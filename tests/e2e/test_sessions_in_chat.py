@@ -85,33 +85,86 @@ def test_what_was_said_is_shown_again_and_the_id_on_leaving(
     assert said == ["ask one", "The first answer is `code`.", "ask two", "The second.", "ask three"]
 
 
+FRUIT = (("about fruit", "Apples are red."), ("about trees", "Pears are green."), ("about roots", "Carrots."))
+
+
+def told_of_fruit(screen: Screen) -> None:
+    """Three sessions, and the list to pick one."""
+    for line, answer in FRUIT:
+        screen.type(line)
+        screen.press("Enter")
+        screen.until(answer)
+        screen.at_prompt("")
+        screen.type("/clear")
+        screen.press("Enter")
+        wait_until(lambda: "The conversation is empty." in "".join(screen.rows()[-7:]), "an empty conversation")
+        screen.at_prompt("")
+    screen.type("/resume")
+    screen.press("Enter")
+    chosen(screen, "about roots")
+
+
+def chosen(screen: Screen, title: str) -> None:
+    """Wait until this one of the list is the one that Enter takes."""
+    wait_until(lambda: any(row.startswith(f"> {title}  2") for row in screen.rows()), f"{title} in the list")
+
+
 @needs_tmux
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", [40, 120])
-def test_a_session_is_picked_after_a_search_and_shown_again(
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_session_is_picked_with_arrow_keys_and_shown_again(
     marvin: Marvin, marvin_model_server: ModelServer, columns: int
 ) -> None:
-    marvin_model_server.script(text("Apples are red."), text("Pears are green."))
-    with Screen(marvin, columns=columns, rows=60) as screen:
-        for line, answer in (("about fruit", "Apples are red."), ("about trees", "Pears are green.")):
-            screen.type(line)
-            screen.press("Enter")
-            screen.until(answer)
-            screen.at_prompt("")
-            screen.type("/clear")
-            screen.press("Enter")
-            screen.until("The conversation is empty.")
-        screen.press("C-l")
+    marvin_model_server.script(*(text(answer) for _, answer in FRUIT))
+    with Screen(marvin, columns=columns) as screen:
+        told_of_fruit(screen)
+        shown = screen.until("Which session?")
+        assert [bool(re.search(r"about \w+ +\d{4}-\d\d-\d\d", row)) for row in shown].count(True) == 3, "with times"
+        screen.press("Down")
+        chosen(screen, "about trees")
+        screen.resize(columns - 10)
+        chosen(screen, "about trees")
+        screen.press("Down", "Down", "Down", "Up", "Up")
+        chosen(screen, "about roots")
+        screen.press("End")
+        chosen(screen, "about fruit")
+        screen.press("Enter")
+        screen.until("> about fruit\n■ Apples are red.\nGoing on with")
+        screen.at_prompt("")
+        assert "Which session?" not in "\n".join(screen.everything()), "nothing of the list is left"
+
+
+@needs_tmux
+@pytest.mark.slow
+def test_the_list_of_sessions_looks_for_words_and_renames(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin_model_server.script(*(text(answer) for _, answer in FRUIT))
+    with Screen(marvin) as screen:
+        told_of_fruit(screen)
+        screen.type("nowhere")
+        screen.until("Nothing holds 'nowhere'.")
+        screen.press("Enter")  # there is nothing to take
+        screen.press("Escape")
+        chosen(screen, "about roots")
+        screen.type("green")
+        chosen(screen, "about trees")
+        wait_until(lambda: "  about roots  2" not in "\n".join(screen.rows()), "the others to go")
+        screen.press("C-r")
+        screen.until("New title: about trees_")
+        screen.press("C-u")
+        screen.type("All of pears")
+        screen.press("Enter")
+        screen.until("Now called: All of pears")
+        chosen(screen, "All of pears")
+        screen.press("Enter")
+        screen.until("■ Pears are green.\nGoing on with")
+        screen.at_prompt("")
         screen.type("/resume")
         screen.press("Enter")
-        wait_until(lambda: "[1-2, or your own words]" in "".join(screen.rows()[-2:]), "the picker")
-        screen.type("apples")
-        screen.press("Enter")
-        wait_until(lambda: "[1, or your own words]" in "".join(screen.rows()[-2:]), "what was found")
-        screen.type("1")
-        screen.press("Enter")
-        screen.until("> about fruit\n■ Apples are red.")
-        screen.until("Going on with")
+        screen.until("  All of pears")
+        screen.press("Escape")
+        screen.until("No session was picked.")
+        screen.press("C-d")
+        assert screen.ended() == 0
 
 
 @pytest.mark.slow

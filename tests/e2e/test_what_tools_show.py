@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import struct
+from collections.abc import Iterator
+from typing import Any
 
+import pexpect
 import pytest
 
 from marvin_core.testing import ModelServer, calls, text
-from tests.e2e.support_e2e import Marvin
+from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, put_away
 from tests.e2e.support_screen import Screen
 
 pytestmark = pytest.mark.slow
@@ -103,3 +108,79 @@ def test_in_a_chat_on_a_terminal(demo: Marvin) -> None:
         screen.until("[picture: image/png, 900 bytes]")
         rows = "\n".join(row.rstrip() for row in screen.rows())
     assert indented(5) in rows
+
+
+# --- pictures on terminals that draw them ----------------------------------------------------------------
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + struct.pack(">II", 64, 32) + bytes(40)
+QUERY = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b]1337;ReportCellSize\x07\x1b[c"
+
+
+@pytest.fixture
+def terminal(demo: Marvin) -> Iterator[Any]:
+    """A terminal whose answers are those of the test; the chat in it is ready."""
+    (demo.project / "plot.png").write_bytes(PNG)
+    process: Any = pexpect.spawn(
+        PROGRAM[0],
+        [*PROGRAM[1:]],
+        cwd=str(demo.project),
+        env={**demo.env, "TERM": "xterm-kitty"},
+        encoding="utf-8",
+        timeout=LIMIT,
+        dimensions=(24, 80),
+    )
+    process.delaybeforesend = None
+    process.expect_exact("works.")
+    yield process
+    put_away(process)
+
+
+def test_a_picture_is_drawn_where_the_terminal_says_that_it_can(terminal: Any) -> None:
+    """It is asked once; what is typed while it answers is not lost."""
+    for number in range(2):
+        terminal.send("/demo")
+        terminal.expect_exact("/demo")
+        terminal.send("\r")
+        terminal.expect_exact("[picture: A plot, plot.png, 64 bytes]")
+        if not number:
+            terminal.expect_exact(QUERY)
+            terminal.send("typed\x1b_Gi=31;OK\x1b\\\x1b[?62;4c")
+        terminal.expect_exact("\x1b_Ga=T,f=100,q=2,C=1,c=8,r=2,m=0;iVBOR")
+        assert QUERY not in terminal.before
+        if not number:
+            terminal.expect_exact("> typed")
+            terminal.send("\x15")  # Ctrl+U
+
+
+def test_a_terminal_that_draws_nothing_gets_the_path_alone(terminal: Any) -> None:
+    terminal.send("/demo\r")
+    terminal.expect_exact(QUERY)
+    assert "[picture: A plot, plot.png, 64 bytes]" in terminal.before
+    terminal.send("\x1b[?1;2c")
+    terminal.send("still here")
+    terminal.expect_exact("> still here")
+    assert re.search(r"\x1b_G|1337;File", terminal.before) is None
+
+
+def test_no_terminal_is_asked_where_pictures_are_not_wanted_or_tmux_would_take_it_for_a_title(demo: Marvin) -> None:
+    (demo.project / "plot.png").write_bytes(PNG)
+    for setting, terminal in (("ui: {pictures: off}\n", "xterm-kitty"), ("", "tmux-256color"), ("", "screen")):
+        demo.config(setting)
+        process: Any = pexpect.spawn(
+            PROGRAM[0],
+            [*PROGRAM[1:]],
+            cwd=str(demo.project),
+            env={**demo.env, "TERM": terminal},
+            encoding="utf-8",
+            timeout=LIMIT,
+            dimensions=(24, 80),
+        )
+        try:
+            process.expect_exact("works.")
+            process.send("/demo\r")
+            process.expect_exact("[picture: image/png, 900 bytes]")
+            process.send("next")
+            process.expect_exact("next")
+            assert "\x1b_G" not in process.before
+        finally:
+            put_away(process)

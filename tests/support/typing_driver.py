@@ -52,7 +52,7 @@ class Typist:
         )
         settings = EditorSettings(
             color=False,
-            folds=True,
+            terminal="screen",
             timeouts=Timeouts(answer_key=pause),
             vi=False,
             while_typing=False,

@@ -48,9 +48,11 @@ if TYPE_CHECKING:
     from .api.controls import (
         AutonomyControl,
         Branch,
+        Choice,
         ContextUse,
         ModelControl,
         PersonControl,
+        Picking,
         ProfileControl,
         PromptEntry,
         SaidEntry,
@@ -209,7 +211,7 @@ if TYPE_CHECKING:
         ToolTimeout,
         tool,
     )
-    from .api.ui import UI, AsksSecrets, AsksText, CliContext, CopiesText, Lead, OpensEditors, RunControl
+    from .api.ui import UI, AsksSecrets, AsksText, CliContext, CopiesText, Lead, OpensEditors, PicksChoices, RunControl
     from .guard.files.key_files import is_key_file
     from .guard.files.no_links import own_folder
     from .guard.processes.apart import ApartJobs, ApartOrder
@@ -274,8 +276,8 @@ _NAMES_IN = {
         "PackSettings PermissionMode Permissions Price ProjectFiles SandboxUse ShellHook Sink Source ToolSearchUse"
     ),
     "api.controls": (
-        "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
-        "SessionEntry SessionStanding SessionsControl ToolControl UndoControl UndoEntry"
+        "AutonomyControl Branch Choice ContextUse ModelControl PersonControl Picking ProfileControl PromptEntry "
+        "SaidEntry SessionEntry SessionStanding SessionsControl ToolControl UndoControl UndoEntry"
     ),
     "api.errors": (
         "AuthFailed BadRequest BudgetExceeded ConfigError ContextOverflow FileChanged MarvinError ModelNotFound "
@@ -309,7 +311,7 @@ _NAMES_IN = {
     "api.processes": "Conversation Job ProcessResult Processes",
     "api.tool_context": ("Clock FileInfo FileKind FileWrite PackContext PackFolders Paths SessionView ToolContext"),
     "api.tools": "Access Gate Mode Sign Tool ToolDecorator ToolGroup ToolResult ToolSet ToolSpec ToolTimeout tool",
-    "api.ui": "UI AsksSecrets AsksText CliContext CopiesText Lead OpensEditors RunControl",
+    "api.ui": "UI AsksSecrets AsksText CliContext CopiesText Lead OpensEditors PicksChoices RunControl",
     "guard.files.key_files": "is_key_file",
     "guard.processes.apart": "ApartJobs ApartOrder",
     "guard.files.no_links": "own_folder",
@@ -397,6 +399,7 @@ __all__ = [
     "Cell",
     "ChatPreferences",
     "ChatSettings",
+    "Choice",
     "CliContext",
     "ClientFactory",
     "Clock",
@@ -482,6 +485,8 @@ __all__ = [
     "PermissionUI",
     "Permissions",
     "PersonControl",
+    "Picking",
+    "PicksChoices",
     "Picture",
     "PipelinePhase",
     "Price",

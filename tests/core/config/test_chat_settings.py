@@ -20,6 +20,7 @@ def preferences(tmp_path: Path, setting: str) -> ChatPreferences:
 def test_what_is_set_counts_and_the_rest_is_as_usual(tmp_path: Path) -> None:
     usual = ChatPreferences()
     assert preferences(tmp_path, "plain") == usual
+    assert preferences(tmp_path, "{pictures: off}") == usual.replace(pictures=False)
     assert preferences(tmp_path, "{keys: vi}") == usual.replace(keys="vi")
     assert preferences(tmp_path, "{status: [cost, mode, cost]}") == usual.replace(status=("cost", "mode"))
     assert preferences(tmp_path, "{attention: [], completion: tab}") == usual.replace(attention=(), completion="tab")

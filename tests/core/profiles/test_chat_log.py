@@ -186,6 +186,25 @@ def test_what_was_said_in_another_folder_is_not_sent(tmp_path: Path) -> None:
     assert [message.text for message in made.provider.requests[0].messages] == ["Who am I?"]
 
 
+def test_where_a_log_does_not_say_the_folder_its_sessions_do(tmp_path: Path) -> None:
+    """Logs of older Marvins, and those that were taken over, have no folders."""
+    chatted(make(tmp_path, says("Hello Ada."), argv=()), "I am Ada")
+    path = log_of(tmp_path)
+    entries = [{**one, "folder": ""} for one in json.loads(path.read_text("utf-8"))]
+    elsewhere = {"role": "you", "text": "said elsewhere", "time": ""}
+    path.write_text(json.dumps([*entries, elsewhere, {"role": "assistant", "text": "I am Ada", "time": ""}]))
+    made = make(tmp_path, says("Ada."), argv=())
+    assert made.session.profile.earlier() == 2
+    chatted(made, "Who am I?")
+    assert made.provider is not None
+    sent = [message.text for message in made.provider.requests[0].messages]
+    assert sent == ["I am Ada", "Hello Ada.", "Who am I?"]
+    (tmp_path / "other").mkdir()
+    other = make(tmp_path, argv=())
+    other.parts.workspace.move(tmp_path / "other")
+    assert other.session.profile.earlier() == 0
+
+
 def test_seeding_can_be_turned_off(tmp_path: Path) -> None:
     ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0, here(tmp_path))])
     made = make(tmp_path, says("Fine."), argv=(), yaml="seed: off\n")

@@ -151,6 +151,32 @@ def test_a_fork_begins_a_file_of_its_own_with_what_was_said(tmp_path: Path) -> N
     assert [m.text for m in load(tmp_path / f"{original}.jsonl").messages] == ["one"]
 
 
+def test_a_fork_keeps_when_things_were_said(tmp_path: Path) -> None:
+    """Also of a fork of a session that was gone on with; what a summary stands for has no time."""
+    recorder = begun(tmp_path, [])
+    recorder.compacted([user("a summary")])
+    recorder.save(user("one"))
+    recorder.save(user("two"))
+    said = load(tmp_path / f"{recorder.id}.jsonl").times
+    assert said[0] == 0.0
+    assert said[1] > 1e9
+    messages = [user("a summary"), user("one"), user("two")]
+    recorder.fork(86_400.0, messages)
+    first = tmp_path / f"{recorder.id}.jsonl"
+    assert load(first).times == said
+    recorder.close()
+    again = SessionWriter(tmp_path, Timeouts(), pytest.fail)
+    again.resume(first, load(first))
+    again.step_back()
+    again.save(user("another two"))
+    messages[-1] = user("another two")
+    again.fork(90_000.0, messages)
+    forked = load(tmp_path / f"{again.id}.jsonl")
+    assert forked.times[:2] == said[:2]
+    assert forked.times[2] >= said[2]
+    assert [message.text for message in forked.messages] == [message.text for message in messages]
+
+
 def test_what_is_not_on_disk_cannot_be_forked(tmp_path: Path) -> None:
     recorder = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     with pytest.raises(SessionError, match="Type a request first"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterable
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from marvin_core.api.events import ToolExecutionUpdate
 from marvin_core.api.messages import Cell, Link, Picture, Shown, Table
-from marvin_core.util.shown import ProgressLines, bar, columns_of, shown_lines
+from marvin_core.util.shown import ProgressLines, bar, cell_text, columns_of, shown_lines
 from tests.support.examples import examples
 
 EVIL = "\x1b]0;title\x07\x1b[31mred\x1b[0m\nnext\u202e"
@@ -32,13 +34,44 @@ def test_a_table_is_aligned_with_wide_characters_and_numbers_to_the_right() -> N
     ]
 
 
-def test_what_is_too_wide_is_cut_and_what_is_too_long_is_counted() -> None:
+def test_what_is_too_wide_is_folded_within_its_cell() -> None:
+    table = Table(
+        columns=("name", "what it says"), rows=[("a.py", "several words, which fold behind spaces"), ("b", 7)]
+    )
+    assert shown_lines([table], 26) == [
+        "name  what it says",
+        "----  --------------------",
+        "a.py  several words, which",
+        "      fold behind spaces",
+        "b     7",
+    ]
+    (line, more) = shown_lines([Table(columns=("",), rows=[("日" * 16,)])], 20)
+    assert (line, more) == ("日" * 10, "日" * 6)
+
+
+def test_columns_without_room_are_listed_row_by_row() -> None:
+    table = Table(columns=("first", "second", "third", "fourth"), rows=[("word " * 3,) * 4, ("a", "", None, "d" * 30)])
+    assert shown_lines([table], 26) == [
+        "first: word word word",
+        "second: word word word",
+        "third: word word word",
+        "fourth: word word word",
+        "",
+        "first: a",
+        "fourth:",
+        "d" * 26,
+        "d" * 4,
+    ]
+
+
+def test_what_is_too_long_is_counted() -> None:
     table = Table(columns=("a", "b"), rows=[("x" * 100, "日" * 100)] * 60, omitted=5)
     lines = shown_lines([table], 41)
-    assert len(lines) == 2 + 50 + 1
-    assert lines[2] == "x" * 18 + "…  " + "日" * 9 + "…"
-    assert lines[-1] == "… 15 more rows"
-    assert len(shown_lines([table], 40, rows=2)) == 5
+    assert lines[-1] == "… 41 more rows"
+    assert len(lines) < 310
+    assert len(shown_lines([Table(columns=("a",), rows=[("x",)] * 60)])) == 2 + 50 + 1
+    assert len(shown_lines([Table(columns=("a",), rows=[("x",)] * 60)], rows=2)) == 5
+    assert shown_lines([Table(columns=("a",), rows=[("x" * 600,)])], 700)[-1] == "x" * 500 + "…"
 
 
 def test_no_terminal_sequence_and_no_line_break_gets_through() -> None:
@@ -82,6 +115,16 @@ def test_no_line_is_wider_than_the_screen_or_steers_it(columns: list[str], rows:
     for line in shown_lines([Table(columns=columns, rows=rows)], width, get_cwidth):
         assert get_cwidth(line) <= width
         assert line.isprintable()
+
+
+@examples(200)
+@given(rows=st.lists(st.lists(st.text(max_size=60), max_size=4), max_size=4), width=st.integers(30, 120))
+def test_no_character_of_a_cell_is_lost(rows: list[list[str]], width: int) -> None:
+    def visible(texts: Iterable[str]) -> Counter[str]:
+        return Counter("".join("".join(texts).split()))
+
+    cells = [cell_text(cell) for row in rows for cell in row]
+    assert visible(shown_lines([Table(columns=(), rows=rows)], width, get_cwidth)) == visible(cells)
 
 
 @examples(200)

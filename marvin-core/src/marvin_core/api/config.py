@@ -174,6 +174,8 @@ class ChatPreferences(Record):
     keys: Literal["emacs", "vi"] = "emacs"
     completion: Literal["typing", "tab"] = "typing"
     """When the menu of completions appears."""
+    pictures: bool = True
+    """Whether pictures are drawn where the terminal says that it can."""
     attention: tuple[str, ...] = ("bell",)
     """How the chat calls for somebody: bell, notify (OSC 9), title."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -39,6 +39,8 @@ class Branch(Record):
     answer: str
     """What the model said last, or an empty string."""
     current: bool
+    time: float = 0.0
+    """When its last message was said, in seconds since the epoch; 0 where that is not known."""
 
 
 class PromptEntry(Record):
@@ -254,6 +256,24 @@ class ProfileControl(Protocol):
         ...
 
 
+class Choice(Record):
+    """Something that can be picked: `key` says which it is, `text` is what it is called, `facts` stand beside it."""
+
+    key: str
+    text: str
+    facts: str = ""
+
+
+class Picking(Record):
+    """What one of is to be picked. Both functions raise `MarvinError` or `OSError` where they fail."""
+
+    title: str
+    find: Callable[[str], Awaitable[Sequence[Choice]]]
+    """What there is; with words, all that holds them."""
+    rename: Callable[[str, str], Awaitable[str]]
+    """Calls the one of a key by another name; returns what is to be told then."""
+
+
 class PersonControl(Protocol):
     """Whoever sits at the interface: what commands may ask of them, and hand to them."""
 
@@ -262,6 +282,13 @@ class PersonControl(Protocol):
 
         Gives one of the choices, or what was typed instead; empty where there is no answer, and None where the
         interface takes no text as an answer.
+        """
+        ...
+
+    async def pick(self, picking: Picking) -> str | None:
+        """Have one of several picked by keys; gives its key.
+
+        Empty where none was picked, and None where the interface has no such list.
         """
         ...
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from .config import Config
 from .session import SessionControl, TurnResult
 from .tool_context import Clock, PackContext
+
+if TYPE_CHECKING:
+    from .controls import Picking
 
 
 class UI(Protocol):
@@ -53,6 +56,18 @@ class CopiesText(Protocol):
 
     def copy(self, text: str) -> bool:
         """Put a text on the clipboard; False where that is not possible just now."""
+        ...
+
+
+@runtime_checkable
+class PicksChoices(Protocol):
+    """An interface with a list that keys go up and down in; without one `/resume` asks for a number."""
+
+    async def pick(self, picking: Picking) -> str | None:
+        """Show what can be picked until one was, by its key; empty for none, None where that is not possible just now.
+
+        Texts and facts may be those of a model: show them as such.
+        """
         ...
 
 

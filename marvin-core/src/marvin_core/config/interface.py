@@ -29,6 +29,7 @@ def interface_fields(setting: Mapping[str, Any]) -> dict[str, Any]:
         status=_several("status", setting, usual.status, STATUS_PARTS),
         keys=_one("keys", setting, usual.keys, ("emacs", "vi")),
         completion=_one("completion", setting, usual.completion, ("typing", "tab")),
+        pictures=_switch("pictures", setting, usual.pictures),
         attention=_several("attention", setting, usual.attention, ATTENTION),
     )
     return {"ui": setting.get("name", ""), "chat": chat}

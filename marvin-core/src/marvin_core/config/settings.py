@@ -60,6 +60,7 @@ KEYS: Mapping[str, Any] = {
             "status": list,
             "keys": str,
             "completion": str,
+            "pictures": str,
             "attention": list,
         },
     ),
@@ -120,6 +121,8 @@ MEANINGS: Mapping[str, str] = {
     "ui.keys": "The keys that edit the line: `emacs`, or `vi`. `emacs` without it.",
     "ui.completion": "When completions are shown: `typing`, while a name or a file is typed, or `tab`. `typing` "
     "without it.",
+    "ui.pictures": "`off`: pictures of tools are told by their paths alone; `on` without it: they are drawn where the "
+    "terminal says that it can.",
     "ui.attention": "How the chat calls for somebody who looks elsewhere: bell, notify, title. The bell without it.",
     "theme": "What the chat is drawn with: dark, light, contrast, colorblind, or a theme of your own; default: dark.",
     "screen_reader": "`on`: the chat is written for a screen reader, as with --screen-reader.",

@@ -16,6 +16,7 @@ from .parts import SessionParts
 
 if TYPE_CHECKING:
     from ..api.controls import Branch, PromptEntry, SaidEntry, SessionEntry
+    from ..api.messages import Message
     from ..sessions.reader import LoadedSession
 
 _PLAY = "Play mode"
@@ -123,7 +124,7 @@ class Lifecycle:
 
         messages, healed = heal(loaded.messages)
         self._take_up_prompts(loaded)
-        self._parts.writer.resume(path, loaded)
+        self._parts.writer.resume(path, loaded.replace(messages=messages, times=_times_of(messages, loaded)))
         self._driver.opened()
         self._parts.conversation.load(messages)
         self._parts.state.clear()
@@ -280,3 +281,12 @@ class Lifecycle:
         if messages[-1].role == "assistant":  # one with calls is followed by their outputs, and goes on from them
             self._parts.writer.step_back()
             self._parts.conversation.load(messages[:-1])
+
+
+def _times_of(messages: Sequence[Message], loaded: LoadedSession) -> tuple[float, ...]:
+    """When each of these was said: those that were loaded, with what was put between them to complete them."""
+    known = {id(message): time for message, time in zip(loaded.messages, loaded.times, strict=False)}
+    times: list[float] = []
+    for message in messages:
+        times.append(known.get(id(message), times[-1] if times else 0.0))
+    return tuple(times)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,8 @@ from .inbox import Inbox
 from .resources import Resources
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..api.config import Config
     from ..api.controls import SaidEntry
     from ..api.hooks import Hook
@@ -209,6 +211,13 @@ class SessionParts(Record):
         return self.setup.meter
 
 
+def _said_in(folder: Path, largest: int, working_dir: str) -> frozenset[tuple[str, str]]:
+    """As `said_in`, which only few chats need."""
+    from ..sessions.said import said_in
+
+    return said_in(folder, working_dir, largest)
+
+
 def build(setup: SessionSetup) -> SessionParts:
     """The parts of a new session."""
     config = setup.config
@@ -220,6 +229,7 @@ def build(setup: SessionSetup) -> SessionParts:
     writer = SessionWriter(folder, config.timeouts, bus.warn, limits.session_line, kept)
     writer.depth = config.depth
     profile = SessionProfile(config, bus, clock, workspace, kept)
+    profile.said_in = partial(_said_in, folder, limits.session_line)
     usage = UsageTotals(setup.meter, config.config_folder / "usage.json", config.timeouts, setup.budget)
     bus.subscribe(usage.listen)
     environment = _child_environment(setup, bus)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
     from ..api.agents import AgentProgress, AgentResult, AgentTask, ApartTask
-    from ..api.controls import SessionStanding, UndoEntry
+    from ..api.controls import Picking, SessionStanding, UndoEntry
     from ..api.hooks import Hook
     from ..api.messages import UsageSummary
     from ..api.processes import Job, ProcessResult
@@ -124,6 +124,12 @@ class SessionPerson:
         """Ask what may be answered in any words."""
         asker = self._parts.setup.text_asker
         return None if asker is None else await asker(self._parts.bus.clean(question), choices)
+
+    async def pick(self, picking: Picking) -> str | None:
+        """Have one of several picked by keys."""
+        from ..api.ui import PicksChoices
+
+        return await self._ui.pick(picking) if isinstance(self._ui, PicksChoices) else None
 
     def copy(self, text: str) -> bool:
         """Put a text on the clipboard."""

@@ -68,12 +68,8 @@ class ChatLog:
             kept = [*self._items(), *(one.as_dict() for one in entries)][-KEPT:]
             replace_file(self._path, json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
 
-    def newest(self, count: int, folder: str | None = None) -> list[ChatEntry]:
-        """The last entries, oldest first; empty where there is no log. Raises as `append`.
-
-        Args:
-            folder: count only those of chats in this folder.
-        """
+    def newest(self, count: int, wanted: Callable[[ChatEntry], bool] = lambda one: True) -> list[ChatEntry]:
+        """The last entries that are `wanted`, oldest first; empty where there is no log. Raises as `append`."""
         try:
             items = _parsed(self._path.read_bytes())
         except FileNotFoundError:
@@ -82,8 +78,7 @@ class ChatLog:
             with locked(self._path, _AT_ONCE, self._timeouts.lock_poll):
                 items = self._items()
         found = (_entry_of(item) for item in reversed(items or ()))
-        wanted = (one for one in found if one is not None and folder in (None, one.folder))
-        return [*islice(wanted, count)][::-1]
+        return [*islice((one for one in found if one is not None and wanted(one)), count)][::-1]
 
     def _items(self) -> list[Any]:
         """Everything in the file, read under its lock; a damaged file is moved aside."""

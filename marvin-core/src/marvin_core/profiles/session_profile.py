@@ -33,6 +33,7 @@ _ENDINGS = {
     "rounds": "[Ended at the limit of rounds]",
     "budget": "[Ended at the price ceiling]",
 }
+_ROLES: Mapping[Speaker, str] = {"you": "user", "assistant": "assistant"}
 
 
 class SessionProfile:
@@ -57,6 +58,8 @@ class SessionProfile:
         self.name = self.all.active
         self.all.protect(self.name)
         self._timeouts = config.timeouts
+        self.said_in: Callable[[str], frozenset[tuple[str, str]]] = lambda folder: frozenset()
+        """Role and text of what the newest sessions of a folder hold. Blocks."""
         if self._chat:
             bus.subscribe(self._log)
             bus.subscribe(self._count)
@@ -132,8 +135,22 @@ class SessionProfile:
         )
 
     def _newest(self) -> list[ChatEntry]:
-        """What was said last in this folder; what was said elsewhere may be nothing for whoever answers here."""
-        return self.all.chat_log(self.name).newest(SEEDED, self._folder) if self._seeding else []
+        """What was said last in this folder; what was said elsewhere may be nothing for whoever answers here.
+
+        Logs of older and of other Marvins do not say where it was: there the files of the folder's sessions do.
+        """
+        folder = self._folder
+        said: frozenset[tuple[str, str]] | None = None
+
+        def is_of_folder(one: ChatEntry) -> bool:
+            nonlocal said
+            if one.folder or one.role == "system":
+                return one.folder == folder
+            if said is None:
+                said = self.said_in(folder)
+            return (_ROLES[one.role], one.text) in said
+
+        return self.all.chat_log(self.name).newest(SEEDED, is_of_folder) if self._seeding else []
 
     @property
     def _folder(self) -> str:

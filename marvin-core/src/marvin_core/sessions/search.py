@@ -149,6 +149,7 @@ def branches(path: Path, current: str, largest: int = LARGEST_LINE) -> list[Bran
             prompt=_shown(records.get(place.prompt), "user"),
             answer=_shown(records.get(place.last), "assistant"),
             current=place.last == here.last,
+            time=time_of(records[place.last]),
         )
         for leaf, place in places.items()
         # What only keeps state, half-way up another branch, is none of its own.

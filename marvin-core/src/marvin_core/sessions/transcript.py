@@ -92,6 +92,11 @@ class Transcript:
         said |= {"origin": origin} if origin else {}
         self._append([("message", {**said, "message": to_dict(message)}) for message in messages])
 
+    def append_earlier(self, messages: Sequence[Message], times: Sequence[float]) -> None:
+        """Add messages of another session, each with when it was said, 0 where unknown. Raises as `append`."""
+        said = zip(messages, times, strict=True)
+        self._append([("message", {"time": _stamp(time), "message": to_dict(message)}) for message, time in said])
+
     def append_state(self, state: Mapping[str, Any]) -> None:
         """Add what packs keep in the session; the newest state counts. Raises as `append`."""
         self._append([("state", {"state": state})])

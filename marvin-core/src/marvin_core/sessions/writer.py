@@ -52,6 +52,8 @@ class SessionWriter:
         """Those of earlier sessions that are not written to their end yet."""
         self._state = "{}"
         self._state_saved = True
+        self._times: list[float] = []
+        """When the newest messages of the conversation were said, up to the last one; 0 where that is not known."""
         self.id = ""
         self.depth = 0
         """How deep the agent is nested whose sessions these are."""
@@ -85,6 +87,7 @@ class SessionWriter:
             header = header.replace(id=f"{wanted}-{os.urandom(2).hex()}")  # another run began in this millisecond
         self._go_over_to(transcript)
         self._state, self._state_saved = "{}", True
+        self._times = []
 
     def _go_over_to(self, transcript: Transcript) -> None:
         self.close()
@@ -94,10 +97,11 @@ class SessionWriter:
     def resume(self, path: Path, loaded: LoadedSession) -> None:
         """Go on with a session that was loaded."""
         self._go_over_to(Transcript.resumed(path, loaded, self._timeouts, self._largest))
+        self._times = [*loaded.times]
         self._state, self._state_saved = json.dumps(loaded.state), True
 
     def fork(self, now: float, messages: Sequence[Message]) -> None:
-        """Go on in a new file that begins with these messages; the old one stays as it is.
+        """Go on in a new file that begins with these messages, said when they were; the old one stays as it is.
 
         Raises:
             SessionError: where this session is not being saved.
@@ -105,10 +109,13 @@ class SessionWriter:
         if self._queue is None:
             raise SessionError("This session is not on disk, so it cannot be forked. Type a request first.")
         header, state = self._queue.transcript.header, self._state
+        known = self._times[max(0, len(self._times) - len(messages)) :]
+        times = [0.0] * (len(messages) - len(known)) + known
         identity = new_session_id(now, header.title)
         self._start(header.replace(id=identity, time=now, parent=header.id))
         kept = [*map(self._kept.message, messages)]
-        self._write(lambda transcript: transcript.append(*kept))
+        self._write(lambda transcript: transcript.append_earlier(kept, times))
+        self._times = times
         self._save_state(state)
 
     def clear(self) -> None:
@@ -120,28 +127,31 @@ class SessionWriter:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Write another session while the context lasts; then this one goes on from where it is."""
-        kept = self._queue, self.id, self._state, self._state_saved
-        self._queue, self.id, self._state, self._state_saved = None, "", "{}", True
+        kept = self._queue, self.id, self._state, self._state_saved, self._times
+        self._queue, self.id, self._state, self._state_saved, self._times = None, "", "{}", True, []
         try:
             yield
         finally:
             self.close()
-            self._queue, self.id, self._state, self._state_saved = kept
+            self._queue, self.id, self._state, self._state_saved, self._times = kept
 
     def step_back(self) -> None:
         """Go back to before the last message; what comes next becomes another branch of the file."""
         if self._queue is not None:
             self._write(Transcript.step_back)
+            del self._times[-1:]
             self._state_saved = self._state == "{}"  # it may stand in the branch that was left
 
     def save(self, message: Message, origin: str = "") -> None:
         """Add a message; `origin` says who put it in the user's place, where that was not the user."""
         kept, now = self._kept.message(message), time.time()  # it may be written later
+        self._times.append(now)
         self._write(lambda transcript: transcript.append(kept, at=now, origin=origin))
 
     def compacted(self, messages: Sequence[Message]) -> None:
         """From here on, these messages stand for all that was said before, which stays in the file."""
         state, kept = json.loads(self._state), [*map(self._kept.message, messages)]
+        self._times = [0.0] * len(kept)
         self._write(lambda transcript: transcript.append_compaction(kept, state))
 
     def changed(self, **fields: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import TypeAlias
 
@@ -19,7 +19,11 @@ WIDTH = 100
 """Columns of a line where it goes to no terminal."""
 _GAP = "  "
 _CELL = 500
-"""Characters of a cell that are looked at."""
+"""Characters of a cell that are shown."""
+_NARROWEST = 6
+"""Columns of the screen below which a cell is not folded: each row is rather a list of what its columns hold."""
+_LINES = 300
+"""Lines of a table that a chat shows; what rows are left then is counted."""
 _BAR = 10
 
 Measure: TypeAlias = Callable[[str], int]
@@ -76,22 +80,31 @@ def _bytes(size: int) -> str:
 
 
 def table_lines(table: Table, width: int = WIDTH, measure: Measure = columns_of, rows: int = ROWS) -> list[str]:
-    """A table in lines: columns aligned, numbers to the right, what is too wide cut, what is too long counted."""
+    """A table in lines: columns aligned, numbers to the right, what is too wide folded within its cell.
+
+    What is too long is counted. Where the columns would become too narrow, each row is a list of what they hold.
+    """
     drawn = table.rows[:rows]
     every = max(map(len, [table.columns, *drawn]), default=0)
     count = min(every, (width + len(_GAP)) // (1 + len(_GAP)))
     texts = [_filled(map(cell_text, islice(row, count)), count) for row in [table.columns, *drawn]]
-    numeric = [_are_numbers(column) for column in zip_longest(*(row[:count] for row in drawn))]
-    numeric += [False] * (count - len(numeric))
     widths = _widths([max(map(measure, column)) for column in zip(*texts, strict=True)], width)
     lines = [_plain(table.title)] if table.title else []
-    for number, row in enumerate(texts):
-        if number or any(row):
-            cells = [_aligned(*cell, measure) for cell in zip(row, widths, numeric, strict=True)]
-            lines.append(_GAP.join(cells).rstrip())
-        if not number and any(row):
-            lines.append(_GAP.join("-" * each for each in widths))
-    left = len(table.rows) - len(drawn) + max(0, table.omitted)
+    if widths is None:
+        body = _as_lists(texts[0], texts[1:], width, measure)
+    else:
+        numeric = [_are_numbers(column) for column in zip_longest(*(row[:count] for row in drawn))]
+        numeric += [False] * (count - len(numeric))
+        if any(texts[0]):
+            lines += [*_row_lines(texts[0], widths, numeric, measure), _GAP.join("-" * each for each in widths)]
+        body = iter([_row_lines(row, widths, numeric, measure) for row in texts[1:]])
+    shown = 0
+    for row in body:
+        if shown and len(lines) + len(row) > _LINES:
+            break
+        lines += row
+        shown += 1
+    left = len(table.rows) - shown + max(0, table.omitted)
     lines += [f"… {left:,} more rows"] if left else []
     return [*lines, f"… {every - count:,} more columns"] if every > count else lines
 
@@ -100,7 +113,8 @@ def cell_text(cell: Cell) -> str:
     """A cell on one line."""
     if isinstance(cell, bool):
         return "yes" if cell else "no"
-    return "" if cell is None else _plain(str(cell)[:_CELL])
+    text = "" if cell is None else str(cell)
+    return _plain(text) if len(text) <= _CELL else f"{_plain(text[:_CELL])}…"
 
 
 def _plain(text: str) -> str:
@@ -117,31 +131,59 @@ def _filled(row: Iterable[str], count: int) -> list[str]:
     return [*cells, *[""] * (count - len(cells))]
 
 
-def _widths(natural: list[int], width: int) -> list[int]:
-    """The widths of columns that fit side by side: the widest ones give way first."""
+def _widths(natural: list[int], width: int) -> list[int] | None:
+    """The widths of columns that fit side by side: the widest ones give way first. None where they are too narrow."""
     room = width - len(_GAP) * (len(natural) - 1)
     natural = [max(1, each) for each in natural]
     most = max(natural, default=0)
-    while sum(min(each, most) for each in natural) > room and most > 1:
+    while sum(min(each, most) for each in natural) > room:
         most -= 1
+        if most < _NARROWEST:
+            return None
     return [min(each, most) for each in natural]
 
 
+def _row_lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], measure: Measure) -> list[str]:
+    """A row in as many lines as its highest cell has."""
+    folded = [_folded(cell, room, measure) for cell, room in zip(cells, widths, strict=True)]
+    return [
+        _GAP.join(_aligned(*part, measure) for part in zip(parts, widths, numeric, strict=True)).rstrip()
+        for parts in zip_longest(*folded, fillvalue="")
+    ]
+
+
+def _as_lists(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, measure: Measure) -> Iterator[list[str]]:
+    """Each row as lines of `head: cell`, with an empty line before the next row."""
+    for number, row in enumerate(rows):
+        named = (f"{head}: {cell}" if head else cell for head, cell in zip(heads, row, strict=True) if cell)
+        yield [*([""] if number else []), *(line for text in named for line in _folded(text, width, measure))]
+
+
 def _aligned(text: str, width: int, to_the_right: bool, measure: Measure) -> str:
-    text = _cut(text, width, measure)
     space = " " * (width - measure(text))
     return space + text if to_the_right else text + space
 
 
-def _cut(text: str, width: int, measure: Measure) -> str:
+def _folded(text: str, width: int, measure: Measure) -> list[str]:
+    """The text in lines of this width, broken at spaces where possible; nothing is lost but those spaces."""
     if measure(text) <= width:
-        return text
-    used = 1  # the ellipsis
+        return [text]
+    lines: list[str] = []
+    begin = used = space = 0
     for place, character in enumerate(text):
-        used += measure(character)
-        if used > width:
-            return text[:place] + "…"
-    return text
+        columns = measure(character)
+        if used + columns > width and place > begin:
+            end = place if character == " " else space if space > begin else place
+            lines.append(text[begin:end].rstrip(" "))
+            begin = end
+            used = sum(map(measure, text[begin:place]))
+        if character == " ":
+            space = place + 1
+            if begin == place:  # a line does not begin with a space
+                begin, used = place + 1, 0
+                continue
+        used += columns
+    return [*lines, text[begin:]] if text[begin:] else lines
 
 
 def bar(fraction: float) -> str:

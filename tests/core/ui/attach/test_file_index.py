@@ -108,3 +108,34 @@ def test_elsewhere_hidden_files_are_left_out(tmp_path: Path) -> None:
     for name in ("sub/a.py", ".hidden", "node_modules/b.js", "bad\nname", "weird\x1b[2J"):
         (root / name).write_text("x")
     assert index_of(made) == ["sub/", "sub/a.py"]
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_a_list_that_is_as_it_was_is_not_shown_again_and_a_new_file_is_found(
+    tmp_path: Path, is_repository: bool
+) -> None:
+    made = make(tmp_path, argv=(), specs=[])
+    root = made.config.working_dir
+    (root / "one.py").write_text("x")
+    if is_repository:
+        subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+
+    async def go() -> None:
+        changed: list[bool] = []
+        index = FileIndex(made.session, lambda: changed.append(True))
+        index.find("", 50)
+        await until(lambda: bool(changed))
+        for _ in range(2):
+            index._made = 0.0  # as if it were of long ago
+            index.find("", 50)
+            await until(lambda: index._making is None)
+        assert len(changed) == 1
+        (root / "two.py").write_text("x")
+        index._made = 0.0
+        index.find("", 50)
+        await until(lambda: len(changed) == 2)
+        assert index.find("two", 50) == ["two.py"]
+        await index.close()
+        await made.session.close()
+
+    run(go())

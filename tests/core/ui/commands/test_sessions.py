@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -120,6 +121,20 @@ def test_without_anybody_to_ask_the_picker_says_what_to_type(tmp_path: Path) -> 
         assert "/resume ID" in await chat.do("/resume")
 
     chatting(make(tmp_path), work)
+
+
+def test_a_copy_says_what_it_begins_with_and_keeps_the_times(tmp_path: Path) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.session.submit("about apples")
+        told = await chat.do("/fork")
+        assert re.search(r" \(2 messages, the last prompt at \d{4}-\d\d-\d\d \d\d:\d\d\)\. The original stays", told)
+        await chat.session.submit("and plums")
+
+    chat = chatting(attended(tmp_path, Person(), "One.", "Two."), work)
+    original, copy = (load(path) for path in chat.files)
+    assert len(chat.files) == 2
+    assert copy.times[:2] == original.times
+    assert [prompt.text for prompt in copy.prompts] == ["about apples", "and plums"]
 
 
 # --- renaming ------------------------------------------------------------------------------------------------------

@@ -150,6 +150,7 @@ def test_calls_side_by_side_are_one_block_and_close_into_a_line_each() -> None:
     assert view.end(end("Written.\nall", "1", "launch_agent"), 80) == [
         "     launch_agent write the docs done in 1.2 s: Written."
     ]
+    assert view.live_rows(80) == ["… launch_agent look at the parser: parser.py"], "what is left of the block stays so"
     assert view.end(end("Looked.\nmore", "0", "launch_agent"), 80) == [
         "     launch_agent look at the parser done in 1.2 s: Looked."
     ]

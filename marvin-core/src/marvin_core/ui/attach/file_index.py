@@ -25,6 +25,8 @@ _PIECE = 400_000
 """Characters of paths that are looked through between two looks at the time."""
 _FRESH = 3.0
 """Seconds after which a list is made anew, where it is asked for."""
+_REST = 10
+"""How many times as long as making it took a list stays fresh at least."""
 
 
 class Paths:
@@ -101,6 +103,9 @@ class FileIndex:
         self._changed = changed
         self._root: Path | None = None
         self._made = float("-inf")
+        self._fresh = _FRESH
+        self._known: object = None
+        """What the paths were made of."""
         self._making: asyncio.Task[None] | None = None
         self._paths = Paths([])
 
@@ -108,8 +113,8 @@ class FileIndex:
         """The files that a word most likely means, as far as they are known; a stale list is made anew meanwhile."""
         root = self._session.working_dir
         if root != self._root:
-            self._root, self._paths, self._made = root, Paths([]), float("-inf")
-        if self._making is None and time.monotonic() - self._made > _FRESH:
+            self._root, self._paths, self._made, self._known = root, Paths([]), float("-inf"), None
+        if self._making is None and time.monotonic() - self._made > self._fresh:
             self._making = asyncio.ensure_future(self._make(root))
         return self._paths.find(word, most)
 
@@ -121,18 +126,21 @@ class FileIndex:
 
     async def _make(self, root: Path) -> None:
         try:
-            found = await self._of_git(root)
-            if found is None:
-                found = await in_thread(lambda: _walked(root))
-            paths = await in_thread(lambda: Paths(found))
+            begun = time.monotonic()
+            listed = await self._of_git(root)
+            known = self._known
+            found = await in_thread(lambda: _found(root, listed, known))
             if root == self._root:
-                self._paths, self._made = paths, time.monotonic()
-                self._changed()
+                self._made = time.monotonic()
+                self._fresh = max(_FRESH, _REST * (self._made - begun))
+                if found is not None:
+                    self._known, self._paths = found
+                    self._changed()
         finally:
             self._making = None
 
-    async def _of_git(self, root: Path) -> list[str] | None:
-        """What git knows or would add; None where git cannot say."""
+    async def _of_git(self, root: Path) -> bytes | None:
+        """What git knows or would add, as it says it; None where it cannot say."""
         from ...kit.files.listing import GIT, LIST_BYTES, in_repository
         from ...util.git_calls import GIT_ALONE
 
@@ -143,10 +151,16 @@ class FileIndex:
             result = await self._session.processes.run(words, cwd=root, output_limit=LIST_BYTES, env=GIT_ALONE)
         except MarvinError:
             return None
-        if result.exit_code or result.omitted:
-            return None
-        names = os.fsdecode(result.output).split("\0")
-        return [name for name in names if name and name.isprintable()][:_MOST_FILES]
+        return None if result.exit_code or result.omitted else result.output
+
+
+def _found(root: Path, listed: bytes | None, known: object) -> tuple[object, Paths] | None:
+    """What is to be compared the next time, and the paths; None where all is as it was `known`."""
+    now: object = listed if listed is not None else _walked(root)
+    if now == known:
+        return None
+    names = now if isinstance(now, list) else os.fsdecode(listed or b"").split("\0")
+    return now, Paths([name for name in names if name and name.isprintable()][:_MOST_FILES])
 
 
 def _walked(root: Path) -> list[str]:

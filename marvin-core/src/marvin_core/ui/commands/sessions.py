@@ -15,12 +15,14 @@ from ...util.threads import in_thread
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...api.controls import Branch, SessionEntry
+    from ...api.controls import Branch, Choice, Picking, SessionEntry
     from ...api.session import SessionControl
 
 _LISTED = 20
 _PICKED = 10
 """Sessions that are offered at once."""
+_OFFERED = 100
+"""Sessions in the list for arrow keys."""
 _SHOWN = 60
 _KINDS: Mapping[str, Literal["md", "html", "json"]] = {"md": "md", "html": "html", "json": "json"}
 _WHICH = (
@@ -61,6 +63,30 @@ async def resume(session: SessionControl, words: str) -> str:
 
 async def _picked(session: SessionControl) -> str | None:
     """The id of the session that the user picks; empty for none, None where the interface cannot ask."""
+    picked = await session.person.pick(_picking(session))
+    return picked if picked is not None else await _picked_by_number(session)
+
+
+def _picking(session: SessionControl) -> Picking:
+    """Sessions as a list for arrow keys: those of the folder, or with words those of all folders that hold them."""
+    from ...api.controls import Choice, Picking
+
+    async def find(words: str) -> Sequence[Choice]:
+        if words:
+            found = await in_thread(partial(session.sessions.search, words, _OFFERED))
+        else:
+            found = await in_thread(lambda: session.sessions.recent(_OFFERED))
+        return [Choice(key=one.id, text=one_line(one.title, _SHOWN), facts=_facts(one, session)) for one in found]
+
+    async def rename(identity: str, title: str) -> str:
+        kept = await in_thread(lambda: session.sessions.rename(title, identity))
+        return f"Now called: {kept}"
+
+    return Picking(title="Which session?", find=find, rename=rename)
+
+
+async def _picked_by_number(session: SessionControl) -> str | None:
+    """The same, asked in words."""
     found: Sequence[SessionEntry] = await in_thread(lambda: session.sessions.recent(_PICKED))
     said = ""
     while True:
@@ -81,9 +107,12 @@ async def _picked(session: SessionControl) -> str | None:
 
 
 def _choice(entry: SessionEntry, session: SessionControl) -> str:
+    return f"{one_line(entry.title, _SHOWN)} ({_facts(entry, session)}) {entry.id}"
+
+
+def _facts(entry: SessionEntry, session: SessionControl) -> str:
     elsewhere = f", in {one_line(entry.working_dir)}" if entry.working_dir != str(session.working_dir) else ""
-    facts = f"{local_time(entry.time)}, {counted(entry.messages, 'message')}{elsewhere}"
-    return f"{one_line(entry.title, _SHOWN)} ({facts}) {entry.id}"
+    return f"{local_time(entry.time)}, {counted(entry.messages, 'message')}{elsewhere}"
 
 
 async def _renamed(session: SessionControl, found: Sequence[SessionEntry], words: str) -> str:
@@ -111,8 +140,11 @@ async def clear(session: SessionControl, words: str) -> str:
 
 async def fork(session: SessionControl, words: str) -> str:
     """Go on in a copy."""
-    earlier = session.id
-    return f"Going on in the copy {session.sessions.fork()}. The original stays as it is: /resume {earlier}"
+    earlier, prompts = session.id, session.sessions.prompts()
+    copy = session.sessions.fork()
+    facts = [counted(len(session.snapshot().messages), "message")]
+    facts += [f"the last prompt at {local_time(prompts[-1].time)}"] if prompts else []
+    return f"Going on in the copy {copy} ({', '.join(facts)}). The original stays as it is: /resume {earlier}"
 
 
 async def tree(session: SessionControl, words: str) -> str:
@@ -133,9 +165,9 @@ def _branch_line(number: int, branch: Branch) -> str:
     mark = "*" if branch.current else " "
     shared = "" if branch.current else f", the first {branch.shared} shared"
     answer = one_line(branch.answer, _SHOWN) or "(no answer)"
-    return (
-        f"{mark} {number}  {one_line(branch.prompt, _SHOWN)} → {answer} ({counted(branch.messages, 'message')}{shared})"
-    )
+    facts = f"{counted(branch.messages, 'message')}{shared}"
+    when = f"  {local_time(branch.time)}" if branch.time else ""
+    return f"{mark} {number}{when}  {one_line(branch.prompt, _SHOWN)} → {answer} ({facts})"
 
 
 async def export(session: SessionControl, words: str) -> str:

@@ -142,11 +142,11 @@ class Calls:
         """Those under way: a row each, and of a single one the beginning and the end of its output."""
         rows: list[str] = []
         for call in self._running.values():
-            subject = f" {call.subject}" if call.subject and len(self._running) > 1 else ""
-            told = f": {call.told}" if call.told and (len(self._running) > 1 or not call.lines) else ""
+            subject = f" {call.subject}" if call.subject and call.together else ""
+            told = f": {call.told}" if call.told and (call.together or not call.lines) else ""
             rows.append(shortened(f"… {call.name}{subject}{call.seconds()}{told}", width, self._measure))
-        if len(self._running) == 1:
-            rows += self._output(next(iter(self._running.values())), width)
+            if not call.together:
+                rows += self._output(call, width)
         return [self._paint("faint", row) for row in rows]
 
     def _output(self, call: _Running, width: int) -> list[str]:

@@ -15,6 +15,7 @@ from ...util.streams import StandardStreams
 from ...util.text import counted
 
 if TYPE_CHECKING:
+    from ...api.controls import Picking
     from ...api.permissions import Question, Reply
     from .simple_chat import SimpleChat
     from .terminal_chat import TerminalChat
@@ -67,6 +68,13 @@ class PlainChat:
     async def ask_secret(self, question: str) -> str:
         """Read a line that is neither shown nor kept; before there is a chat it is empty."""
         return "" if self._chat is None else await self._chat.ask_secret(question)
+
+    async def pick(self, picking: Picking) -> str | None:
+        """Have one of several picked by keys; None where nothing is drawn."""
+        from .simple_chat import SimpleChat
+
+        reach = self._reach
+        return None if reach is None or isinstance(reach, SimpleChat) else await reach.pick(picking)
 
     def copy(self, text: str) -> bool:
         """Put a text on the clipboard of the terminal, where there is one."""

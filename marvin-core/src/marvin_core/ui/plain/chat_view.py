@@ -27,6 +27,7 @@ from ..drawing.transcript import Transcript
 from ..manual_calls import command_of
 from ..rendering import Paint, bounded_output, clean, shortened, wrapped
 from .line_editor import LineEditor
+from .pictures import TerminalPictures
 from .terminal_reach import replay
 from .typed_rows import echoed, first_line
 
@@ -57,6 +58,7 @@ class ChatView:
         self._answer = Answer(paint, editor.measure, lambda: self.raw)
         self._thinking = Thinking(paint, editor.measure, shown=session.chat.preferences.thinking)
         self._calls = Calls(paint, editor.measure, partial(command_of, session))
+        self._pictures = TerminalPictures(session, editor)
         self.transcript = Transcript(editor.measure)
         self.activity = ""
         self._since = 0.0
@@ -84,6 +86,7 @@ class ChatView:
             self._calls.update(event)
         elif isinstance(event, ToolExecutionEnd):
             self._write(self._calls.end(event, self._editor.width))
+            self._pictures.show(event.show)
             self.busy("waiting for an answer")
         elif isinstance(event, Notice):
             self._pause_text()
@@ -120,6 +123,10 @@ class ChatView:
             self._thinking.feed(event.delta)
             if self.activity != "thinking":
                 self.busy("thinking")
+
+    async def close(self) -> None:
+        """The chat ends."""
+        await self._pictures.close()
 
     def ended(self) -> None:
         """What was typed is carried out."""
@@ -224,7 +231,7 @@ class ChatView:
 
 async def page(view: ChatView, editor: LineEditor, paint: Paint) -> None:
     """Ctrl+O: show the whole transcript on the terminal's other screen, until it is left."""
-    from .pager import Pager
+    from .lent.pager import Pager
 
     lines = list(view.transcript.lines())
     await editor.page(lambda output: Pager(lines, paint, editor.measure, output))

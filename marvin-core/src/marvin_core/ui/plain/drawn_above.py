@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
+from typing import Any, Protocol, TextIO, TypeVar, cast
 
 from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.utils import get_cwidth
 
 from ...util.terminal_text import disarm
+from .pasting_input import PastingInput
 from .terminal_output import TerminalOutput
 
-if TYPE_CHECKING:
-    from .pager import Pager
-
 _Result = TypeVar("_Result")
+
+
+class Lent(Protocol):
+    """What has the terminal for a while, and can be ended by the chat."""
+
+    async def run(self, keys_from: Input) -> None:
+        """Use the terminal until it is done."""
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
 
 
 class DrawnAbove:
@@ -33,7 +45,7 @@ class DrawnAbove:
         self._waiting: list[str] = []
         self._flushing: asyncio.TimerHandle | None = None
         self._away = 0
-        self._paged: Pager | None = None
+        self._paged: Lent | None = None
         self.live: Sequence[str] = ()
         self.refresh: Callable[[], None] = lambda: None
         """Called before `live` is drawn, to set it."""
@@ -97,19 +109,24 @@ class DrawnAbove:
         self._away += 1
         try:
             async with in_terminal():
-                return await use()
+                self._lent(is_lent=True)
+                try:
+                    return await use()
+                finally:
+                    self._lent(is_lent=False)
         finally:
             self._away -= 1
             self._returned()
             self.flush()
 
-    async def page(self, make: Callable[[Output], Pager]) -> None:
-        """Show a pager until it is left."""
+    async def page(self, make: Callable[[Output], Lent]) -> None:
+        """Show a pager, or what else belongs to the chat, until it is left."""
         if self._away:
             return
         self._paged = pager = make(self._output)
         try:
-            await self.lend(lambda: pager.run(self._app.input))
+            # With keys of its own: a key that the chat waits for the rest of is not one of the pager.
+            await self.lend(lambda: pager.run(PastingInput(sys.stdin)))
         finally:
             self._paged = None
 
@@ -133,6 +150,9 @@ class DrawnAbove:
             self._app.renderer.reset()
             self._output.enable_bracketed_paste()
             self._app.invalidate()
+
+    def _lent(self, *, is_lent: bool) -> None:
+        """The terminal is lent from here on, or no longer."""
 
     def _returned(self) -> None:
         """The terminal was lent, and is back."""

@@ -14,7 +14,6 @@ from ...api.session import ChatSettings
 from ...api.timeouts import Timeouts
 from ...util.terminal_text import disarm
 from ..completion import Candidate
-from .terminal_quirks import NEVER_FOLD
 
 STYLE = Style.from_dict(
     {
@@ -58,8 +57,8 @@ class EditorSettings(Record):
     """How the editor behaves."""
 
     color: bool
-    folds: bool
-    """Whether the terminal folds its rows when it gets narrower."""
+    terminal: str
+    """What kind of terminal it is (TERM)."""
     timeouts: Timeouts
     vi: bool
     while_typing: bool
@@ -72,7 +71,7 @@ def editor_settings(chat: ChatSettings) -> EditorSettings:
     """How the editor behaves in a chat."""
     return EditorSettings(
         color=chat.color,
-        folds=chat.terminal not in NEVER_FOLD,
+        terminal=chat.terminal,
         timeouts=chat.timeouts,
         vi=chat.preferences.keys == "vi",
         while_typing=chat.preferences.completion == "typing",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import sys
 
 from prompt_toolkit import PromptSession
@@ -37,6 +38,7 @@ class LineEditor(DrawnAbove):
         self._history = history
         history.fold = self._folds.fold
         self._editing: asyncio.Task[None] | None = None
+        self._drawn: tuple[int, ANSI] | None = None
         self._question = WaitingQuestion(settings.timeouts.answer_key, self._may_answer, self.update)
         self._suggestion = ""
         self.sign = "> "
@@ -62,8 +64,9 @@ class LineEditor(DrawnAbove):
             erase_when_done=True,
         )
         self._app = app = self._prompt.app
-        if settings.folds:
-            app.renderer = FoldingRenderer(app.renderer.style, self._output, lambda: app.layout.current_window)
+        self._renderer = app.renderer = FoldingRenderer(
+            app.renderer.style, self._output, lambda: app.layout.current_window, settings.terminal
+        )
         self._prompt.default_buffer.accept_handler = self._accept
         app.ttimeoutlen = settings.timeouts.escape
         app.key_processor.before_key_press += lambda _: self._question.key_pressed()
@@ -85,6 +88,10 @@ class LineEditor(DrawnAbove):
         self.flush()
         if self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(result=None)
+
+    def _lent(self, *, is_lent: bool) -> None:
+        """Draw nothing while something else does."""
+        self._renderer.is_lent = is_lent
 
     def _returned(self) -> None:
         """Somebody pressed keys elsewhere, and saw nothing of a question."""
@@ -155,6 +162,17 @@ class LineEditor(DrawnAbove):
         else:
             self._handlers.answer(line)
 
+    async def ask_terminal(self, question: str, answers: re.Pattern[str], last: re.Pattern[str]) -> str:
+        """What the terminal answers to a sequence, up to the `last` answer; keys that come with it are kept."""
+        from .lent.asking import answer_of_terminal
+
+        if self._away or not self._prompt.app.is_running:
+            return ""
+        heard = await self.lend(lambda: answer_of_terminal(sys.stdin.fileno(), question, last))
+        self._input.vt100_parser.feed(answers.sub("", heard))
+        self._take_in()
+        return heard
+
     def suggest(self, line: str) -> None:
         """Show a line where nothing is typed: Enter sends it, Tab takes it over, anything else drops it."""
         self._suggestion = line
@@ -186,6 +204,13 @@ class LineEditor(DrawnAbove):
             self._prompt.default_buffer.reset(self._prompt.default_buffer.document)
 
     def _message(self) -> ANSI:
+        """What stands above the line and before it. The library asks some ten times each time that it draws."""
+        drawing = self._app.render_counter
+        if self._drawn is None or self._drawn[0] != drawing or not self._app.is_running:
+            self._drawn = drawing, self._rows_and_sign()
+        return self._drawn[1]
+
+    def _rows_and_sign(self) -> ANSI:
         rows = [row for row in (*self.live, self.status()) if row]
         room = max(1, self._output.get_size().rows // 2)
         if self._holds_up():

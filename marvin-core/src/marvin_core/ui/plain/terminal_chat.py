@@ -60,7 +60,7 @@ class TerminalChat:
         )
         history = LineHistory(lambda: session.chat.profile_folder / "history", settings.keep)
         self._editor = LineEditor(handlers, history, editor_settings(settings))
-        self.reach = TerminalReach(settings.terminal, self._editor)
+        self.reach = TerminalReach(settings.terminal, self._editor, self._paint)
         self._around = Surroundings(session, self._editor, self._paint)
         self._view = view = ChatView(session, self._editor, self._paint)
         view.queued = self._queued
@@ -118,6 +118,7 @@ class TerminalChat:
             try:
                 await asyncio.wait({work})
                 await self._around.close()
+                await self._view.close()
                 await self._completing.close()
             finally:
                 await self._session.close()

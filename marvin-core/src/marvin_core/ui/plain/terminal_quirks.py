@@ -7,16 +7,20 @@ from functools import lru_cache
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Point
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
-from prompt_toolkit.layout.screen import Char
+from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.output import Output
 from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
 
 NEVER_FOLD = frozenset({"xterm", "linux"})
 """Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
+_TMUX = ("tmux", "screen")
+"""What tmux calls itself. What is erased from the first row of the window on goes into its history, and the empty rest
+of a row that once was wider is folded, too."""
 _NON_JOINER = 0x200C
 _STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
 _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag
@@ -47,13 +51,24 @@ class SteadyInput(Processor):
 
 
 class FoldingRenderer(Renderer):
-    """Knows that rows wider than the window have become several; the library would leave the upper ones behind."""
+    """Knows that rows wider than the window have become several; the library would leave the upper ones behind.
 
-    def __init__(self, style: BaseStyle, output: Output, current: Callable[[], Window]) -> None:
+    Args:
+        current: the window that has the cursor.
+        terminal: what kind of terminal it is (TERM).
+    """
+
+    def __init__(self, style: BaseStyle, output: Output, current: Callable[[], Window], terminal: str) -> None:
         super().__init__(style, output)
         self._current = current
+        self._folds = terminal not in NEVER_FOLD
+        self._is_tmux = terminal.startswith(_TMUX)
+        self._widest: dict[int, int] = {}
+        """By row, the most columns that were drawn in it since all was erased."""
         self._columns = 0
         """The width that was drawn for."""
+        self.is_lent = False
+        """Whether something else draws. The library erases at each change of the size all the same."""
 
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
         """Draw; in a window of another width, without what was drawn before."""
@@ -61,23 +76,46 @@ class FoldingRenderer(Renderer):
             self.erase(leave_alternate_screen=False)
         self._columns = self.output.get_size().columns
         super().render(app, layout, is_done)
+        screen = self.last_rendered_screen
+        if self._is_tmux and screen is not None:
+            widths = [sum(_widths(screen.data_buffer[number])) for number in range(screen.height)]
+            # A row that was emptied from its beginning on is a new one.
+            self._widest = {row: max(width, self._widest.get(row, 0)) for row, width in enumerate(widths) if width}
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         """Take away what was drawn."""
-        more = self._rows_more(self.output.get_size().columns)
-        if more:
-            self.output.cursor_up(more)
+        if self.is_lent:
+            return
+        screen, columns = self.last_rendered_screen, self.output.get_size().columns
+        if screen is not None:
+            cursor = screen.get_cursor_position(self._current())
+            more = self._rows_more(screen, cursor, columns)
+            if more:
+                self.output.cursor_up(more)
+            if self._is_tmux:
+                self._empty_rows(screen, cursor.y, columns)
         super().erase(leave_alternate_screen)
+        self._widest.clear()
 
-    def _rows_more(self, columns: int) -> int:
+    def _empty_rows(self, screen: Screen, up: int, columns: int) -> None:
+        """Empty each row by itself, so that there is nothing left to be kept."""
+        count = screen.height + sum(folds(self._drawn(screen, row), columns) for row in range(screen.height))
+        above = f"\x1b[{up}A" if up else ""
+        emptied = "\x1b[2K\x1b[B" * count
+        self.output.write_raw(f"\x1b7\r{above}{emptied}\x1b8")
+
+    def _rows_more(self, screen: Screen, cursor: Point, columns: int) -> int:
         """How many rows more there are above the cursor than were drawn."""
-        screen = self.last_rendered_screen
-        if screen is None:
+        if not self._folds:
             return 0
-        cursor = screen.get_cursor_position(self._current())
-        above = [_widths(screen.data_buffer[row]) for row in range(cursor.y)]
+        above = [self._drawn(screen, row) for row in range(cursor.y)]
         before = (_widths(screen.data_buffer[cursor.y]) + [1] * cursor.x)[: cursor.x]
         return sum(folds(row, columns) for row in [*above, before])
+
+    def _drawn(self, screen: Screen, number: int) -> list[int]:
+        """The columns that each character of a row takes, and in tmux what is left of wider ones before them."""
+        widths = _widths(screen.data_buffer[number])
+        return widths + [1] * (self._widest.get(number, 0) - sum(widths))
 
 
 def _widths(cells: Mapping[int, Char]) -> list[int]:

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ...api.controls import SaidEntry
+from prompt_toolkit.output import Output
+
+from ...api.controls import Picking, SaidEntry
 from ...util.streams import StandardStreams
 from ...util.text import local_time, one_line
 from ..clipboard import clipboard_sequence
 from ..editor_program import run_on_terminal
+from ..rendering import Paint
 from .line_editor import LineEditor
 
 
 class TerminalReach:
     """The clipboard and editors; `terminal` is what kind of terminal it is (TERM)."""
 
-    def __init__(self, terminal: str, editor: LineEditor) -> None:
+    def __init__(self, terminal: str, editor: LineEditor, paint: Paint) -> None:
         self._terminal = terminal
         self._editor = editor
+        self._paint = paint
 
     def copy(self, text: str) -> bool:
         """Put a text on the clipboard; False where the terminal has no sequence for that."""
         sequence = clipboard_sequence(text, self._terminal)
         StandardStreams().out(sequence)
         return bool(sequence)
+
+    async def pick(self, picking: Picking) -> str:
+        """Have one of several picked by keys; empty where none was."""
+        from .lent.picker import Picker
+
+        found: list[Picker] = []
+
+        def picker(output: Output) -> Picker:
+            found.append(Picker(picking, self._paint, self._editor.measure, output, self._terminal))
+            return found[-1]
+
+        await self._editor.page(picker)
+        return found[-1].picked if found else ""
 
     async def run_editor(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Leave the terminal to a program until it ends; returns its exit code."""

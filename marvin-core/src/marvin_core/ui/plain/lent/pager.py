@@ -14,11 +14,11 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import HSplit, Layout, UIContent, UIControl, Window
 from prompt_toolkit.output import ColorDepth, Output
 
-from ...util.terminal_text import disarm
-from ..drawing.transcript import Line, rows_of
-from ..rendering import Measure, Paint
-from .pasting_input import ESCAPE
-from .terminal_quirks import steady
+from ....util.terminal_text import disarm
+from ...drawing.transcript import Line, rows_of
+from ...rendering import Measure, Paint
+from ..pasting_input import ESCAPE
+from ..terminal_quirks import steady
 
 _KEYS = "q returns to the chat; arrows, PgUp, PgDn, Home, End; /WORD finds, n and N the next"
 
