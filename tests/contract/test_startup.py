@@ -30,7 +30,7 @@ FORBIDDEN = {
     "marvin_core.plugins.left_out",
     "marvin_core.plugins.trials",
     "marvin_core.tools.schema",
-    "marvin_core.tools.normal_form",
+    "marvin_core.util.schemas.normal_form",
     "marvin_core.cli.commands",
     "marvin_core.conversation.plan",
     "marvin_core.conversation.digest",

@@ -17,8 +17,8 @@ from marvin_core.api.errors import ConfigError
 from marvin_core.api.events import Event, Notice
 from marvin_core.api.messages import ToolOutput
 from marvin_core.api.permissions import Question, Reply
+from marvin_core.config.file.shell_hooks import event_names
 from marvin_core.config.settings import parse_settings
-from marvin_core.config.shell_hooks import event_names
 from marvin_core.guard.sandbox.state import RESULT
 from tests.support.engine import BARE_PATH, QUICK, Made, calls, do, make, run, says
 from tests.support.sandboxes import tried

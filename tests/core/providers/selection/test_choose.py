@@ -207,7 +207,7 @@ def test_high_and_low_stand_for_the_models_of_tiers(
         (("--provider", "grok"), "", {}, UsageError, "'grok' (from --provider). Did you mean 'groq'?"),
         ((), "", {"LLM_PROVIDER": "gemeni"}, ConfigError, "(from LLM_PROVIDER). Did you mean 'gemini'?"),
         ((), "provider: zzz", {}, ConfigError, "(from config.yaml). There are: copilot, anthropic, "),
-        ((), "providers: {x: {models: [a]}}", {}, ConfigError, "providers.x in config.yaml needs a base_url"),
+        ((), "providers: {x: {models: [a]}}", {}, ConfigError, "providers.x needs a base_url"),
         (
             (),
             "providers: {x: {base_url: 'http://h', wire: soap}}",
