@@ -479,7 +479,7 @@ def test_depth_is_bounded(desk: Desk) -> None:
     [
         (
             "providers: {p: {key: sk-0123456789abcdef}}",
-            "line 1: providers.p.key: it names the variable that holds the key, not",
+            "line 1: providers.p.key: it names the variable that holds",
         ),
         ("providers: {p: {key: gsk_0123456789abcdef}}", "does not look like a variable name"),
         ("timeouts: {tool: -1}", "line 1: timeouts.tool: must be a number of at least 0; found -1."),

@@ -147,10 +147,11 @@ def _parsed(content: bytes, path: Path) -> Any:
     except (YAMLError, ValueError, RecursionError) as error:  # the library lets wrong dates and numbers through
         raise ConfigError(f"{path}: {error}. Correct it, or move it away to start from defaults.") from error
     if data is not None and not isinstance(data, dict):
-        from ..util.text import cut
+        from ..util.plain_data import plain
+        from ..util.text import cut, to_json
 
-        found = cut(str(data), _VALUE_SHOWN)
-        raise ConfigError(f"{path}, line 1: expected keys such as `provider: groq`, found {found!r}.")
+        found = cut(to_json(plain(data)), _VALUE_SHOWN)
+        raise ConfigError(f"{path}, line 1: expected keys such as `provider: groq`, found {found}.")
     return data
 
 

@@ -42,9 +42,12 @@ def model_of(kind: type[Record], *, described: bool = False) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for name, default in kind._defaults.items():
         if name != rest:
-            annotation = _checked(checks.FIELDS.get(kind, {}).get(name, hints[name]), kind, described)
+            annotation = _checked(_special(checks.FIELDS, kind).get(name, hints[name]), kind, described)
             fields[name] = (annotation, Field(default=_shown(default), description=said.get(name)))
-    base = _open_to(_checked(get_args(hints[rest])[1], kind, described)) if rest else _Closed
+    base: type[BaseModel] = _Closed
+    if rest:
+        entry = _checked(get_args(hints[rest])[1], kind, described)
+        base = _open_to(Annotated[entry, Field(description=said.get(rest))])
     return create_model(kind.__name__, __base__=base, **fields)
 
 
@@ -74,6 +77,11 @@ def _hints(kind: type[Record]) -> dict[str, Any]:
     return get_type_hints(kind, names, names, include_extras=True)
 
 
+def _special(table: Mapping[type[Record], Mapping[Any, Any]], kind: type[Record]) -> Mapping[Any, Any]:
+    """What a table has for a record, or for one that it derives from."""
+    return next((table[base] for base in kind.__mro__ if base in table), {})
+
+
 def _checked(annotation: Any, kind: type[Record], described: bool) -> Any:
     """The type of a field of this record as pydantic is to check it."""
     origin, inside = get_origin(annotation), get_args(annotation)
@@ -86,15 +94,17 @@ def _checked(annotation: Any, kind: type[Record], described: bool) -> Any:
         (only,) = (each for each in inside if each is not NoneType)  # what is not set is left out of the file
         return _checked(only, kind, described)
     if origin is tuple:
-        return tuple[_checked(inside[0], kind, described), ...]
+        entry = _checked(inside[0], kind, described)
+        return tuple[entry, ...]
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return dict[_checked(inside[0], kind, described), _checked(inside[1], kind, described)]  # type: ignore[misc]
+        key, value = (_checked(one, kind, described) for one in inside)
+        return dict[key, value]  # type: ignore[valid-type]
     if annotation is bool:
         return checks.Switch
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return model_of(annotation, described=described)
     plain = Annotated[annotation, Strict()] if annotation in _STRICT else annotation
-    return checks.SCALARS.get(kind, {}).get(annotation, plain) if isinstance(annotation, type) else annotation
+    return _special(checks.SCALARS, kind).get(annotation, plain) if isinstance(annotation, type) else annotation
 
 
 def _is_scalar(kind: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...util.schemas.texts import members_of, reason_text, schema_at
-from ...util.text import cut, did_you_mean, hint_at, near_names, to_json
+from ...util.text import cut, did_you_mean, hint_at, near_names, one_line, to_json
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -60,7 +60,7 @@ def _told(error: ErrorDetails, source: Source) -> str:
         return f"{source.where(location)}: {source.unknown(location) or _unknown(location, source)}"
     head = source.variable(location) or ": ".join(filter(None, (source.where(location), source.name(location))))
     if error["type"] == "said":
-        return f"{head}: {_sentence(error['msg'])}"
+        return f"{head}: {_sentence(one_line(error['msg']))}"
     schema = schema_at(source.schema, location)
     reason = reason_text(error, schema)
     received = "" if is_key or not location or source.hidden(location) else f"; found {_found(error['input'], source)}"
@@ -72,7 +72,7 @@ def _sentence(text: str) -> str:
 
 
 def _found(value: Any, source: Source) -> str:
-    return "nothing" if value is None else cut(source.clean(to_json(value)), _VALUE_SHOWN)
+    return "nothing" if value is None else one_line(cut(source.clean(to_json(value)), _VALUE_SHOWN))
 
 
 def _hint(value: Any, schema: Mapping[str, Any]) -> str:
