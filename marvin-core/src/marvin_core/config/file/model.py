@@ -95,7 +95,7 @@ def _checked(annotation: Any, kind: type[Record], described: bool) -> Any:
         return _checked(only, kind, described)
     if origin is tuple:
         entry = _checked(inside[0], kind, described)
-        return tuple[entry, ...]
+        return tuple[entry, ...]  # type: ignore[valid-type]
     if isinstance(origin, type) and issubclass(origin, Mapping):
         key, value = (_checked(one, kind, described) for one in inside)
         return dict[key, value]  # type: ignore[valid-type]
