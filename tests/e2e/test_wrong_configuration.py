@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -91,9 +90,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[tuple
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_the_same_is_said_of_the_same_file(
-    told: dict[str, tuple[list[tuple[int, str, str]], bool]], name: str
-) -> None:
+def test_the_same_is_said_of_the_same_file(told: dict[str, tuple[list[tuple[int, str, str]], bool]], name: str) -> None:
     (start, doctor, setting), same = told[name]
     assert same, "what was wrong is as it was"
     assert (start[0], doctor[0], setting[0]) == (1, 1, 1)
