@@ -213,7 +213,7 @@ def test_high_and_low_stand_for_the_models_of_tiers(
             "providers: {x: {base_url: 'http://h', wire: soap}}",
             {},
             ConfigError,
-            "wire is 'soap'; use one of: chat-completions",
+            "providers.x.wire is 'soap'. There are: chat-completions",
         ),
         ((), "", {"OPENAI_COMPAT_URL": "localhost:80"}, ConfigError, "it must begin with http:// or https://"),
     ],

@@ -34,8 +34,6 @@ from .shell_hooks import HookProblem, checked_hooks
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
 
-    from .sections import Interface, NetworkSettings
-
 _NETWORK_WORDS = ("none", "loopback", "all")
 
 
@@ -101,7 +99,8 @@ def _hosts(entries: tuple[str, ...]) -> tuple[str, ...]:
     return HostList(entries).entries()
 
 
-def _network_word(text: str) -> str:
+def network_word(text: str) -> str:
+    """The text, where it is what `network:` may be alone."""
     if text not in _NETWORK_WORDS:
         raise refused(f"{text!r} is none of none, loopback and all. Hosts stand below it: `hosts: [example.org]`")
     return text
@@ -172,8 +171,6 @@ Hooks: TypeAlias = Annotated[
     PlainValidator(_hooks),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": "array"}}),
 ]
-Interfaced: TypeAlias = Annotated["Interface", ShortForm("name")]
-Networked: TypeAlias = Annotated["NetworkSettings", ShortForm("kind", _network_word, otherwise="hosts")]
 
 SCALARS: Mapping[type[Record], Mapping[type, Any]] = {
     Timeouts: {float: Seconds},

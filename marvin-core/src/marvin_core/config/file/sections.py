@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from ...api.config import (
     ChatPreferences,
@@ -29,7 +29,7 @@ from ...api.timeouts import Timeouts
 
 if TYPE_CHECKING:
     # These names are looked up where the check is made, so that no start imports pydantic for them.
-    from .checks import Addresses, Hooks, Hosts, Interfaced, Networked, Text, TierName
+    from .checks import Addresses, Hooks, Hosts, ShortForm, Text, TierName, network_word
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class FileSettings(Record):
     tool_search: ToolSearchUse = "auto"
     """Whether tools wait until the model looks for them, where neither --tool-search nor MARVIN_TOOL_SEARCH says so:
     `auto`, where there are many; `on`, all but a few; `off`, only where the service takes no more."""
-    ui: Interfaced = Interface()
+    ui: Annotated[Interface, ShortForm("name")] = Interface()
     """The interface of the chat, as `ui.name`; or the keys below it, which are those of the plain chat."""
     theme: str = "dark"
     """What the chat is drawn with: dark, light, contrast, colorblind, or a theme of your own."""
@@ -132,7 +132,7 @@ class FileSettings(Record):
     """Text that every system prompt carries."""
     allow_addresses: Addresses = ()
     """Hosts and networks that tools may reach, though they are private or this machine itself."""
-    network: Networked = NetworkSettings()
+    network: Annotated[NetworkSettings, ShortForm("kind", network_word, otherwise="hosts")] = NetworkSettings()
     """What commands reach in the sandbox: none, loopback or all, where --network and MARVIN_NETWORK name nothing.
     Without it that is loopback in a chat, which asks about further hosts, and all elsewhere."""
     seed: bool = True

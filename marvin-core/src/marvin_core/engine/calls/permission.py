@@ -322,7 +322,7 @@ class Permission:
         try:
             rule_text(rule)
         except ValueError as error:
-            return str(error)
+            return f"the rule cannot be used. {error}"
         if Rule(rule).tool != name:
             return f"the rule {shown} is not one for {name}. It has to be {name}(PATTERN)."
         root = self._parts.workspace.root
