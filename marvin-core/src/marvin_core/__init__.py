@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         PipelinePhase,
     )
     from .api.config import (
+        Attention,
         ChatPreferences,
         Config,
         EndpointSettings,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         ShellHook,
         Sink,
         Source,
+        StatusPart,
         ToolSearchUse,
     )
     from .api.controls import (
@@ -268,8 +270,8 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
-        "ChatPreferences Config EndpointSettings Labels NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings "
-        "PermissionMode Permissions Price SandboxUse ShellHook Sink Source ToolSearchUse"
+        "Attention ChatPreferences Config EndpointSettings Labels NetworkKind NetworkPolicy OnAsk OutputFormat "
+        "PackSettings PermissionMode Permissions Price SandboxUse ShellHook Sink Source StatusPart ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch ContextUse ModelControl PersonControl ProfileControl PromptEntry SaidEntry "
@@ -382,6 +384,7 @@ __all__ = [
     "AsksSecrets",
     "AsksText",
     "Attached",
+    "Attention",
     "AuthFailed",
     "AutonomyControl",
     "BadRequest",
@@ -533,6 +536,7 @@ __all__ = [
     "Sink",
     "Source",
     "Standing",
+    "StatusPart",
     "Stop",
     "StopReason",
     "StoredFile",
