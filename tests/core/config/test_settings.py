@@ -30,9 +30,11 @@ def read(file: Path) -> dict[str, Any]:
     return read_settings(file, file.with_name("cache.json"))
 
 
-def said(file: Path, text: str | bytes) -> str:
-    """What is said about a file with this content."""
+def said(file: Path, text: str | bytes, changed: int | None = None) -> str:
+    """What is said about a file with this content, last changed at this moment (ns), else now."""
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    if changed is not None:
+        os.utime(file, ns=(changed, changed))
     with pytest.raises(ConfigError) as caught:
         read(file)
     assert caught.value.exit_code == 1
@@ -267,6 +269,16 @@ def test_a_file_with_headers_is_not_checked_again_and_its_headers_are_not_kept(f
     second = read(file)
     assert second["providers"] == {"p": {**first["providers"]["p"], "models": ["from the cache"]}}
     assert second["providers"]["p"]["headers"] == {"X": "5", "Y": "secret"}
+
+
+def test_a_file_with_headers_that_changed_unseen_is_checked_as_a_new_one(file: Path) -> None:
+    file.write_text("providers: {p: {base_url: 'http://x', headers: {A: b}}}\n")
+    read(file)
+    status = file.stat()
+    for text, told in (("[a]", "providers: must be"), ("{p: {headers: [a]}}", "providers.p.headers: must be")):
+        new = f"providers: {text} # ".ljust(status.st_size, ".")
+        assert f"line 1: {told} an object" in said(file, new, status.st_mtime_ns)
+        assert file.stat().st_size == status.st_size
 
 
 def test_every_key_has_a_meaning() -> None:

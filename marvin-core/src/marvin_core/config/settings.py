@@ -91,13 +91,16 @@ def _without_keys(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _whole(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """What was kept, with what was left out of it read from the file, which is as it was when it was checked."""
-    written = written_settings(_content(path), path).get("providers", {})
-    providers = {}
-    for name, entry in data.get("providers", {}).items():
-        here = {key: value for key, value in written.get(name, {}).items() if key in _MAY_HOLD_KEYS}
-        if "headers" in here:
-            here["headers"] = {header: str(value) for header, value in here["headers"].items()}
-        providers[name] = {**entry, **here}
+    content, providers = _content(path), {}
+    try:
+        written = written_settings(content, path)["providers"]
+        for name, entry in data["providers"].items():
+            here = {key: value for key, value in written[name].items() if key in _MAY_HOLD_KEYS}
+            if "headers" in here:
+                here["headers"] = {header: str(value) for header, value in here["headers"].items()}
+            providers[name] = {**entry, **here}
+    except (KeyError, AttributeError, TypeError):  # it is another one, of the same time and size
+        return parse_settings(content, path)
     return {**data, "providers": providers}
 
 

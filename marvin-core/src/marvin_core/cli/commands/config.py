@@ -182,7 +182,7 @@ def _value(run: CommandContext, keys: list[str], value: str) -> Any:
 
     of_pack = keys[0] == "packs" and len(keys) > 1 and not is_own_of_packs(keys[1])
     schema = schema_of(run, keys) if of_pack else schema_at(file_schema(), keys)
-    if schema.get("type") == "string" and "enum" not in schema:
+    if schema.get("type") == "string" and value in schema.get("enum", (value,)):
         return value
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
