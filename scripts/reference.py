@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,19 +18,16 @@ import marvin_pipeline.plugin
 import marvin_tools_life.plugin
 from marvin_core import builtin, testing
 from marvin_core.api import errors, events, hookspecs
-from marvin_core.api.limits import Limits
 from marvin_core.api.record import Record
-from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.environment import ENVIRONMENT
+from marvin_core.config.file.model import file_schema
 from marvin_core.config.flags import parser
-from marvin_core.config.settings import KEYS, KIND_NAMES, MEANINGS
 from marvin_core.plugins.index import load_index
 from marvin_core.plugins.model import Index
-from marvin_core.plugins.pack_schema import leaves
-from marvin_core.plugins.pack_settings import schema_at
 from marvin_core.testing import plugin
-from marvin_core.tools.argument_errors import example_call, type_text
+from marvin_core.tools.argument_errors import example_call
 from marvin_core.tools.sets import SETS
+from marvin_core.util.schemas.texts import members_of, schema_at, type_text
 from marvin_core.util.text import to_json
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -132,52 +128,54 @@ def _of_packs(index: Index) -> dict[str, str]:
 
 def configuration(index: Index) -> str:
     """Every key of config.yaml, those of the packs in this repository among them."""
-    head = "# config.yaml\n\nIn the configuration folder, `~/.config/marvin` by default. Every key is optional; an\n"
-    head += "unknown one is an error that names its line.\n\n| key | value | meaning |\n|---|---|---|"
-    packs = ["", "## Settings of packs", "", "A variable, where there is one, counts more than config.yaml.", ""]
-    packs += ["| key | value | default | variable | meaning |", "|---|---|---|---|---|", *_settings_of_packs(index)]
-    limits = ["", "## Limits", "", "Whole numbers from 1 on.", "", *_fields("limit", Limits)]
-    timeouts = ["", "## Timeouts", "", "In seconds.", "", *_fields("wait", Timeouts)]
-    return "\n".join([head, *_keys(KEYS, ""), *packs, *limits, *timeouts])
-
-
-def _settings_of_packs(index: Index) -> Iterator[str]:
+    keys = dict(file_schema(described=True)["properties"])
+    own = {key: keys.pop(key) for key in ("limits", "timeouts")}
+    lines = [CONFIGURATION, *_KEYS, *_rows({"properties": keys}, "")]
+    lines += ["", "## Settings of packs", "", "A variable, where there is one, counts more than config.yaml.", ""]
+    lines += ["| key | value | default | variable | meaning |", "|---|---|---|---|---|"]
     for _, declared in index.settings:
-        for key, schema in leaves(declared.schema):
-            if not schema.get("properties"):
-                variable = declared.variables.get(key, "")
-                default = to_json(schema["default"]) if "default" in schema else "none: it has to be set"
-                yield (
-                    f"| `packs.{declared.name}.{key}` | {type_text(schema)} | {default} "
-                    f"| {f'`{variable}`' if variable else ''} | {schema.get('description', '')} |"
-                )
+        lines += _rows(declared.schema, f"packs.{declared.name}", variables=declared.variables)
+    for key, schema in own.items():
+        lines += ["", f"## {key.capitalize()}", "", *_KEYS, *_rows(schema, key)]
+    return "\n".join(lines)
 
 
-def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
-    for key, value in schema.items():
-        name = f"{prefix}{'NAME' if key is str else key}"
-        if key in ("timeouts", "limits"):
-            yield f"| `{name}` | numbers | {MEANINGS[name]} |"
-        elif isinstance(value, Mapping):
-            yield from _keys(value, f"{name}.")
-        elif isinstance(value, tuple):
-            yield f"| `{name}` | {KIND_NAMES[value[0]]}, or a mapping | {MEANINGS[name]} |"
-            yield from _keys(value[1], f"{name}.")
-        else:
-            yield f"| `{name}` | {KIND_NAMES[value]} | {MEANINGS[name]} |"
+CONFIGURATION = """# config.yaml
+
+In the configuration folder, `~/.config/marvin` by default. Every key is optional. What is wrong in it is told with its
+line by each start, by `marvin doctor` and by `marvin config set`. NAME stands for any name.
+"""
+_KEYS = ("| key | value | default | meaning |", "|---|---|---|---|")
 
 
-def _fields(what: str, kind: type[Record]) -> Iterator[str]:
-    """A table of the fields of such numbers."""
-    yield f"| {what} | default | meaning |"
-    yield "|---|---|---|"
-    lines = inspect.getsource(kind).splitlines()
-    defaults = kind().as_dict()
-    for line, following in pairwise(lines):
-        name = line.strip().partition(":")[0]
-        if name in defaults:
-            meaning = following.strip().strip('"')
-            yield f"| `{name}` | {defaults[name]} | {meaning} |"
+def _rows(
+    schema: Mapping[str, Any], name: str, required: bool = False, variables: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """A row for a key, or those for the keys below it. `variables` are those of a pack, by its keys."""
+    below = members_of(schema)
+    entry = below.get("additionalProperties")
+    keys = below.get("properties", {})
+    if (not keys or below is not schema) and not isinstance(entry, Mapping):
+        yield _row(schema, name, required, variables)
+    for key, inner in keys.items():
+        yield from _rows(inner, f"{name}.{key}".removeprefix("."), key in below.get("required", ()), variables)
+    if isinstance(entry, Mapping):
+        yield from _rows({"description": schema.get("description", ""), **entry}, f"{name}.NAME", False, variables)
+
+
+def _row(schema: Mapping[str, Any], name: str, required: bool, variables: Mapping[str, str] | None) -> str:
+    default = schema.get("default", "")
+    texts = [f"`{one if isinstance(one, str) else to_json(one)}`" for one in _entries(default) if one != ""]
+    cells = [f"`{name}`", type_text(schema), ", ".join(texts) or ("it has to be set" if required else "")]
+    if variables is not None:
+        variable = variables.get(name.split(".", 2)[2], "")
+        cells.append(f"`{variable}`" if variable else "")
+    cells.append(schema.get("description", ""))
+    return f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |"
+
+
+def _entries(default: Any) -> Sequence[Any]:
+    return default if isinstance(default, (list, tuple)) else [default]
 
 
 def hooks() -> str:

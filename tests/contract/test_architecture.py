@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -302,15 +301,3 @@ def test_the_folders_of_the_tests_are_those_of_the_core() -> None:
     folders = {path.parent.relative_to(TESTS_OF_CORE) for path in TESTS if path.is_relative_to(TESTS_OF_CORE)}
     assert folders
     assert {folder for folder in folders if not (CORE / folder).is_dir()} == set()
-
-
-@pytest.mark.slow
-def test_the_core_declares_what_it_imports_and_nothing_else() -> None:
-    declared = tomllib.loads((ROOT / "marvin-core" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = {re.split(r"[^\w.-]", name)[0].replace("-", "_").partition(".")[0] for name in declared["dependencies"]}
-    imported = set().union(*(outside_imports(path) for path in MODULES.values())) - sys.stdlib_module_names
-    names = {{"markdown_it_py": "markdown_it"}.get(name, name) for name in names}
-    # pydantic and jsonschema bring others; pytest is there where its plugin is loaded. shfmt is a program.
-    of_extras = {"copilot", "xllamacpp", "keyring", "mcp", "mcp_types", "httpx2", "anyio"}
-    brought = of_extras | {"pytest", "marvin_core", "pydantic_core", "referencing"}
-    assert imported - brought == names - {"shfmt_py"}

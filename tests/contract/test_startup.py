@@ -30,7 +30,7 @@ FORBIDDEN = {
     "marvin_core.plugins.left_out",
     "marvin_core.plugins.trials",
     "marvin_core.tools.schema",
-    "marvin_core.tools.normal_form",
+    "marvin_core.util.schemas.normal_form",
     "marvin_core.cli.commands",
     "marvin_core.conversation.plan",
     "marvin_core.conversation.digest",
@@ -38,6 +38,12 @@ FORBIDDEN = {
     "marvin_core.engine.calls",
     "marvin_core.engine.requests.remaining",
     "marvin_core.config.thinking",
+    "marvin_core.config.services",
+    "marvin_core.config.file.checks",
+    "marvin_core.config.file.model",
+    "marvin_core.config.file.problems",
+    "marvin_core.config.file.rules",
+    "marvin_core.config.file.shell_hooks",
     "marvin_core.http.decoding",
     "marvin_core.providers.http.turns",
     "marvin_core.engine.resumption",
@@ -103,7 +109,10 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
     place = Start(tmp_path_factory.mktemp("home"))
     folder = place.home / ".config" / "marvin"
     folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text("tools: coding\ntimeouts: {tool: 50}\n")
+    (folder / "config.yaml").write_text(
+        "tools: coding\ntimeouts: {tool: 50}\nui: {thinking: on}\nlabels: {web: [send]}\n"
+        "permissions: {deny: [nothing]}\nprices: {scripted: {input: 1, output: 1}}\nallow_addresses: [127.0.0.1]\n"
+    )
     place.run(text("Warm."))
     return place
 
@@ -171,7 +180,7 @@ def test_help_imports_argparse_and_nothing_heavy(start: Start) -> None:
 
 @pytest.mark.slow
 def test_the_cheap_way_is_taken_only_where_the_caches_are_warm(tmp_path: Path) -> None:
-    """A first start reads config.yaml and looks for packs: what the tests above forbid is really used there.
+    """A first start reads and checks config.yaml and looks for packs: what the tests above forbid is really used there.
 
     The packs themselves are loaded in another process, and so is what only they need.
     """
@@ -179,8 +188,22 @@ def test_the_cheap_way_is_taken_only_where_the_caches_are_warm(tmp_path: Path) -
     (tmp_path / ".config" / "marvin").mkdir(parents=True)
     (tmp_path / ".config" / "marvin" / "config.yaml").write_text("tools: coding\n")
     found = place.run(text("Hello."))
-    assert {"ruamel.yaml", "importlib.metadata", "marvin_core.plugins.trials"} <= found
-    assert loaded(found, "pydantic", "typer", "marvin_core.plugins.discovery", "marvin_tools_coding") == set()
+    checks = {"ruamel.yaml", "pydantic", "marvin_core.config.file.model"}
+    assert {*checks, "importlib.metadata", "marvin_core.plugins.trials"} <= found
+    assert loaded(found, "typer", "marvin_core.plugins.discovery", "marvin_tools_coding") == set()
+
+
+def test_a_config_yaml_with_headers_is_read_at_each_start_and_checked_once(tmp_path: Path) -> None:
+    """Headers may be keys, of which no copy is made."""
+    place = Start(tmp_path)
+    (tmp_path / ".config" / "marvin").mkdir(parents=True)
+    (tmp_path / ".config" / "marvin" / "config.yaml").write_text(
+        "providers: {other: {base_url: 'http://127.0.0.1:1/v1', headers: {X-Key: k}}}\n"
+    )
+    assert loaded(place.run(text("Warm.")), "pydantic")
+    found = place.run(text("Hello."))
+    assert "ruamel.yaml" in found
+    assert loaded(found, "pydantic", "marvin_core.config.file.model") == set()
 
 
 def test_a_chat_in_a_pipe_does_not_import_the_line_editor(start: Start) -> None:

@@ -69,9 +69,9 @@ def test_set_makes_the_file(unconfigured: Marvin) -> None:
         ("modle", "x", "Did you mean 'model' or 'models'?"),
         ("provider", "gorq", "Did you mean 'groq'?"),
         ("timeouts.tool", "soon", "a number"),
-        ("timeouts.tool", "-1", "from 0 on"),
+        ("timeouts.tool", "-1", "a number of at least 0"),
         ("provider", "nobody", "openai-compat"),
-        ("transport", "pigeon", "direct or stock"),
+        ("transport", "pigeon", 'one of "direct", "stock"'),
         ("model.x", "y", "holds a value"),
         ("permissions.deny", "[a", "YAML"),
         ("providers.a.key", "sk-1234", "not the key itself"),
@@ -167,3 +167,16 @@ def test_show_lists_instructions_and_skills_with_their_size_and_state(unconfigur
     skills = [line for line in lines if line.startswith("skill ")]
     assert [line.rpartition("'s): ")[2] for line in skills] == ["not used: its head has no description", "used"]
     assert f"{project}/.agents/skills/pdf x (" in skills[1]
+
+
+def test_values_are_set_in_the_form_that_their_keys_take_and_shown_as_they_are_written(unconfigured: Marvin) -> None:
+    path = unconfigured.config("ui: plain\n")
+    for key, value in (("seed", "off"), ("screen_reader", "true"), ("thinking", "low"), ("provider", "groq")):
+        assert unconfigured.run("config", "set", key, value).code == 0
+    assert path.read_text() == "ui: plain\nseed: off\nscreen_reader: true\nthinking: low\nprovider: groq\n"
+    shown = unconfigured.run("config", "show").text
+    assert 'ui: "plain"\nseed: "off"\nscreen_reader: true\n' in shown
+    assert unconfigured.run("config", "unset", "ui").code == 0
+    assert "ui" not in path.read_text()
+    refused = unconfigured.run("config", "set", "seed", "maybe")
+    assert (refused.code, 'seed: must be one of "on", "off"; found "maybe".' in refused.said) == (1, True)

@@ -118,7 +118,7 @@ def test_a_chat_says_what_it_begins_with(marvin: Marvin, marvin_model_server: Mo
         assert len(request.body["messages"]) == 2, "the system prompt and what was typed"
 
 
-@pytest.mark.parametrize("value", ["maybe", "''", "[]", "1"])
+@pytest.mark.parametrize("value", ["maybe", "[]", "1"])
 def test_a_wrong_value_of_seed_is_named(unconfigured: Marvin, value: str) -> None:
     unconfigured.config(f"seed: {value}\n")
     result = unconfigured.run("tools", "list")

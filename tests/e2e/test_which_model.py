@@ -125,7 +125,7 @@ def test_a_name_in_the_chain_that_means_nothing_is_an_error(
         marvin.config(chain(second, second, fallback=f"[{name}]"))
         result = marvin.ask()
         assert result.code == 1
-        assert "fallback: in config.yaml names" in result.said
+        assert "fallback names" in result.said
         assert hint in result.said
         assert models_of(second) == []
         doctor = marvin.run("doctor")

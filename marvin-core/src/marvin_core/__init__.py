@@ -25,11 +25,13 @@ if TYPE_CHECKING:
         PipelinePhase,
     )
     from .api.config import (
+        Attention,
         ChatPreferences,
         Config,
         EndpointSettings,
         Labels,
         McpServer,
+        McpSettings,
         NetworkKind,
         NetworkPolicy,
         OnAsk,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         ShellHook,
         Sink,
         Source,
+        StatusPart,
         ToolSearchUse,
     )
     from .api.controls import (
@@ -272,8 +275,9 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
-        "ChatPreferences Config EndpointSettings Labels McpServer NetworkKind NetworkPolicy OnAsk OutputFormat "
-        "PackSettings PermissionMode Permissions Price ProjectFiles SandboxUse ShellHook Sink Source ToolSearchUse"
+        "Attention ChatPreferences Config EndpointSettings Labels McpServer McpSettings NetworkKind NetworkPolicy OnAsk "
+        "OutputFormat PackSettings PermissionMode Permissions Price ProjectFiles SandboxUse ShellHook Sink Source StatusPart "
+        "ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch Choice ContextUse ModelControl PersonControl Picking ProfileControl PromptEntry "
@@ -386,6 +390,7 @@ __all__ = [
     "AsksSecrets",
     "AsksText",
     "Attached",
+    "Attention",
     "AuthFailed",
     "AutonomyControl",
     "BadRequest",
@@ -449,6 +454,7 @@ __all__ = [
     "Link",
     "MarvinError",
     "McpServer",
+    "McpSettings",
     "Message",
     "MessageEnd",
     "MessageOrigin",
@@ -542,6 +548,7 @@ __all__ = [
     "Sink",
     "Source",
     "Standing",
+    "StatusPart",
     "Stop",
     "StopReason",
     "StoredFile",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .api.config import Config
 from .config.secrets import Secrets
+from .config.settings import WrongSetting
 from .engine.parts import SessionSetup, build
 from .engine.session import Session
 from .http.clients import Clients
@@ -48,14 +49,10 @@ class App:
         self.secrets = secrets
         self._warn = self._warn_in_session = warn
         self.plugins = Plugins(config, warn)
-        secrets.declare(self.plugins.secrets)
+        secrets.declare_all(self.plugins.secrets)
         self._check_settings()
         self._profile: SessionProfile | None = None
-        self.catalog = Catalog(config, secrets, self.plugins.providers, self._pack_of)
-        if config.fallback:
-            from .providers.selection.fallback_chain import check_chain
-
-            check_chain(config.fallback, self.catalog)
+        self.catalog = _catalog(config, secrets, self.plugins, self._pack_of)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
         if self.choice.notice:
@@ -206,6 +203,45 @@ class App:
             self.meter.save_lifetime(self.config.config_folder / "usage.json", self.config.timeouts)
         except Exception as error:  # the run is over and its result must not depend on this
             self._warn(f"The lifetime totals were not saved: {error}")
+
+
+def check_configuration(
+    config: Config, secrets: Secrets, warn: Callable[[str], None], content: bytes | None = None
+) -> None:
+    """Check what config.yaml says of packs, services and models, as a start does.
+
+    Args:
+        config: with what the file says.
+        warn: is told of what is of no use.
+        content: that of the file, where it does not hold it yet.
+
+    Raises:
+        ConfigError: where a start would be refused; the text names the line.
+    """
+    from .plugins.settings_check import check_settings
+
+    plugins = Plugins(config, lambda text: None)
+    check_settings(plugins, config, secrets, warn, content)
+    _catalog(config, secrets, plugins, lambda spec: None, content)
+
+
+def _catalog(
+    config: Config,
+    secrets: Secrets,
+    plugins: Plugins,
+    pack_of: Callable[[ProviderSpec], PackContext | None],
+    content: bytes | None = None,
+) -> Catalog:
+    """The services, where config.yaml names no others."""
+    try:
+        made = Catalog(config, secrets, plugins.providers, pack_of)
+        if config.fallback or (config.provider_from == "file" and config.provider not in made.known):
+            from .providers.selection.fallback_chain import check_names
+
+            check_names(config, made)
+    except WrongSetting as error:
+        raise error.placed(config.config_folder / "config.yaml", content) from None
+    return made
 
 
 def _text_asker(ui: UI) -> TextAsker | None:

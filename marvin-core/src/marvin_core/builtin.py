@@ -20,15 +20,10 @@ _OFFLINE = "marvin_core.providers.offline:create"
 @hookimpl
 def marvin_register_providers() -> Iterable[ProviderSpec]:
     """The services of services.toml."""
-    import tomllib
-    from importlib.resources import files
-
+    from .config.services import service_table
     from .providers.selection.catalog import WIRES
 
-    table = tomllib.loads(
-        files("marvin_core.providers.selection").joinpath("services.toml").read_text(encoding="utf-8")
-    )
-    services = [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in table.items()]
+    services = [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in service_table().items()]
     return [
         *services,
         ProviderSpec(name=OFFLINE, factory=_OFFLINE, base_url="", default_model=OFFLINE, in_process=True),

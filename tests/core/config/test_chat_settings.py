@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from marvin_core.api.config import ChatPreferences
+from marvin_core.api.config import ChatPreferences, StatusPart
 from marvin_core.api.errors import ConfigError
-from marvin_core.config.interface import STATUS_PARTS
 from tests.support.engine import settled
 
 
@@ -32,17 +32,17 @@ def test_the_status_row_of_the_page(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "chat.md").read_text("utf-8")
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     names = {*settled(tmp_path, yaml=example)[0].chat.status}
-    assert {*STATUS_PARTS} == names | {"thinking", "folder", "branch", "running"}
+    assert {*get_args(StatusPart)} == names | {"thinking", "folder", "branch", "running"}
 
 
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("{keys: vim}", "ui.keys in config.yaml is 'vim'. Did you mean 'vi'?"),
-        ("{completion: always}", "It takes typing, tab."),
-        ("{status: [model, kost]}", "ui.status in config.yaml holds 'kost'. Did you mean 'cost'?"),
-        ("{attention: [beep]}", "ui.attention in config.yaml holds 'beep'"),
-        ("{status: model}", "ui.status takes a list"),
+        ("{keys: vim}", 'ui.keys: must be one of "emacs", "vi"; found "vim". Did you mean \'vi\'?'),
+        ("{completion: always}", 'ui.completion: must be one of "typing", "tab"; found "always".'),
+        ("{status: [model, kost]}", "line 1: ui.status[1]: must be one of"),
+        ("{attention: [beep]}", 'ui.attention[0]: must be one of "bell", "notify", "title"; found "beep".'),
+        ("{status: model}", "ui.status: must be a list"),
         ("{colour: red}", "unknown key 'ui.colour'"),
     ],
 )

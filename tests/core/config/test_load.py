@@ -24,9 +24,10 @@ from marvin_core.config import folders as folders_module
 from marvin_core.config import load as config_module
 from marvin_core.config import tiers as tiers_module
 from marvin_core.config.environment import ENVIRONMENT
+from marvin_core.config.file.sections import FileSettings
 from marvin_core.config.load import load
-from marvin_core.config.secrets import GIT_LOCAL_VARIABLES, SECRETS, Secrets
-from marvin_core.config.settings import KEYS
+from marvin_core.config.secrets import GIT_LOCAL_VARIABLES, Secrets
+from marvin_core.config.services import key_variables
 from marvin_core.guard.redaction import Redactor
 from tests.support.installing import unprivileged
 
@@ -286,13 +287,13 @@ def test_a_mode_that_there_is_not_ends_the_start(desk: Desk) -> None:
     with pytest.raises(ConfigError, match=r"MARVIN_PERMISSION_MODE is 'redonly'. Did you mean 'readonly'"):
         desk.config(MARVIN_PERMISSION_MODE="redonly")
     desk.yaml("permission_mode: none\n")
-    with pytest.raises(ConfigError, match=r"permission_mode in config.yaml is 'none'. There are: ask, edit, auto"):
+    with pytest.raises(ConfigError, match=r'line 1: permission_mode: must be one of "ask", .*; found "none"'):
         desk.config()
 
 
 def test_the_example_above_names_every_key() -> None:
     top = {line.partition(":")[0] for line in EVERYTHING.splitlines() if line[:1].strip()}
-    assert top == set(KEYS)
+    assert top == set(FileSettings._defaults)
 
 
 # Which one counts.
@@ -476,25 +477,28 @@ def test_depth_is_bounded(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("yaml", "said"),
     [
-        ("providers: {p: {key: sk-0123456789abcdef}}", "names the variable that holds the key, not the key itself"),
+        (
+            "providers: {p: {key: sk-0123456789abcdef}}",
+            "line 1: providers.p.key: it names the variable that holds",
+        ),
         ("providers: {p: {key: gsk_0123456789abcdef}}", "does not look like a variable name"),
-        ("timeouts: {tool: -1}", "timeouts.tool in config.yaml takes seconds, from 0 on, found -1.0"),
-        ("timeouts: {tool: .inf}", "takes seconds"),
-        ("limits: {answer: 0}", "limits.answer in config.yaml takes a whole number from 1 on, found 0"),
-        ("allow_addresses: ['127.0.0.1:8080']", "allow_addresses in config.yaml has '127.0.0.1:8080'"),
+        ("timeouts: {tool: -1}", "line 1: timeouts.tool: must be a number of at least 0; found -1."),
+        ("timeouts: {tool: .inf}", "timeouts.tool: must be a number"),
+        ("limits: {answer: 0}", "limits.answer: must be an integer of at least 1; found 0."),
+        ("allow_addresses: ['127.0.0.1:8080']", "line 1: allow_addresses[0]: '127.0.0.1:8080' is none of hosts"),
         ("allow_addresses: ['http://intranet.example']", "without scheme, port and path"),
-        ("allow_addresses: [10.1.0.0/99]", "has '10.1.0.0/99'"),
-        ("network: some", "network in config.yaml: 'some' is none of none, loopback and all"),
+        ("allow_addresses: [10.1.0.0/99]", "allow_addresses[0]: '10.1.0.0/99' is none of hosts"),
+        ("network: some", "line 1: network: 'some' is none of none, loopback and all"),
         ("network: example.org", "Hosts stand below it: `hosts: [example.org]`"),
         ("network: {hosts: ['https://example.org']}", "'https://example.org'"),
-        ("network: {hosts: example.org}", "network.hosts takes a list"),
+        ("network: {hosts: example.org}", "network.hosts: must be a list"),
         ("network: {host: [example.org]}", "unknown key 'network.host'"),
-        ("network: [example.org]", "network takes text"),
-        ("limits: {parallel_calls: 0}", "limits.parallel_calls in config.yaml takes a whole number from 1 on, found 0"),
-        ("timeouts: {tool: .nan}", "takes seconds"),
+        ("network: [example.org]", "network: must be text or an object"),
+        ("limits: {parallel_calls: 0}", "limits.parallel_calls: must be an integer of at least 1; found 0."),
+        ("timeouts: {tool: .nan}", "timeouts.tool: must be a number"),
         (
             "timeouts: {retry_backoff: [1, soon]}",
-            "timeouts.retry_backoff in config.yaml takes seconds, from 0 on, found 'soon'",
+            'line 1: timeouts.retry_backoff[1]: must be a number of at least 0; found "soon".',
         ),
     ],
 )
@@ -511,7 +515,7 @@ def test_wrong_values_in_config_yaml(desk: Desk, yaml: str, said: str) -> None:
 
 def test_config_holds_no_secret(desk: Desk) -> None:
     """I24: the value that packs see has no place for one."""
-    names = [*SECRETS, "MINE_KEY"]
+    names = [*key_variables(), "MINE_KEY"]
     desk.yaml("providers: {mine: {base_url: 'https://x.example', key: MINE_KEY}}\n")
     config, secrets = desk.both(**{name: f"{KEY}-{name}" for name in names})
     assert KEY not in repr(config)
@@ -635,7 +639,7 @@ def test_the_table_of_variables_lists_those_that_are_read() -> None:
 @pytest.mark.parametrize("name", ["input", "output", "cache_read", "cache_write"])
 def test_a_price_that_is_no_amount_is_refused(desk: Desk, name: str, value: str) -> None:
     desk.yaml(f"prices: {{m: {{{name}: {value}}}}}\n")
-    with pytest.raises(ConfigError, match=rf"prices.m.{name} in config.yaml takes USD, from 0 on"):
+    with pytest.raises(ConfigError, match=rf"line 1: prices\.m\.{name}: must be a number of at least 0; found"):
         desk.config()
 
 

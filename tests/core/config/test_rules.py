@@ -35,7 +35,7 @@ permissions:
         ("{rule: 'x(git *)', not_match: [git pull]}", "x(git *) fits 'git pull', which its `not_match` names"),
         ("{rule: 'x(a)', matches: [a]}", "unknown key 'matches' of a rule. Did you mean 'match'"),
         ("{match: [a]}", "A rule is TOOL or TOOL(PATTERN)"),
-        ("{rule: 'x(a)', match: a}", "take lists of texts"),
+        ("{rule: 'x(a)', match: a}", "take lists of texts; found"),
         ("'x(git'", "A rule is TOOL or TOOL(PATTERN)"),
         ("'(git)'", "A rule is TOOL or TOOL(PATTERN)"),
         ("5", "A rule is TOOL or TOOL(PATTERN)"),
@@ -49,5 +49,5 @@ def test_a_wrong_rule_refuses_the_file_with_its_line(entry: str, why: str) -> No
 
 
 def test_what_is_no_list_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"permissions\.deny takes a list"):
+    with pytest.raises(ConfigError, match=r"permissions\.deny: must be a list"):
         rules("permissions:\n  deny: x\n")

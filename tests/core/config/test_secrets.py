@@ -13,7 +13,7 @@ import pytest
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.load import load
 from marvin_core.config.secret_files import secrets_of_address, secrets_of_headers
-from marvin_core.config.secrets import SECRETS, Secrets
+from marvin_core.config.secrets import Secrets
 from marvin_core.config.stored.keys import StoredKeys
 from marvin_core.plugins.manager import Plugins
 
@@ -63,7 +63,9 @@ def test_headers_and_addresses_of_the_configuration_are_secrets(tmp_path: Path) 
     )
     known = secrets_in(tmp_path, HTTPS_PROXY="http://u:proxy-password@p.example:1").known()
     assert set(known) == {"pass%2Fword-1", "pass/word-1", "query-key-1", "header-key-1", "proxy-password"}
-    assert not (tmp_path / ".cache" / "marvin" / "config.json").exists(), "no copy of them is made"
+    kept = (tmp_path / ".cache" / "marvin" / "config.json").read_text()
+    assert not any(secret in kept for secret in ("pass", "query-key-1", "header-key-1")), "no copy of them is made"
+    assert set(secrets_in(tmp_path, HTTPS_PROXY="http://u:proxy-password@p.example:1").known()) == set(known)
 
 
 def test_what_headers_hold() -> None:
@@ -83,9 +85,14 @@ def test_what_headers_hold() -> None:
 def test_every_key_of_a_service_is_a_secret_before_the_services_are_known(tmp_path: Path) -> None:
     config, _ = load([], {"HOME": str(tmp_path)}, cwd=tmp_path)
     names = {
-        name for spec in Plugins(config, print).providers for name in (*spec.key_variables, *spec.home_key_variables)
+        name
+        for spec in Plugins(config, print).providers
+        for name in (*spec.key_variables, *spec.home_key_variables, *spec.handed_on)
     }
-    assert names <= SECRETS
+    assert {"GROQ_API_KEY", "OPENROUTER_API_KEY", "GH_TOKEN"} <= names
+    secrets = Secrets({**dict.fromkeys(names, KEY), "PATH": "/bin"}, tmp_path)
+    assert secrets.child_environment() == {"PATH": "/bin"}
+    assert secrets.known() == (KEY,)
 
 
 def test_children_get_no_variable_that_holds_a_secret_somewhere(tmp_path: Path) -> None:

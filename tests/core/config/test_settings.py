@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from marvin_core.api.errors import ConfigError
-from marvin_core.config.settings import KEYS, MEANINGS, read_settings
+from marvin_core.config.file.model import file_schema
+from marvin_core.config.file.sections import FileSettings, record_of
+from marvin_core.config.settings import parse_settings, read_settings
+from marvin_core.util.schemas.texts import members_of
+from tests.support.examples import examples
 from tests.support.installing import unprivileged
 
 
@@ -20,13 +26,15 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.yaml"
 
 
-def read(file: Path) -> dict[str, object]:
+def read(file: Path) -> dict[str, Any]:
     return read_settings(file, file.with_name("cache.json"))
 
 
-def said(file: Path, text: str | bytes) -> str:
-    """What is said about a file with this content."""
+def said(file: Path, text: str | bytes, changed: int | None = None) -> str:
+    """What is said about a file with this content, last changed at this moment (ns), else now."""
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    if changed is not None:
+        os.utime(file, ns=(changed, changed))
     with pytest.raises(ConfigError) as caught:
         read(file)
     assert caught.value.exit_code == 1
@@ -42,21 +50,37 @@ def said(file: Path, text: str | bytes) -> str:
         ("provider: groq\nprovider: gemini\n", 2, "Correct that line."),
         ("a: b: c\n", 1, "Correct that line."),
         ("# one\n\nprovidr: groq\n", 3, "unknown key 'providr'. Did you mean 'provider' or 'providers'?"),
-        ("zzz: 1\n", 1, f"unknown key 'zzz'. Known keys: {', '.join(sorted(KEYS))}."),
+        ("zzz: 1\n", 1, f"unknown key 'zzz'. Known keys: {', '.join(sorted(FileSettings._defaults))}."),
         ("1: x\n", 1, "unknown key '1'"),
         ("timeouts:\n  tool: 1\n  tol: 2\n", 3, "unknown key 'timeouts.tol'. Did you mean 'tool'?"),
         ("providers:\n  p:\n    base-url: x\n", 3, "unknown key 'providers.p.base-url'. Did you mean 'base_url'?"),
-        ("provider: 5\n", 1, "provider takes text, found a whole number ('5')."),
-        ("provider:\n", 1, "provider takes text, found nothing."),
-        ("provider: true\n", 1, "provider takes text, found true or false ('True')."),
-        ("\n\nproviders: [a]\n", 3, "providers takes keys below it, found a list"),
-        ("child_env: HOME\n", 1, "child_env takes a list, found text ('HOME')."),
-        ("timeouts: {tool: soon}\n", 1, "timeouts.tool takes a number, found text ('soon')."),
-        ("timeouts:\n  tool: yes\n", 2, "timeouts.tool takes a number, found"),
-        ("providers:\n  p:\n    base_url: x\n    max_tools: 1.5\n", 4, "providers.p.max_tools takes a whole number"),
-        ("prices: {m: {input: free}}\n", 1, "prices.m.input takes a number, found text ('free')."),
-        ("- provider\n", 1, "expected keys such as `provider: groq`, found a list"),
-        ("just words\n", 1, "expected keys such as `provider: groq`, found text ('just words')."),
+        ("ui:\n  name: plain\n  mardown: off\n", 3, "unknown key 'ui.mardown'. Did you mean 'markdown'?"),
+        ("network: {kind: all}\n", 1, "unknown key 'network.kind'. Known keys: hosts."),
+        ("provider: 5\n", 1, "provider: must be text; found 5."),
+        ("provider:\n", 1, "provider: must be text; found nothing."),
+        ("provider: true\n", 1, "provider: must be text; found true."),
+        ("\n\nproviders: [a]\n", 3, 'providers: must be an object; found ["a"].'),
+        ("child_env: HOME\n", 1, 'child_env: must be a list, each text; found "HOME".'),
+        ("child_env:\n  - A\n  - [b]\n", 3, 'child_env[1]: must be text; found ["b"].'),
+        ("timeouts: {tool: soon}\n", 1, 'timeouts.tool: must be a number of at least 0; found "soon".'),
+        ("timeouts:\n  tool: yes\n", 2, 'timeouts.tool: must be a number of at least 0; found "yes".'),
+        ("timeouts:\n  tool: true\n", 2, "timeouts.tool: must be a number of at least 0; found true."),
+        ("providers:\n  p:\n    max_tools: 1.5\n", 3, "providers.p.max_tools: must be an integer of at least 1"),
+        ("providers:\n  p:\n    windows: {m: 0}\n", 3, "providers.p.windows.m: must be an integer of at least 1"),
+        ("prices: {1: {input: free}}\n", 1, 'prices.1.input: must be a number of at least 0; found "free".'),
+        ("prices: {m: {input: 1e13}}\n", 1, "prices.m.input: must be USD, from 0 on; found"),
+        ("seed: maybe\n", 1, 'seed: must be one of "on", "off"; found "maybe".'),
+        ("sandbox: requird\n", 1, """found "requird". Did you mean 'required'?"""),
+        ("transport: quick\n", 1, 'transport: must be one of "direct", "stock"; found "quick".'),
+        ("models:\n  high: a\n  hihg: b\n", 3, "models.hihg: there is no tier 'hihg'. Did you mean 'high'?"),
+        ("labels: {web: [send, sent]}\n", 1, "labels.web[1]: must be one of"),
+        ("hooks:\n  before_tol: [x]\n", 2, "hooks.before_tol: there is no such event. Did you mean 'before_tool'"),
+        ("hooks:\n  turn.end:\n    - a\n    - {comand: b}\n", 4, "hooks.turn.end[1]: unknown key 'comand' of a hook."),
+        ("hooks: {before_tool: x}\n", 1, 'hooks.before_tool: must be a list; found "x".'),
+        ("packs:\n  garden: 5\n", 2, "packs.garden: must be an object; found 5."),
+        ("network:\n  hosts:\n    - a.example\n    - 'b c'\n", 4, "network.hosts[1]: 'b c' is no host."),
+        ("- provider\n", 1, 'expected keys such as `provider: groq`, found ["provider"].'),
+        ("just words\n", 1, 'expected keys such as `provider: groq`, found "just words".'),
     ],
 )
 def test_a_mistake_is_told_with_file_and_line(file: Path, text: str, line: int, what: str) -> None:
@@ -200,16 +224,92 @@ def test_a_cache_folder_that_cannot_be_written_costs_only_time(file: Path, tmp_p
     assert read_settings(file, tmp_path / "no-folder" / "cache.json") == {"provider": "groq"}
 
 
-def test_every_key_has_a_meaning_and_no_other_has() -> None:
-    def names(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
-        for key, value in schema.items():
-            name = f"{prefix}{'NAME' if key is str else key}"
-            if isinstance(value, Mapping) and key not in ("timeouts", "limits"):
-                yield from names(value, f"{name}.")
-            elif isinstance(value, tuple):
-                yield name
-                yield from names(value[1], f"{name}.")
-            else:
-                yield name
+def test_several_mistakes_are_told_at_once(file: Path) -> None:
+    told = said(file, "providr: x\nseed: maybe\ntimeouts:\n  tool: soon\n").splitlines()
+    assert [line.removeprefix(str(file))[:8] for line in told] == [", line 2", ", line 4", ", line 1"]
 
-    assert list(names(KEYS, "")) == list(MEANINGS)
+
+def test_a_mistake_where_a_key_or_a_header_belongs_does_not_show_the_value(file: Path) -> None:
+    for entry in ("key: [sk-0123456789]", "key: sk-0123456789", "headers: {X-Key: [sk-0123456789]}"):
+        assert "sk-0123456789" not in said(file, f"providers: {{p: {{{entry}}}}}\n")
+
+
+def test_an_empty_text_is_as_good_as_no_key(file: Path) -> None:
+    file.write_text("".join(f"{key}: ''\n" for key in FileSettings._defaults))
+    assert read(file) == {}
+
+
+def test_on_and_off_may_be_written_as_true_and_false(file: Path) -> None:
+    file.write_text("seed: false\nscreen_reader: true\nui: {markdown: off, thinking: true}\nlabels: {unattended: on}\n")
+    found = record_of(FileSettings, read(file))
+    assert (found.seed, found.screen_reader, found.labels.unattended) == (False, True, True)
+    assert (found.ui.markdown, found.ui.thinking) == (False, True)
+
+
+def test_what_the_check_passes_is_the_record_that_declares_it(file: Path) -> None:
+    file.write_text("packs: {off: [a], sections: {x: 1}, rest: {}}\nlimits: {values: 7}\nui: vi\n")
+    found = record_of(FileSettings, read(file))
+    assert dict(found.packs.sections) == {"sections": {"x": 1}, "rest": {}}, "packs may have any name but ours"
+    assert (found.packs.off, found.limits.values, found.ui.name) == (("a",), 7, "vi")
+    assert record_of(FileSettings, {}) == FileSettings()
+
+
+def test_a_file_with_headers_is_not_checked_again_and_its_headers_are_not_kept(file: Path) -> None:
+    """They may be keys: the file alone has them."""
+    text = (
+        "providers:\n  p:\n    base_url: https://u:pw@x.example\n    models: [1, m]\n    headers: {X: 5, Y: secret}\n"
+    )
+    file.write_text(text)
+    first = read(file)
+    kept = file.with_name("cache.json")
+    assert not any(word in kept.read_text() for word in ("secret", "u:pw"))
+    content = json.loads(kept.read_bytes())
+    content["data"]["providers"]["p"]["models"] = ["from the cache"]
+    kept.write_text(json.dumps(content))
+    second = read(file)
+    assert second["providers"] == {"p": {**first["providers"]["p"], "models": ["from the cache"]}}
+    assert second["providers"]["p"]["headers"] == {"X": "5", "Y": "secret"}
+
+
+def test_a_file_with_headers_that_changed_unseen_is_checked_as_a_new_one(file: Path) -> None:
+    file.write_text("providers: {p: {base_url: 'http://x', headers: {A: b}}}\n")
+    read(file)
+    status = file.stat()
+    for text, told in (("[a]", "providers: must be"), ("{p: {headers: [a]}}", "providers.p.headers: must be")):
+        new = f"providers: {text} # ".ljust(status.st_size, ".")
+        assert f"line 1: {told} an object" in said(file, new, status.st_mtime_ns)
+        assert file.stat().st_size == status.st_size
+
+
+def test_every_key_has_a_meaning() -> None:
+    def unsaid(schema: Mapping[str, Any], name: str) -> Iterator[str]:
+        schema = members_of(schema)
+        for key, inner in schema.get("properties", {}).items():
+            below = list(unsaid(inner, f"{name}.{key}"))
+            yield from below
+            if not below and not inner.get("description") and not members_of(inner).get("properties"):
+                yield f"{name}.{key}"
+
+    others = [key for key in unsaid(file_schema(described=True), "") if key not in (".providers", ".prices")]
+    assert others == [], "those two have keys of their own"
+
+
+NAMES = st.sampled_from([*FileSettings._defaults, "hosts", "off", "tool", "input", "kind", "high", "x", "1"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["on", "all", "m"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@examples(300)
+@given(st.dictionaries(NAMES, VALUES, max_size=3))
+def test_any_file_is_settings_that_a_record_takes_or_mistakes_that_are_told(content: dict[str, Any]) -> None:
+    told, found = "", {}
+    try:
+        found = parse_settings(json.dumps(content).encode(), Path("config.yaml"))
+    except ConfigError as error:
+        told = str(error)
+    assert [line for line in told.splitlines() if not line.startswith("config.yaml, line 1: ")] == []
+    assert json.loads(json.dumps(found)) == found
+    assert isinstance(record_of(FileSettings, found), FileSettings)

@@ -33,8 +33,8 @@ from marvin_core.providers.http.images import NOT_SEEN
 from marvin_core.providers.ollama import provider as ollama
 from marvin_core.providers.responses import provider as responses
 from marvin_core.testing import Answer, error, events
-from marvin_core.tools.normal_form import normal_form
 from marvin_core.tools.schema import describe
+from marvin_core.util.schemas.normal_form import normal_form
 from tests.support import answers_anthropic, answers_ollama, answers_responses, strict_wires
 from tests.support.chatting import TIMEOUTS, answer_of, call_piece, chunk
 from tests.support.engine import SPECS, make, run

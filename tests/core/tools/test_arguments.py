@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import ToolError, ToolSpec
-from marvin_core.tools.argument_errors import ArgumentError, CutOff, example_call, refusal, type_text
+from marvin_core.tools.argument_errors import ArgumentError, CutOff, example_call, refusal
 from marvin_core.tools.arguments import coerce, parse_arguments, parse_key_values
+from marvin_core.util.schemas.texts import type_text
 from tests.support.examples import examples
 
 STRINGS = {"type": "array", "items": {"type": "string"}}

@@ -24,8 +24,8 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 from marvin_core import Field, Tool, ToolContext, ToolError, tool
 from marvin_core.tools.argument_errors import ArgumentError, example_call
 from marvin_core.tools.arguments import parse_arguments
-from marvin_core.tools.normal_form import normal_form
 from marvin_core.tools.schema import describe, validator
+from marvin_core.util.schemas.normal_form import normal_form
 
 
 class Shade(Enum):

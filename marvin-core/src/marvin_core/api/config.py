@@ -43,6 +43,7 @@ class NetworkPolicy(Record):
 
     kind: NetworkKind
     hosts: tuple[str, ...] = ()
+    """Reach these hosts only: example.org, *.example.com for sub-domains, git.example.com:443."""
 
     def as_text(self) -> str:
         """The policy as --network and MARVIN_NETWORK take it."""
@@ -53,8 +54,12 @@ class Permissions(Record):
     """The rules of config.yaml, each `tool` or `tool(pattern)`."""
 
     allow: tuple[str, ...] = ()
+    """Calls that are not asked about: `TOOL` or `TOOL(PATTERN)`, with *, ? and [...]; see
+    [Permissions](../how-to/permissions.md)."""
     ask: tuple[str, ...] = ()
+    """Calls that are asked about."""
     deny: tuple[str, ...] = ()
+    """Calls that never run."""
 
 
 Sink: TypeAlias = Literal["send", "spend", "run", "reach"]
@@ -65,12 +70,19 @@ class Labels(Record):
     """Which kinds of tools are asked about once a session has read something of an origin."""
 
     web: tuple[Sink, ...] = ("send", "spend", "run")
+    """What asks once something was read from the network: tools that send, spend or run, or that reach the network at
+    all; see [Permissions](../how-to/permissions.md#after-what-was-read)."""
     repository: tuple[Sink, ...] = ("send",)
+    """The same for files of the working directory and what commands print."""
     private: tuple[Sink, ...] = ("send",)
+    """The same for stored data, as notes and calendars."""
     secret: tuple[Sink, ...] = ("send",)
+    """The same for results that a key or password was taken out of."""
     tools: tuple[Sink, ...] = ("send",)
+    """The same once a request carried descriptions of tools that neither Marvin nor you wrote, as those of packs of
+    others and of projects."""
     unattended: bool = False
-    """Whether that counts where nobody is there to ask as well; such calls are denied then."""
+    """Whether that counts where nobody is there to ask: such calls are denied then."""
 
 
 class ShellHook(Record):
@@ -99,24 +111,37 @@ class ProjectFiles(Record):
     """A folder of Marvin's own with what `.marvin/tools` holds; None where that is nothing."""
 
 
-class McpServer(Record):
-    """A server that speaks the Model Context Protocol: a program that is started, or an address that is talked to.
+class McpSettings(Record):
+    """One entry below `mcp_servers:` in config.yaml: a program that is started, or an address that is talked to.
 
     `args`, `env`, `cwd`, `url` and `headers` may hold `${NAME}` or `${NAME:-OTHER}`, which stand for variables.
     """
 
-    name: str
     command: str = ""
+    """The program of a server with tools (MCP), started when one of them is wanted; see
+    [MCP servers](../how-to/mcp-servers.md). `${NAME}` stands for a variable here and below."""
     args: tuple[str, ...] = ()
+    """Its arguments."""
     env: Mapping[str, str] = MappingProxyType({})
+    """Variables for it."""
     cwd: str = ""
+    """The folder that it runs in; without it, the working directory."""
     url: str = ""
+    """The address of a server that runs already, in place of a command."""
     headers: Mapping[str, str] = MappingProxyType({})
+    """Sent with every request to that address."""
     sandbox: bool = True
-    """Whether the program runs in the sandbox, where there is one."""
+    """Whether its program runs in the sandbox, where there is one."""
     read_only: tuple[str, ...] = ()
-    """Patterns of the names of tools that change nothing, as the user says. What the server says is no proof."""
+    """Its tools that change nothing, with * and ?. What the server says of its tools is no proof."""
     off: bool = False
+    """Whether it is left out."""
+
+
+class McpServer(McpSettings):
+    """A server that speaks the Model Context Protocol."""
+
+    name: str = ""
     origin: str = "config.yaml"
     """The file that names it."""
 
@@ -125,24 +150,39 @@ class Price(Record):
     """USD per million tokens, from config.yaml."""
 
     input: float = 0.0
+    """What a million input tokens of this model cost, in USD."""
     output: float = 0.0
+    """What a million output tokens cost."""
     cache_read: float | None = None
+    """What a million tokens cost that come from the service's cache."""
     cache_write: float | None = None
+    """What a million tokens cost that go into it."""
 
 
 class EndpointSettings(Record):
     """One entry of `providers:` in config.yaml; empty fields keep the provider's defaults."""
 
     wire: str = ""
+    """The format that the service speaks; default: chat-completions."""
     base_url: str = ""
+    """Its address, up to the version: https://models.example.com/v1."""
     key: str = ""
+    """The name of the variable with its key, never the key itself."""
     models: tuple[str, ...] = ()
+    """What it serves, the default first."""
     context_window: int | None = None
+    """How many tokens its models take."""
     windows: Mapping[str, int] | None = None
+    """The context window, in tokens, of models whose name starts with NAME."""
     max_tools: int | None = None
+    """How many tools a request may carry."""
     headers: Mapping[str, str] | None = None
+    """Sent with every request."""
     auth_url: str = ""
+    """Where `marvin login` logs in."""
     free: bool | None = None
+    """Whether its requests cost nothing. Without it, those of a server on this machine that runs its models itself do;
+    those of a gateway on this machine cost what its model costs."""
 
 
 class PackSettings(Record):
@@ -162,22 +202,42 @@ class PackSettings(Record):
     secrets: Mapping[str, str] | None = None
 
 
+StatusPart: TypeAlias = Literal[
+    "model",
+    "mode",
+    "thinking",
+    "folder",
+    "branch",
+    "context",
+    "cost",
+    "running",
+    "profile",
+    "shell",
+    "messages",
+    "tokens",
+]
+"""What the status row can show."""
+Attention: TypeAlias = Literal["bell", "notify", "title"]
+"""How the chat calls for somebody: by the bell, a notification of the terminal (OSC 9), or the window's title."""
+
+
 class ChatPreferences(Record):
     """How the chat on a terminal behaves, as `ui:` in config.yaml says."""
 
     markdown: bool = True
-    """Whether answers are drawn; else they are written as they were typed."""
+    """`off`: answers are written as models typed them, to be copied; `on`: they are drawn."""
     thinking: bool = False
-    """Whether what models think is shown."""
-    status: tuple[str, ...] = ("model", "mode", "thinking", "folder", "branch", "context", "cost", "running")
-    """The parts of the status row, in their order."""
+    """`on`: what a model thinks is shown, dim and folded. Ctrl+O shows it in any case."""
+    status: tuple[StatusPart, ...] = ("model", "mode", "thinking", "folder", "branch", "context", "cost", "running")
+    """The parts of the status row, in their order. An empty list hides it."""
     keys: Literal["emacs", "vi"] = "emacs"
+    """The keys that edit the line."""
     completion: Literal["typing", "tab"] = "typing"
-    """When the menu of completions appears."""
+    """When completions are shown: `typing`, while a name or a file is typed, or `tab`."""
     pictures: bool = True
-    """Whether pictures are drawn where the terminal says that it can."""
-    attention: tuple[str, ...] = ("bell",)
-    """How the chat calls for somebody: bell, notify (OSC 9), title."""
+    """Whether pictures of tools are drawn where the terminal says that it can; else their paths are told."""
+    attention: tuple[Attention, ...] = ("bell",)
+    """How the chat calls for somebody who looks elsewhere: by the bell, a notification, or the window's title."""
 
 
 class Config(Record):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ..api.config import SandboxUse, ToolSearchUse
 from ..api.errors import ConfigError, UsageError
 from ..util.numbers import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ..api.providers import CacheLifetime
+    from collections.abc import Sequence
 
 MAX_DEPTH = 5
 
@@ -34,45 +32,32 @@ def depth(value: str) -> int:
     return max(found, 0)
 
 
-def cache_lifetime(value: str) -> CacheLifetime:
-    """`cache:` of config.yaml.
-
-    Raises:
-        ConfigError: where it is no lifetime that there is.
-    """
-    if value not in ("", "5m", "1h"):
-        raise ConfigError(f"cache in config.yaml is {value!r}; it takes 5m or 1h.")
-    return cast("CacheLifetime", value)
-
-
-def sandbox_use(flag: str | None, variable: str, setting: str) -> SandboxUse:
+def sandbox_use(flag: str | None, variable: str, setting: SandboxUse) -> SandboxUse:
     """Whether commands run in a sandbox, by --sandbox, else MARVIN_SANDBOX, else `sandbox:` of config.yaml.
 
     Raises:
-        ConfigError: where it is none of auto, required and off.
+        ConfigError: where MARVIN_SANDBOX is none of auto, required and off.
     """
-    return cast("SandboxUse", _chosen("sandbox", get_args(SandboxUse), flag, variable, setting))
+    return _chosen("sandbox", get_args(SandboxUse), flag, variable) or setting
 
 
-def tool_search_use(flag: str | None, variable: str, setting: str) -> ToolSearchUse:
+def tool_search_use(flag: str | None, variable: str, setting: ToolSearchUse) -> ToolSearchUse:
     """Whether tools may wait until a model looks for them, by --tool-search, else MARVIN_TOOL_SEARCH, else config.yaml.
 
     Raises:
-        ConfigError: where it is none of on, off and auto.
+        ConfigError: where MARVIN_TOOL_SEARCH is none of on, off and auto.
     """
-    return cast("ToolSearchUse", _chosen("tool-search", get_args(ToolSearchUse), flag, variable, setting))
+    return _chosen("tool-search", get_args(ToolSearchUse), flag, variable) or setting
 
 
-def _chosen(word: str, allowed: Sequence[str], flag: str | None, variable: str, setting: str) -> str:
-    """What was chosen of several words, by a flag, else a variable, else config.yaml; `auto` where nothing was."""
-    key = word.replace("-", "_")
-    places = ((f"--{word}", flag), (f"MARVIN_{key.upper()}", variable), (f"{key} in config.yaml", setting))
-    for name, value in places:
+def _chosen(word: str, allowed: Sequence[str], flag: str | None, variable: str) -> Any:
+    """What was chosen of several words, by a flag, else a variable; None where nothing was."""
+    for name, value in ((f"--{word}", flag), (f"MARVIN_{word.upper().replace('-', '_')}", variable)):
         if value:
             if value not in allowed:
                 raise ConfigError(f"{name} is {value!r}; it takes {', '.join(allowed[:-1])} or {allowed[-1]}.")
             return value
-    return "auto"
+    return None
 
 
 def max_cost(flag: str | None, variable: str | None) -> float | None:
@@ -94,14 +79,12 @@ def max_cost(flag: str | None, variable: str | None) -> float | None:
     raise ConfigError(text) if flag is None else UsageError(text)
 
 
-def screen_reader_use(flag: bool, variable: str, settings: Mapping[str, Any]) -> bool:
+def screen_reader_use(flag: bool, variable: str, setting: bool) -> bool:
     """Whether the chat is written for a screen reader: the flag, else the variable, else config.yaml.
 
     Raises:
-        ConfigError: where one of them says neither on nor off.
+        ConfigError: where the variable says neither on nor off.
     """
-    said = {"MARVIN_SCREEN_READER": variable, "screen_reader in config.yaml": settings.get("screen_reader", "")}
-    for name, value in said.items():
-        if value not in ("", "0", "1", "on", "off"):
-            raise ConfigError(f"{name} is {value!r}; it takes on or off.")
-    return flag or next((value in ("1", "on") for value in said.values() if value), False)
+    if variable not in ("", "0", "1", "on", "off"):
+        raise ConfigError(f"MARVIN_SCREEN_READER is {variable!r}; it takes on or off.")
+    return flag or (variable in ("1", "on") if variable else setting)

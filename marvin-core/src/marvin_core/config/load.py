@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import (
-    ChatPreferences,
-    Config,
-    EndpointSettings,
-    McpServer,
-    NetworkPolicy,
-    Permissions,
-    Price,
-    ShellHook,
-    Source,
-)
-from ..api.errors import ConfigError, UsageError
-from ..api.limits import Limits
+from ..api.config import ChatPreferences, Config, McpServer, McpSettings, NetworkPolicy, PermissionMode, Source
+from ..api.errors import UsageError
 from ..api.providers import Secret
-from ..api.timeouts import Timeouts
-from ..util.numbers import amount
+from .file.sections import FileSettings, NetworkSettings, record_of
 from .folders import chosen_folder, current_folder, own_folders
-from .labels import labels
-from .limits import cache_lifetime, depth, max_cost, sandbox_use, screen_reader_use, tool_search_use
+from .limits import depth, max_cost, sandbox_use, screen_reader_use, tool_search_use
 from .secrets import Secrets
-from .settings import pack_sections, read_settings
+from .settings import read_settings
 from .stored.keys import StoredKeys
 from .tiers import tier_models
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+_AS_THEY_ARE = (
+    "transport",
+    "permissions",
+    "labels",
+    "prices",
+    "instructions",
+    "seed",
+    "theme",
+    "fallback",
+    "allow_addresses",
+    "timeouts",
+    "limits",
+)
+"""The keys of config.yaml whose values are fields of `Config` of the same name."""
 
 
 def load(
@@ -56,31 +57,31 @@ def load(
     home = Path(env.get("HOME") or os.path.expanduser("~"))
     folders = own_folders(env, home, cwd)
     file, cache = folders["config_folder"] / "config.yaml", folders["cache_folder"] / "config.json"
-    settings = read_settings(file, cache) if with_file else {}
+    settings = record_of(FileSettings, read_settings(file, cache) if with_file else {})
     working_dir = chosen_folder(flags.working_dir, cwd, home)
     named, tiers = _models(flags.model)
     model = _named("model", named, ("MARVIN_MODEL", env), settings)
     config = Config(
         working_dir=working_dir,
         in_home=flags.working_dir is None and working_dir == home.resolve(),
-        tiers=tier_models({**settings.get("models", {}), **tiers}, env),
-        tools=flags.tools or settings.get("tools", ""),
-        sandbox=sandbox_use(flags.sandbox, env.get("MARVIN_SANDBOX", ""), settings.get("sandbox", "")),
-        tool_search=tool_search_use(
-            flags.tool_search, env.get("MARVIN_TOOL_SEARCH", ""), settings.get("tool_search", "")
-        ),
+        tiers=tier_models({**settings.models, **tiers}, env),
+        tools=flags.tools or settings.tools,
+        sandbox=sandbox_use(flags.sandbox, env.get("MARVIN_SANDBOX", ""), settings.sandbox),
+        tool_search=tool_search_use(flags.tool_search, env.get("MARVIN_TOOL_SEARCH", ""), settings.tool_search),
         max_cost=max_cost(flags.max_cost, env.get("MARVIN_MAX_COST")),
         home=home,
         **folders,
         **_named("provider", flags.provider, ("LLM_PROVIDER", env), settings),
         **model,
         **_thinking(flags.thinking, env.get("MARVIN_THINKING"), settings, model["model"]),
-        **_permissions(flags, env, settings),
+        **_permissions(flags, env, settings.permission_mode),
         **_from_flags(flags, cwd),
         **_from_environment(env, cwd),
-        **_from_settings(settings, env),
-        screen_reader=screen_reader_use(flags.screen_reader, env.get("MARVIN_SCREEN_READER", ""), settings),
-        network=_network(flags.network, env.get("MARVIN_NETWORK"), settings.get("network", "")),
+        **fields_of(settings, env),
+        screen_reader=screen_reader_use(
+            flags.screen_reader, env.get("MARVIN_SCREEN_READER", ""), settings.screen_reader
+        ),
+        network=_network(flags.network, env.get("MARVIN_NETWORK"), settings.network),
     )
     return config, _secrets(config, env, home)
 
@@ -139,33 +140,33 @@ def _prompt(flags: Namespace) -> str | None:
     return flags.prompt if flags.prompt is not None else (words or None)
 
 
-def _network(flag: str | None, variable: str | None, setting: str | Mapping[str, Any]) -> NetworkPolicy | None:
-    if flag is None and not variable and not setting:  # as most runs have it
+def _network(flag: str | None, variable: str | None, setting: NetworkSettings) -> NetworkPolicy | None:
+    if flag is None and not variable and not setting.kind:  # as most runs have it
         return None
     from .network import network_policy
 
     return network_policy(flag, variable, setting)
 
 
-def _thinking(flags: Sequence[str], variable: str | None, settings: Mapping[str, Any], model: str) -> dict[str, Any]:
+def _thinking(flags: Sequence[str], variable: str | None, settings: FileSettings, model: str) -> dict[str, Any]:
     """How hard models think; most runs leave that to them."""
-    if not flags and not variable and not settings.keys() & {"thinking", "tier_thinking"}:
+    if not flags and not variable and not settings.thinking and not settings.tier_thinking:
         return {"thinking": "off", "thinking_from": "", "tier_thinking": {}}
     from .thinking import thinking_fields
 
     return thinking_fields(flags, variable, settings, model)
 
 
-def _permissions(flags: Namespace, env: Mapping[str, str], settings: Mapping[str, Any]) -> dict[str, Any]:
+def _permissions(flags: Namespace, env: Mapping[str, str], setting: PermissionMode | None) -> dict[str, Any]:
     """How much is asked; most runs leave that as it is."""
     mode, on_ask = env.get("MARVIN_PERMISSION_MODE"), env.get("MARVIN_ON_ASK")
-    said = (flags.on_ask, on_ask, flags.permission_mode, mode, settings.get("permission_mode"))
+    said = (flags.on_ask, on_ask, flags.permission_mode, mode, setting)
     if not any(one is not None and one != "" for one in said):
         trust = flags.trust_project
         return {"on_ask": "allow", "on_ask_tools": {}, "permission_mode": None, "trust_project": trust}
     from .permissions import permission_fields
 
-    return permission_fields(flags, mode, on_ask, settings)
+    return permission_fields(flags, mode, on_ask, setting)
 
 
 def _output_schema(given: str | None, cwd: Path) -> Mapping[str, Any] | None:
@@ -201,100 +202,43 @@ def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
     }
 
 
-def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+def fields_of(settings: FileSettings, env: Mapping[str, str]) -> dict[str, Any]:
     """The fields that config.yaml sets, and no flag."""
-    rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
+    ui = settings.ui.as_dict()
     return {
-        "ca_file": settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
-        **_interface(settings.get("ui", "")),
-        "pack_sections": pack_sections(settings),
-        "transport": settings.get("transport", "direct"),
-        "cache": cache_lifetime(settings.get("cache", "")),
-        "permissions": Permissions(**rules),
-        "labels": labels(settings.get("labels", {})),
-        "shell_hooks": _shell_hooks(settings.get("hooks", {})),
-        "mcp_servers": _mcp_servers(settings.get("mcp_servers", {})),
-        "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
-        "prices": _prices(settings.get("prices", {})),
-        "instructions": settings.get("instructions", ""),
-        "seed": _switch("seed", settings),
-        "theme": settings.get("theme") or "dark",
-        "packs_off": frozenset(map(str, settings.get("packs", {}).get("off", []))),
-        "packs_prefer": tuple(map(str, settings.get("packs", {}).get("prefer", []))),
-        "fallback": tuple(map(str, settings.get("fallback", []))),
-        "child_env": frozenset(map(str, settings.get("child_env", []))),
-        "allow_addresses": _addresses(settings.get("allow_addresses", [])),
-        "timeouts": _timeouts(settings.get("timeouts", {})),
-        "limits": _limits(settings.get("limits", {})),
+        "ca_file": settings.ca_file or env.get("SSL_CERT_FILE", ""),
+        "ui": ui.pop("name"),
+        "chat": ChatPreferences(**ui),
+        "pack_sections": settings.packs.sections,
+        "packs_off": frozenset(settings.packs.off),
+        "packs_prefer": settings.packs.prefer,
+        "shell_hooks": tuple(hook for hooks in settings.hooks.values() for hook in hooks),
+        "mcp_servers": _mcp_servers(settings.mcp_servers),
+        "endpoints": settings.providers,
+        "cache": settings.cache or "",
+        "child_env": frozenset(settings.child_env),
+        **{name: getattr(settings, name) for name in _AS_THEY_ARE},
     }
 
 
-def _shell_hooks(settings: Mapping[str, Any]) -> tuple[ShellHook, ...]:
-    """The commands that events start; most users have none."""
-    if not settings:
-        return ()
-    from .shell_hooks import shell_hooks
-
-    return shell_hooks(settings)
-
-
-def _mcp_servers(settings: Mapping[str, Any]) -> Mapping[str, McpServer]:
+def _mcp_servers(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]:
     """The servers with tools; most users have none."""
     if not settings:
         return {}
-    from .mcp_servers import mcp_servers
+    from .mcp_servers import servers_of
 
-    return mcp_servers(settings, "config.yaml")
-
-
-def _interface(setting: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Which chat there is, and how it behaves; most runs leave that as it is."""
-    if isinstance(setting, str):
-        return {"ui": setting, "chat": ChatPreferences()}
-    from .interface import interface_fields
-
-    return interface_fields(setting)
-
-
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Check what `load` makes of settings whose keys and types are right.
-
-    Raises:
-        ConfigError: for a value that no run could start with.
-    """
-    for name, entry in settings.get("providers", {}).items():
-        _endpoint(name, entry, {})
-    labels(settings.get("labels", {}))
-    _mcp_servers(settings.get("mcp_servers", {}))
-    _timeouts(settings.get("timeouts", {}))
-    _limits(settings.get("limits", {}))
-    _addresses(settings.get("allow_addresses", []))
-    from .network import network_setting
-    from .thinking import levels_of
-
-    levels_of(settings)
-    if "permission_mode" in settings:
-        from .permissions import check_mode
-
-        check_mode(settings["permission_mode"])
-    network_setting(settings.get("network", ""))
-    cache_lifetime(settings.get("cache", ""))
-    sandbox_use(None, "", settings.get("sandbox", ""))
-    _prices(settings.get("prices", {}))
-    _switch("seed", settings)
-    screen_reader_use(False, "", settings)
-    _interface(settings.get("ui", ""))
+    return servers_of(settings)
 
 
 def _named(
-    what: str, flag: str | None, variable: tuple[str, Mapping[str, str]], settings: Mapping[str, Any]
+    what: str, flag: str | None, variable: tuple[str, Mapping[str, str]], settings: FileSettings
 ) -> dict[str, Any]:
     """A setting that a flag names, else a variable, else config.yaml; and where it comes from."""
     name, env = variable
     candidates: tuple[tuple[str | None, str, Source], ...] = (
         (flag, f"--{what}", "flag"),
         (env.get(name), name, "environment"),
-        (settings.get(what), "config.yaml", "file"),
+        (getattr(settings, what), "config.yaml", "file"),
     )
     value, origin, source = next((candidate for candidate in candidates if candidate[0]), ("", "", ""))
     return {what: value, f"{what}_origin": origin, f"{what}_from": source}
@@ -312,67 +256,6 @@ def _models(given: Sequence[str]) -> tuple[str, dict[str, str]]:
         else:
             raise UsageError(f"--model {value}: write MODEL, or TIER=MODEL as in high=claude-opus-4.6.")
     return bare, tiers
-
-
-def _endpoint(name: str, entry: Mapping[str, Any], env: Mapping[str, str]) -> EndpointSettings:
-    values = {**entry, "models": tuple(map(str, entry.get("models", [])))}
-    key = values.get("key", "")
-    if key and not key.replace("_", "").isalnum():
-        raise ConfigError(f"providers.{name}.key names the variable that holds the key, not the key itself.")
-    if key and key not in env and not key.isupper():
-        raise ConfigError(f"providers.{name}.key: {key[:4]}... does not look like a variable name, as in MY_KEY.")
-    headers = {header: str(value) for header, value in values.get("headers", {}).items()}
-    return EndpointSettings(**{**values, "headers": headers or None})
-
-
-def _timeouts(values: Mapping[str, Any]) -> Timeouts:
-    for name, value in values.items():
-        for seconds in value if isinstance(value, list) else [value]:
-            if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
-                raise ConfigError(f"timeouts.{name} in config.yaml takes seconds, from 0 on, found {seconds!r}.")
-    return Timeouts().replace(
-        **{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()}
-    )
-
-
-def _limits(values: Mapping[str, int]) -> Limits:
-    for name, value in values.items():
-        if value < 1:
-            raise ConfigError(f"limits.{name} in config.yaml takes a whole number from 1 on, found {value}.")
-    return Limits().replace(**values)
-
-
-def _addresses(entries: Sequence[object]) -> tuple[str, ...]:
-    """The entries of `allow_addresses`. One that can be no host would allow nothing, and nobody would be told."""
-    for entry in map(str, entries):
-        host = entry.strip().strip("[]")
-        if not host or any(mark in host for mark in " /:"):
-            from ipaddress import ip_network
-
-            try:
-                ip_network(host, strict=False)
-            except ValueError:
-                raise ConfigError(
-                    f"allow_addresses in config.yaml has {entry!r}. It takes hosts, addresses and networks, without "
-                    "scheme, port and path: intranet.example, 127.0.0.1, 10.1.0.0/16."
-                ) from None
-    return tuple(map(str, entries))
-
-
-def _prices(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Price]:
-    for model, entry in values.items():
-        for name, dollars in entry.items():
-            if amount(dollars) is None:
-                raise ConfigError(f"prices.{model}.{name} in config.yaml takes USD, from 0 on, found {dollars!r}.")
-    return {model: Price(**entry) for model, entry in values.items()}
-
-
-def _switch(key: str, settings: Mapping[str, Any]) -> bool:
-    """A key that is on, as it is without being named, or off."""
-    value = settings.get(key, "on")
-    if value not in ("on", "off"):
-        raise ConfigError(f"{key} in config.yaml is {value!r}; it takes on or off.")
-    return bool(value == "on")
 
 
 def _list(value: str) -> tuple[str, ...]:

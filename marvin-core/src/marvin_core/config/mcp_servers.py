@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..api.config import McpServer
+from ..api.config import McpServer, McpSettings
 from ..api.errors import ConfigError
-from ..util.text import hint_at
 from ..util.untrusted_json import parse_json
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -17,15 +16,21 @@ _LISTS = ("args", "read_only")
 _TEXTS = ("command", "cwd", "url")
 _MAPPINGS = ("env", "headers")
 _SWITCHES = ("sandbox", "off")
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(_LISTS, "a list of texts"),
+    **dict.fromkeys(_TEXTS, "a text"),
+    **dict.fromkeys(_MAPPINGS, "names, each with a text"),
+    **dict.fromkeys(_SWITCHES, "true or false"),
+}
 _REPOSITORYS = frozenset({"command", "args", "env", "cwd", "url", "headers"})
 """What a project may say of its servers; what widens what they may do is the user's to say."""
 _LARGEST = 1_000_000
 _MOST = 100
 
 
-def mcp_servers(settings: Mapping[str, Any], origin: str) -> Mapping[str, McpServer]:
-    """The servers, by their names. Raises `ConfigError` where an entry is none."""
-    return {name: _server(name, entry, f"mcp_servers.{name} in {origin}", origin) for name, entry in settings.items()}
+def servers_of(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]:
+    """The servers of config.yaml, by their names."""
+    return {name: McpServer(name=name, **entry.as_dict()) for name, entry in settings.items()}
 
 
 def servers_of_project(content: bytes, origin: str) -> Mapping[str, McpServer]:
@@ -42,14 +47,12 @@ def servers_of_project(content: bytes, origin: str) -> Mapping[str, McpServer]:
     if len(entries) > _MOST:
         raise ConfigError(f"{origin} names {len(entries):,} servers; {_MOST} are the most. Remove some.")
     kept = {name: {key: entry[key] for key in _REPOSITORYS & entry.keys()} for name, entry in entries.items()}
-    return mcp_servers(kept, origin)
+    return {name: server_of(name, entry, origin) for name, entry in kept.items()}
 
 
-def _server(name: str, entry: Mapping[str, Any], place: str, origin: str) -> McpServer:
-    if not _NAME.fullmatch(name) or "__" in name:
-        raise ConfigError(
-            f"{place}: {name!r:.80} is no name of a server. Use letters, digits, '-', '.' and single '_'."
-        )
+def server_of(name: str, entry: Mapping[str, Any], origin: str) -> McpServer:
+    """A server that is set up by these keys. Raises `ConfigError` where it cannot be one."""
+    place = f"mcp_servers.{name} in {origin}"
     values: dict[str, Any] = {}
     for key, value in entry.items():
         if key in _TEXTS and isinstance(value, str):
@@ -61,26 +64,24 @@ def _server(name: str, entry: Mapping[str, Any], place: str, origin: str) -> Mcp
         elif key in _MAPPINGS and isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
             values[key] = {str(one): text for one, text in value.items()}
         else:
-            raise ConfigError(f"{place}: {_problem(key)}")
+            raise ConfigError(f"{place}: {key} takes {_KINDS[key]}.")
     server = McpServer(name=name, origin=origin, **values)
-    if bool(server.command) == bool(server.url):
-        raise ConfigError(f"{place} needs a command or a url, and not both.")
-    if server.url and not re.match(r"https?://[^/]", server.url):
-        raise ConfigError(f"{place}: url takes an address such as https://mcp.example.com/mcp.")
-    if "\0" in "".join((server.command, *server.args, *server.env, *server.env.values(), server.cwd)):
-        raise ConfigError(f"{place} holds a character that no program can be given (NUL).")
+    if said := problem_of(name, server):
+        raise ConfigError(f"{place}: {said}.")
     return server
 
 
-def _problem(key: str) -> str:
-    if key in _LISTS:
-        return f"{key} takes a list of texts."
-    if key in _MAPPINGS:
-        return f"{key} takes names, each with a text."
-    if key in (*_TEXTS, *_SWITCHES):
-        return f"{key} takes {'a text' if key in _TEXTS else 'true or false'}."
-    known = (*_TEXTS, *_LISTS, *_MAPPINGS, *_SWITCHES)
-    return f"unknown key {key!r}. {hint_at(key, known, 'Known keys: ' + ', '.join(sorted(known)) + '.')}"
+def problem_of(name: str, server: Any) -> str:
+    """What keeps an entry from being a server; empty where nothing does. It has the fields of `McpSettings`."""
+    if not _NAME.fullmatch(name) or "__" in name:
+        return f"{name!r:.80} is no name of a server: use letters, digits, '-', '.' and single '_'"
+    if bool(server.command) == bool(server.url):
+        return "needs a command or a url, and not both"
+    if server.url and not re.match(r"https?://[^/]", server.url):
+        return "url takes an address such as https://mcp.example.com/mcp"
+    if "\0" in "".join((server.command, *server.args, *server.env, *server.env.values(), server.cwd)):
+        return "holds a character that no program can be given (NUL)"
+    return ""
 
 
 def filled_in(server: McpServer, variable: Callable[[str], str | None]) -> McpServer:

@@ -17,13 +17,14 @@ _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 
 def permission_fields(
-    flags: Namespace, mode: str | None, on_ask: str | None, settings: Mapping[str, Any]
+    flags: Namespace, mode: str | None, on_ask: str | None, setting: PermissionMode | None
 ) -> dict[str, Any]:
     """The fields of the configuration that say how much is asked.
 
     Args:
         mode: MARVIN_PERMISSION_MODE.
         on_ask: MARVIN_ON_ASK.
+        setting: the mode that config.yaml names.
 
     Raises:
         UsageError, ConfigError: for what is no mode or no answer; the text has the nearest.
@@ -32,19 +33,12 @@ def permission_fields(
     return {
         "on_ask": default,
         "on_ask_tools": tools,
-        "permission_mode": _mode(flags.permission_mode, mode, settings.get("permission_mode")),
+        "permission_mode": _mode(flags.permission_mode, mode, setting),
         "trust_project": flags.trust_project,
     }
 
 
-def check_mode(value: str) -> PermissionMode:
-    """The mode that `permission_mode:` of config.yaml names. Raises `ConfigError` where there is none."""
-    if value not in _MODES:
-        raise ConfigError(f"permission_mode in config.yaml is {value!r}. {_nearest(value, _MODES)}")
-    return value
-
-
-def _mode(flag: str | None, variable: str | None, setting: str | None) -> PermissionMode | None:
+def _mode(flag: str | None, variable: str | None, setting: PermissionMode | None) -> PermissionMode | None:
     if flag is not None:
         if flag not in _MODES:
             raise UsageError(f"--permission-mode {flag}: there is no such mode. {_nearest(flag, _MODES)}")
@@ -53,7 +47,7 @@ def _mode(flag: str | None, variable: str | None, setting: str | None) -> Permis
         if variable not in _MODES:
             raise ConfigError(f"MARVIN_PERMISSION_MODE is {variable!r}. {_nearest(variable, _MODES)}")
         return variable
-    return check_mode(setting) if setting else None
+    return setting
 
 
 def _answers(flag: str | None, variable: str | None) -> tuple[OnAsk, Mapping[str, OnAsk]]:

@@ -12,15 +12,6 @@ from ..api.providers import Secret
 from .secret_files import Reader, WatchedFile, github_files, tokens, whole
 from .stored.keys import StoredKeys
 
-SECRETS = frozenset(
-    "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY OPENROUTER_API_KEY"
-    " MISTRAL_API_KEY DEEPSEEK_API_KEY XAI_API_KEY GOOGLE_PLACES_API_KEY"
-    " GNEWS_API_KEY NEWSAPI_KEY STEAM_API_KEY OMDB_API_KEY RAWG_API_KEY"
-    " GH_TOKEN GITHUB_TOKEN COPILOT_GITHUB_TOKEN".split()
-)
-"""Variables whose values reach no child, log or message unless they are handed over by name."""
-
-
 GIT_LOCAL_VARIABLES = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_DIR"
     " GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS"
@@ -66,7 +57,8 @@ class Secrets:
         self._passed_on = frozenset(passed_on)
         self.stored = stored
         """The keys that the user gave to Marvin to keep."""
-        self._names = set(SECRETS)
+        self._declared: set[str] = set()
+        self._are_all_declared = False
         self._learned: set[str] = set()
         self._watched: dict[Path, WatchedFile] = {}
         self._known: tuple[str, ...] | None = None
@@ -77,10 +69,24 @@ class Secrets:
 
     def declare(self, names: Iterable[str]) -> None:
         """Count these variables among the secrets, too."""
-        new = set(names) - self._names
+        new = set(names) - self._declared
         if new:
-            self._names |= new
+            self._declared |= new
             self._known = None
+
+    def declare_all(self, names: Iterable[str]) -> None:
+        """As `declare`, by who knows the variables of all services; before, they are read from their table."""
+        self._are_all_declared = True
+        self.declare(names)
+
+    @property
+    def _names(self) -> set[str]:
+        """The variables whose values reach no child, log or message unless they are handed over by name."""
+        if not self._are_all_declared:
+            from .services import key_variables
+
+            self.declare_all(key_variables())
+        return self._declared
 
     def watch(self, path: Path, read: Reader = whole) -> None:
         """Count what stands in a file among what to redact, now and whenever it changes; it need not be there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ..api.errors import ConfigError, MarvinError, UsageError
@@ -11,13 +11,12 @@ from .tiers import ALIASES, TIERS
 
 if TYPE_CHECKING:
     from ..api.config import Source
+    from .file.sections import FileSettings
 
 _LEVELS: Sequence[ThinkingLevel] = get_args(ThinkingLevel)
 
 
-def thinking_fields(
-    flags: Sequence[str], variable: str | None, settings: Mapping[str, Any], model: str
-) -> dict[str, Any]:
+def thinking_fields(flags: Sequence[str], variable: str | None, settings: FileSettings, model: str) -> dict[str, Any]:
     """The level of the run, where it comes from, and the levels of tiers. `model` is what the run begins with.
 
     Raises:
@@ -30,31 +29,17 @@ def thinking_fields(
             by_flag[_tier(tier, f"--thinking {value}", UsageError)] = _level(level, f"--thinking {value}", UsageError)
         else:
             bare = _level(value, "--thinking", UsageError)
-    by_file, general = levels_of(settings)
+    by_file = {ALIASES.get(name, name): level for name, level in settings.tier_thinking.items()}
     tier = ALIASES.get(model, "")
     candidates: tuple[tuple[str | None, Source], ...] = (
         (by_flag.get(tier), "flag"),
         (bare, "flag"),
         (_level(variable, "MARVIN_THINKING", ConfigError) if variable else None, "environment"),
         (by_file.get(tier), "file"),
-        (general, "file"),
+        (settings.thinking, "file"),
     )
     chosen, source = next((candidate for candidate in candidates if candidate[0]), ("off", ""))
     return {"thinking": chosen, "thinking_from": source, "tier_thinking": {**by_file, **by_flag}}
-
-
-def levels_of(settings: Mapping[str, Any]) -> tuple[dict[str, ThinkingLevel], ThinkingLevel | None]:
-    """What config.yaml says: the levels of tiers, and that of all else, None where it names none.
-
-    Raises:
-        ConfigError: for a level or a tier that does not exist.
-    """
-    tiers: dict[str, ThinkingLevel] = {}
-    for name, level in settings.get("tier_thinking", {}).items():
-        place = f"tier_thinking.{name} in config.yaml"
-        tiers[_tier(name, place, ConfigError)] = _level(level, place, ConfigError)
-    general = settings.get("thinking")
-    return tiers, _level(general, "thinking in config.yaml", ConfigError) if general is not None else None
 
 
 def _tier(name: str, place: str, error: type[MarvinError]) -> str:

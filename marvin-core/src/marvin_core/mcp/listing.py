@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.tools import LONGEST_DESCRIPTION
-from ..tools.normal_form import normal_form
+from ..util.schemas.normal_form import normal_form
 from ..util.terminal_text import disarm
 from ..util.text import cut, one_line
 from .listed import ListedPrompt, ListedTool, Listing

@@ -137,7 +137,7 @@ class Plugins:
         for _, spec in self._index.tools:
             yield from spec.secrets
         for _, provider in self._index.providers:
-            yield from (*provider.key_variables, *provider.home_key_variables)
+            yield from (*provider.key_variables, *provider.home_key_variables, *provider.handed_on)
         for _, declared in self._index.settings:
             yield from declared.secrets
 

@@ -11,8 +11,8 @@ from typing import Any
 from ..api.config import PackSettings
 from ..api.errors import PluginError
 from ..api.settings import Settings
-from ..config.settings import KEYS
-from ..tools.normal_form import normal_form
+from ..config.settings import is_own_of_packs
+from ..util.schemas.normal_form import normal_form
 from ..util.text import unknown_name
 from .hook_calls import expect
 from .model import DeclaredSettings, Pack
@@ -28,7 +28,7 @@ def declared_settings(answer: object, plugin: ModuleType, pack: Pack) -> Declare
         PluginError: where it contradicts itself, or names what does not exist; the text says what to change.
     """
     given = expect(answer, PackSettings)
-    if pack.name in KEYS["packs"]:
+    if is_own_of_packs(pack.name):
         raise PluginError(f"packs.{pack.name} in config.yaml is Marvin's own; give the entry point another name")
     variables, secrets = _texts(given, "variables"), _texts(given, "secrets")
     name, schema, file = "", {"type": "object", "properties": {}}, ""

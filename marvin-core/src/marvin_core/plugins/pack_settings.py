@@ -11,18 +11,16 @@ from pydantic_core import ErrorDetails
 
 from ..api.errors import ConfigError, PluginError
 from ..api.settings import Settings
+from ..config.file.problems import Location, Source, told
 from ..config.program import command_name
 from ..config.secrets import Secrets
 from ..config.settings import line_of
 from ..guard.redaction import Redactor
-from ..tools.argument_errors import type_text
-from ..tools.schema import problem_text
 from ..util.failures import is_failure
-from ..util.text import cut, did_you_mean, near_names, to_json
+from ..util.schemas.texts import reason_text, schema_at, type_text
 from .model import DeclaredSettings
 from .pack_schema import model_of
 
-_VALUE_SHOWN = 80
 _PROBLEMS_SHOWN = 10
 
 _Keys: TypeAlias = tuple[str, ...]
@@ -112,49 +110,43 @@ class PackSection:
         if not wrong:
             lines = [self._unset(_keys(error["loc"])) for error in missing] or [self._whole(error) for error in errors]
             return NotSet("\n".join(lines[:_PROBLEMS_SHOWN]))
-        return ConfigError("\n".join(map(self._problem, wrong[:_PROBLEMS_SHOWN])))
+        return ConfigError(told(wrong, self._source))
+
+    @property
+    def _source(self) -> Source:
+        return Source(
+            schema=self._declared.schema,
+            where=self._where,
+            prefix=f"packs.{self._declared.name}",
+            variable=lambda location: self.origin(location).replace("config.yaml", ""),
+            unknown=self._of_secret,
+            clean=Redactor(self._secrets.known).text,
+        )
 
     def _unset(self, keys: _Keys) -> str:
         variable = self._declared.variables.get(".".join(keys))
         also = f", or the variable {variable}" if variable else ""
-        name = self._name(keys)
+        name = self._source.name(keys)
         kind = type_text(self._schema(keys))
         return f"{name} is not set; it takes {kind}. Set it: `{command_name()} config set {name} VALUE`{also}."
 
     def _whole(self, error: ErrorDetails) -> str:
         """What a check of the whole model finds where nothing was set."""
-        reason, _, _ = problem_text(error, (), {}).rpartition("; received ")
-        return f"packs.{self._declared.name} in config.yaml: {reason}."
-
-    def _problem(self, error: ErrorDetails) -> str:
-        location = error["loc"]
-        place = self._place(location)
-        if error["type"] == "extra_forbidden":
-            return f"{place}: {self._unknown(_keys(location))}"
-        schema = self._schema(location)
-        reason, _, _ = problem_text(error, (), schema).rpartition("; received ")
-        found = Redactor(self._secrets.known).text(to_json(error["input"]))
-        received = f"; found {cut(found, _VALUE_SHOWN)}" if location else ""
-        named = "" if place in self._declared.variables.values() else f"{self._name(location)}: "
-        return f"{place}: {named}{reason}{received}."
+        return f"packs.{self._declared.name} in config.yaml: {reason_text(error, {})}."
 
     def _secret_of(self, key: str) -> str | None:
         """The secret that a key is called as, which config.yaml never holds."""
         return {secret.casefold(): secret for secret in self._declared.secrets}.get(key.casefold())
 
-    def _unknown(self, keys: _Keys) -> str:
-        meant = self._secret_of(keys[-1])
-        if meant is not None:
-            return f"{self._name(keys)} is a secret, which config.yaml never holds. Set the variable {meant} instead."
-        known = list(self._schema(keys[:-1]).get("properties", {}))
-        hint = did_you_mean(near_names(keys[-1], known)) or f"Known keys: {', '.join(sorted(known)) or 'none'}."
-        return f"unknown key {self._name(keys)!r}. {hint}"
+    def _of_secret(self, location: Location) -> str:
+        """What is said of a key that is called as a secret; empty for any other."""
+        meant = self._secret_of(str(location[-1]))
+        if meant is None:
+            return ""
+        name = self._source.name(location)
+        return f"{name} is a secret, which config.yaml never holds. Set the variable {meant} instead."
 
-    def _place(self, location: Sequence[str | int]) -> str:
-        """The variable, or the file and the line, that a wrong value comes from."""
-        origin = self.origin(location)
-        if origin not in ("", "config.yaml"):
-            return origin
+    def _where(self, location: Location) -> str:
         content = self._content
         try:
             content = self._path.read_bytes() if content is None else content
@@ -162,10 +154,6 @@ class PackSection:
         except (OSError, ValueError):  # it is changed at this moment; the name of the key says enough
             return str(self._path)
         return f"{self._path}, line {line}"
-
-    def _name(self, location: Sequence[str | int]) -> str:
-        below = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-        return f"packs.{self._declared.name}{below}"
 
     def _schema(self, location: Sequence[str | int]) -> Mapping[str, Any]:
         return schema_at(self._declared.schema, location)
@@ -189,14 +177,6 @@ class PackSection:
             else:
                 shown = value if self._secret_of(key) is None else "[redacted]"
                 yield keys, shown, self.origin(keys) or "default"
-
-
-def schema_at(schema: Mapping[str, Any], location: Sequence[str | int]) -> Mapping[str, Any]:
-    """The schema of what is at this path of keys and places; empty where nothing is known of it."""
-    for part in location:
-        others = schema.get("items" if isinstance(part, int) else "additionalProperties")
-        schema = schema.get("properties", {}).get(part) or (others if isinstance(others, Mapping) else {})
-    return schema
 
 
 def _copied(section: Mapping[str, Any]) -> dict[str, Any]:

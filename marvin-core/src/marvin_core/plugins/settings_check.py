@@ -41,8 +41,16 @@ class InstalledPacks(Protocol):
         ...
 
 
-def check_settings(packs: InstalledPacks, config: Config, secrets: Secrets, warn: Callable[[str], None]) -> None:
+def check_settings(
+    packs: InstalledPacks,
+    config: Config,
+    secrets: Secrets,
+    warn: Callable[[str], None],
+    content: bytes | None = None,
+) -> None:
     """Check what config.yaml and variables set for packs. `warn` is told of sections that belong to no pack.
+
+    With the `content` of a file that does not hold it yet, only packs count that have a section there.
 
     What was found right is kept, and not looked at again while nothing has changed: the packs' models take longer to
     import than all else at a start.
@@ -52,26 +60,27 @@ def check_settings(packs: InstalledPacks, config: Config, secrets: Secrets, warn
     """
     path, sections = config.config_folder / "config.yaml", config.pack_sections
     for name in sections:
-        _check_owner(name, packs, path, warn)
+        _check_owner(name, packs, path, warn, content)
     cache = config.cache_folder / "pack-settings.json"
     kept = read_trusted_json(cache)
     known = kept if isinstance(kept, dict) else {}
     given = {declared.name: _given(declared, sections, secrets) for declared in packs.settings}
-    stamps = {one.name: _stamp(one, given[one.name]) for one in packs.settings if any(given[one.name])}
+    meant = [one for one in packs.settings if content is None or one.name in sections]
+    stamps = {one.name: _stamp(one, given[one.name]) for one in meant if any(given[one.name])}
     changed = [one for one in packs.settings if one.name in stamps and known.get(one.name) != stamps[one.name]]
     if changed:
-        right = check_sections(changed, sections, secrets, path, config.timeouts.pack, warn)
+        right = _check_sections(changed, sections, secrets, path, config.timeouts.pack, warn, content)
         write_cache(cache, {**known, **{name: stamps[name] for name in right}})
 
 
-def check_sections(
+def _check_sections(
     changed: Sequence[DeclaredSettings],
     sections: Mapping[str, Mapping[str, Any]],
     secrets: Secrets,
     path: Path,
     limit: float,
     warn: Callable[[str], None],
-    content: bytes | None = None,
+    content: bytes | None,
 ) -> list[str]:
     """Check the sections of these packs; returns the names of those whose model could be asked.
 
@@ -103,7 +112,9 @@ def _outcome(section: PackSection) -> None:
         section.checked()
 
 
-def _check_owner(name: str, packs: InstalledPacks, path: Path, warn: Callable[[str], None]) -> None:
+def _check_owner(
+    name: str, packs: InstalledPacks, path: Path, warn: Callable[[str], None], content: bytes | None
+) -> None:
     """Say so where a section can be of no use."""
     if name in {declared.name for declared in packs.settings}:
         return
@@ -115,14 +126,14 @@ def _check_owner(name: str, packs: InstalledPacks, path: Path, warn: Callable[[s
     else:
         hint = did_you_mean(near_names(name, packs.installed))
         said = f"No pack is called {name!r}. {hint or f'See `{command_name()} packs list`.'}"
-    warn(f"{path}, line {_line(path, name)}: {said}")
+    warn(f"{path}, line {_line(path, name, content)}: {said}")
 
 
-def _line(path: Path, name: str) -> int:
+def _line(path: Path, name: str, content: bytes | None) -> int:
     from ..config.settings import line_of
 
     try:
-        return line_of(path.read_bytes(), ("packs", name))
+        return line_of(path.read_bytes() if content is None else content, ("packs", name))
     except (OSError, ValueError):  # it is changed at this moment
         return 1
 

@@ -12,9 +12,9 @@ from ..api.messages import Message, Usage
 from ..api.providers import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, TextDelta, UsageDelta
 from ..api.tools import ToolSpec
 from ..config.program import command_name
-from ..tools.argument_errors import type_text
 from ..tools.help import in_shell, summary, typed_call, with_typed_calls, with_typed_note
 from ..tools.routing.router import Proposal, Route, Router
+from ..util.schemas.texts import type_text
 
 NAME = "offline"
 

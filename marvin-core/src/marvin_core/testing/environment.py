@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_OF_KEYS = ("_KEY", "_TOKEN", "_SECRET")
+"""How the names of variables end that hold somebody's keys."""
+
 
 def search_path() -> str:
     """The folders that programs are looked for in."""
@@ -23,13 +26,12 @@ def environment() -> dict[str, str]:
 def own_home(folder: Path) -> Iterator[Path]:
     """Make this the home folder, and unset what would lead Marvin to another one, or to somebody's keys."""
     from ..config.environment import ENVIRONMENT
-    from ..config.secrets import SECRETS
 
     folder.mkdir()
     replaced = {
         name: value
         for name, value in environment().items()
-        if name == "HOME" or name in ENVIRONMENT or name in SECRETS or name.startswith("MARVIN_URL_")
+        if name == "HOME" or name in ENVIRONMENT or name.startswith("MARVIN_URL_") or name.endswith(_OF_KEYS)
     }
     for name in replaced:
         del os.environ[name]

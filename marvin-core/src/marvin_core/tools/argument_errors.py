@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from ..api.errors import ToolError
 from ..api.tools import ToolSpec
+from ..util.schemas.texts import type_text
 from ..util.text import cut, to_json
-from .samples import Schema, sample
+from .samples import sample
 
 # Where nothing is required: the parameters that make a call meaningful together, the best first.
 _MEANINGFUL: tuple[frozenset[str], ...] = (
     frozenset({"path", "old_str", "new_str"}),
     *(frozenset({name}) for name in ("patch", "location", "near", "query", "url", "path")),
-)
-
-
-_TYPE_TEXTS: Mapping[str, str] = {
-    "string": "text",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "an object",
-}
-
-
-_LIMITS = (
-    ("minimum", "maximum", ""),
-    ("minLength", "maxLength", " characters"),
-    ("minItems", "maxItems", " items"),
 )
 
 
@@ -75,39 +59,6 @@ def refusal(spec: ToolSpec, problem: str, received: str | None = None, also: Col
         lines.append(f"- {name}: {type_text(schema)} ({'required' if name in required else default})")
     lines.append(f"Correct call: {example_call(spec, also)}")
     return ArgumentError("\n".join(lines))
-
-
-def type_text(schema: Schema) -> str:
-    """What a schema (in the normal form) allows, in plain words: `an integer from 1 to 20`."""
-    if "enum" in schema:
-        return "one of " + ", ".join(to_json(choice) for choice in schema["enum"])
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(type_text(member) for member in schema["anyOf"]))
-    kind = schema.get("type", "")
-    text = _TYPE_TEXTS.get(kind, "any value") + _bounds(schema)
-    if kind == "array" and schema.get("items"):
-        text += f", each {type_text(schema['items'])}"
-    if "format" in schema:
-        text += f" in the form {schema['format']}"
-    if "pattern" in schema:
-        text += f" that matches {schema['pattern']}"
-    return text
-
-
-def _bounds(schema: Schema) -> str:
-    for low_name, high_name, noun in _LIMITS:
-        low, high = schema.get(low_name), schema.get(high_name)
-        if low is None and high is None:
-            continue
-        nouns = noun if high != 1 and (low, high) != (1, None) else noun.removesuffix("s")
-        if high is None:
-            return f" of at least {low}{nouns}"
-        if low is None:
-            return f" of at most {high}{nouns}"
-        return f" of {low}{nouns}" if low == high else f" from {low} to {high}{nouns}"
-    if "exclusiveMinimum" in schema:
-        return f" above {schema['exclusiveMinimum']}"
-    return f" below {schema['exclusiveMaximum']}" if "exclusiveMaximum" in schema else ""
 
 
 _TOO_LONG = "Give large content in sections, one in each call, where the tool allows that."

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..api.tools import ToolSpec
+from ..util.schemas.texts import Schema
 from ..util.text import cut, storable, to_json, unknown_name
 from . import json_repair
 from .argument_errors import cut_off, refusal
-from .samples import Schema
 
 _NESTED_STRINGS = 2
 _WRAPPERS = ("arguments", "parameters", "input")

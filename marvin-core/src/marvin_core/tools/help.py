@@ -8,9 +8,10 @@ from typing import Any
 
 from ..api.tools import ToolSpec
 from ..config.program import command_name
+from ..util.schemas.texts import type_text
 from ..util.text import one_line, to_json
 from ..util.untrusted_json import parse_json
-from .argument_errors import example_arguments, type_text
+from .argument_errors import example_arguments
 from .arguments import key_value_words
 
 _SENTENCE = re.compile(r".*?[.!?](?=\s|$)", re.DOTALL)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-Schema = Mapping[str, Any]
+from ..util.schemas.texts import Schema
 
 _BY_NAME: Mapping[str, Any] = {
     "branch": "main",

@@ -27,30 +27,14 @@ from ..api import tools
 from ..api.errors import ToolError
 from ..api.tool_context import ToolContext
 from ..api.tools import Tool, ToolGroup, ToolSpec
+from ..util.schemas.normal_form import normal_form
+from ..util.schemas.texts import reason_text, type_text
 from ..util.text import cut, to_json, unknown_name
-from .argument_errors import refusal, type_text
+from .argument_errors import refusal
 from .arguments import coerce
-from .normal_form import normal_form
 
 _PROBLEMS_SHOWN = 10
 _VALUE_SHOWN = 80
-# What pydantic finds wrong in ways that the schema itself describes best.
-_SCHEMA_TELLS = frozenset(
-    {
-        "enum",
-        "greater_than",
-        "greater_than_equal",
-        "int_from_float",
-        "less_than",
-        "less_than_equal",
-        "literal_error",
-        "string_pattern_mismatch",
-        "string_too_long",
-        "string_too_short",
-        "too_long",
-        "too_short",
-    }
-)
 
 
 def describe(tool: Tool, *, source: str = "", module: str = "", group: ToolGroup | str = "") -> ToolSpec:
@@ -211,7 +195,7 @@ class Validator:
             if location and isinstance(location[0], str):
                 location = (self._known.get(location[0], location[0]), *location[1:])
                 blamed.append(str(location[0]))
-            problems.append(problem_text(error, location, spec.parameters))
+            problems.append(_problem(error, location, spec.parameters))
         lines = [f"- {problem}" for problem in dict.fromkeys(problems)]
         if len(lines) > _PROBLEMS_SHOWN or len(errors) > _PROBLEMS_SHOWN:
             lines[_PROBLEMS_SHOWN:] = ["- and more"]
@@ -342,7 +326,7 @@ def _names(field: str, info: FieldInfo, model: type[BaseModel]) -> list[str]:
     return names
 
 
-def problem_text(error: ErrorDetails, location: tuple[int | str, ...], schema: Mapping[str, Any]) -> str:
+def _problem(error: ErrorDetails, location: tuple[int | str, ...], schema: Mapping[str, Any]) -> str:
     """One thing that pydantic found wrong at a place of what the schema describes, in plain words."""
     where = ""
     for part in location:
@@ -354,16 +338,9 @@ def problem_text(error: ErrorDetails, location: tuple[int | str, ...], schema: M
         else:
             break
     prefix = f"{where}: " if where else ""
-    kind = error["type"]
-    if kind == "missing":
+    if error["type"] == "missing":
         return f"{prefix}missing; it must be {type_text(schema)}"
-    if kind in ("value_error", "assertion_error"):
-        reason = str(error["ctx"]["error"])
-    elif kind in _SCHEMA_TELLS or kind.endswith(("_type", "_parsing")):
-        reason = f"must be {type_text(schema)}"
-    else:
-        reason = error["msg"]
-    return f"{prefix}{reason}; received {cut(to_json(error['input']), _VALUE_SHOWN)}"
+    return f"{prefix}{reason_text(error, schema)}; received {cut(to_json(error['input']), _VALUE_SHOWN)}"
 
 
 def _parameters(tool: Tool, model: type[BaseModel]) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from marvin_core.api.errors import ConfigError
 from marvin_core.api.events import Event, Notice
 from marvin_core.api.messages import ToolOutput
 from marvin_core.api.permissions import Question, Reply
+from marvin_core.config.file.shell_hooks import event_names
 from marvin_core.config.settings import parse_settings
-from marvin_core.config.shell_hooks import event_names
 from marvin_core.guard.sandbox.state import RESULT
 from tests.support.engine import BARE_PATH, QUICK, Made, calls, do, make, run, says
 from tests.support.sandboxes import tried
@@ -301,18 +301,18 @@ def test_config_yaml_holds_commands_and_mappings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("hooks:\n  befor_tool: [x]\n", "line 2: hooks.befor_tool is no event. Did you mean 'before_tool'"),
-        ("hooks:\n  on_prompt: x\n", "takes a list"),
-        ("hooks: [x]\n", "takes keys below it"),
+        ("hooks:\n  befor_tool: [x]\n", "line 2: hooks.befor_tool: there is no such event. Did you mean 'before_tool'"),
+        ("hooks:\n  on_prompt: x\n", "line 2: hooks.on_prompt: must be a list"),
+        ("hooks: [x]\n", "line 1: hooks: must be an object"),
         ("hooks:\n  on_prompt:\n    - a\n    - ''\n", "line 4"),
         ("hooks:\n  on_prompt:\n    - 5\n", "An entry is a command"),
         ("hooks:\n  before_tool:\n    - {comand: x}\n", "Did you mean 'command'?"),
-        ("hooks:\n  before_tool:\n    - {command: x, tools: write}\n", "takes a list of names"),
-        ("hooks:\n  before_tool:\n    - {command: x, tools: []}\n", "takes a list of names"),
+        ("hooks:\n  before_tool:\n    - {command: x, tools: write}\n", "tools must be a list of names"),
+        ("hooks:\n  before_tool:\n    - {command: x, tools: []}\n", "tools must be a list of names"),
         ("hooks:\n  on_prompt:\n    - {command: x, tools: [a]}\n", "is about none"),
         ("hooks:\n  on_prompt:\n    - {command: x, sandbox: 1}\n", "true or false"),
         ('hooks:\n  on_prompt:\n    - "a\\0b"\n', "An entry is a command"),
-        ("hooks:\n  5: [x]\n", "hooks.5 is no event"),
+        ("hooks:\n  5: [x]\n", "hooks.5: there is no such event"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, why: str) -> None:

@@ -141,7 +141,7 @@ def test_what_cannot_be_used_is_passed_over_and_told_once(tmp_path: Path) -> Non
     ],
 )
 def test_a_fallback_that_means_nothing_is_an_error(tmp_path: Path, name: str, hint: str) -> None:
-    with pytest.raises(ConfigError, match=r"fallback: in config\.yaml names") as caught:
+    with pytest.raises(ConfigError, match=r"config\.yaml, line 1: fallback names") as caught:
         models(tmp_path, yaml=f"fallback: [groq, {name}]\n")
     assert name in str(caught.value)
     assert hint in str(caught.value)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.config.interface import STATUS_PARTS
+from marvin_core.api.config import StatusPart
 from marvin_core.ui.rendering import Paint
 from marvin_core.ui.status.facts import Facts, branch_of
 from marvin_core.ui.status.row import StatusRow
@@ -34,7 +35,7 @@ def test_it_tells_what_is_going_on(tmp_path: Path) -> None:
     shown = row_of(made, branch="main", cost=1.234, jobs=2)
     model = made.session.models.model
     assert shown == f"{model} · ask · thinks high · project · main · context 0% · $1.23 · 2 jobs"
-    every = row_of(made, parts=STATUS_PARTS, tokens=1_500)
+    every = row_of(made, parts=get_args(StatusPart), tokens=1_500)
     assert every.endswith("profile main · 0 messages · 1,500 tokens")
     assert row_of(make(tmp_path, argv=(), yaml="ui: {status: []}"), parts=()) == ""
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...api.config import Source
 from ...api.errors import ConfigError, UsageError
-from ...config.load import check_settings
+from ...config.file.sections import FileSettings, record_of
+from ...config.load import fields_of
 from ...config.program import command_name
-from ...config.settings import KEYS, pack_sections, parse_settings
+from ...config.settings import is_own_of_packs, pack_sections, parse_settings, written_settings
 from ...util.state_files import replace_file, update_file
 from ...util.terminal_text import exact_line
-from ...util.text import hint_at
 from ..run import group
 from ..watched import run_watched
-from .pack_settings import check_packs, expected_kind, shown_settings
+from .pack_settings import schema_of, shown_settings
 
 if TYPE_CHECKING:
     from ..run import CommandContext
@@ -65,7 +66,7 @@ def show_config(
         raise UsageError(f"{command_name()} config show takes nothing or `prompt`, not {what!r}.")
     config, path = run.config, _path(run)
     there = path.exists()
-    settings = parse_settings(path.read_bytes(), path) if there else {}
+    settings = _written(path)
     lines = [
         f"config.yaml    {path}{'' if there else ' (not there; every key is optional)'}",
         f"data           {config.data_folder}",
@@ -83,6 +84,15 @@ def show_config(
         *shown_settings(run, settings),
     ]
     run.write("\n".join(lines).rstrip() + "\n")
+
+
+def _written(path: Path) -> dict[str, Any]:
+    """What stands in the file, which has to be right."""
+    if not path.exists():
+        return {}
+    content = path.read_bytes()
+    parse_settings(content, path)
+    return written_settings(content, path)
 
 
 def _trust(run: CommandContext) -> str:
@@ -141,7 +151,7 @@ def unset_value(
     """Take a value out of config.yaml; comments stay."""
     run: CommandContext = context.obj
     path = _path(run)
-    there: Any = parse_settings(path.read_bytes(), path) if path.exists() else {}
+    there: Any = _written(path)
     for name in key.split("."):
         if not isinstance(there, Mapping) or name not in there:
             raise UsageError(f"{key} is not set in {path}, so there is nothing to take away.")
@@ -161,7 +171,7 @@ def _write_value(run: CommandContext, key: str, wanted: Any) -> None:
             text = with_value((content or b"").decode(), keys, wanted)
         except ValueError as error:
             raise ConfigError(f"{key} cannot be set: {error}.") from error
-        _check(run, text.encode(), path)
+        _check(run, text.encode(), path, lambda text: run.warn(f"marvin: {text}"))
         return text.encode()
 
     _update(run, path, changed)
@@ -170,15 +180,14 @@ def _write_value(run: CommandContext, key: str, wanted: Any) -> None:
 
 def _value(run: CommandContext, keys: list[str], value: str) -> Any:
     """The value as the key's type wants it: text as it is, everything else read as YAML."""
-    expected: Any = KEYS
-    for key in keys:
-        expected = expected[1] if isinstance(expected, tuple) else expected
-        expected = expected.get(key, expected.get(str)) if isinstance(expected, Mapping) else None
     if value == "":
         return None
-    if keys[0] == "packs" and expected is None:
-        expected = expected_kind(run, keys)
-    if expected is str:
+    from ...config.file.model import file_schema
+    from ...util.schemas.texts import schema_at
+
+    of_pack = keys[0] == "packs" and len(keys) > 1 and not is_own_of_packs(keys[1])
+    schema = schema_of(run, keys) if of_pack else schema_at(file_schema(), keys)
+    if schema.get("type") == "string" and value in schema.get("enum", (value,)):
         return value
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -192,21 +201,14 @@ def _value(run: CommandContext, keys: list[str], value: str) -> Any:
         raise UsageError(f"{value!r} is not YAML. A list is written [a, b].") from error
 
 
-def _check(run: CommandContext, content: bytes, path: Path) -> None:
-    """Raise `ConfigError` where Marvin could not start with this config.yaml."""
-    settings = parse_settings(content, path)
-    check_settings(settings)
-    check_packs(run, settings, content)
-    if settings.get("transport", "direct") not in ("direct", "stock"):
-        raise ConfigError(f"{path}: transport is {settings['transport']!r}; use direct or stock.")
-    provider = settings.get("provider", "")
-    if provider and provider not in settings.get("providers", {}):
-        from ...plugins.manager import Plugins
+def _check(run: CommandContext, content: bytes, path: Path, warn: Callable[[str], None] = lambda text: None) -> None:
+    """Raise `ConfigError` where Marvin could not start with this config.yaml; `warn` is told as at a start."""
+    from ...app import check_configuration
 
-        known = [spec.name for spec in Plugins(run.config, lambda text: None).providers]
-        if provider not in known:
-            hint = hint_at(provider, known)
-            raise ConfigError(f"{path}: there is no provider {provider!r}. {hint}")
+    settings = record_of(FileSettings, parse_settings(content, path))
+    source: Source = "file" if settings.provider else ""
+    config = run.config.replace(**fields_of(settings, {}), provider=settings.provider, provider_from=source)
+    check_configuration(config, run.secrets, warn, content)
 
 
 def _update(run: CommandContext, path: Path, change: Any) -> None:
@@ -237,7 +239,7 @@ def edit_config(context: typer.Context) -> None:
         if content != before:
             raise ConfigError(f"{path} was changed by somebody else meanwhile. Your version is in {draft}.")
         try:
-            _check(run, after, path)
+            _check(run, after, path, lambda text: run.warn(f"marvin: {text}"))
         except ConfigError as error:
             raise ConfigError(f"{error}\n{path} is as it was; your version is in {draft}.") from error
         return after

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from ...api.errors import ConfigError, MarvinError
-from ...config.load import check_settings
 from ...config.program import command_name
 from ...config.settings import read_settings
 from ...util.failures import told
@@ -89,7 +88,7 @@ class DoctorReport:
         self._heading("Configuration")
         path = config.config_folder / "config.yaml"
         try:
-            check_settings(read_settings(path, config.cache_folder / "config.json"))
+            read_settings(path, config.cache_folder / "config.json")
             self._line("ok", f"{path}{'' if path.exists() else ' is not there; defaults are used'}")
         except ConfigError as error:
             self.broken(str(error), f"Run {command_name()} config edit.")

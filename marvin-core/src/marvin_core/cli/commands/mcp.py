@@ -12,7 +12,7 @@ import typer
 
 from ...api.config import McpServer
 from ...api.errors import ConfigError, ToolError, UsageError
-from ...config.mcp_servers import mcp_servers
+from ...config.mcp_servers import server_of
 from ...config.program import command_name
 from ...config.stored.settings import store_setting
 from ...guard.trust import SERVERS
@@ -100,7 +100,7 @@ def add(
     }
     kept = {key: value for key, value in entry.items() if value is not None}
     try:
-        server = mcp_servers({name: kept}, "this command")[name]
+        server = server_of(name, kept, "this command")
     except ConfigError as error:
         raise UsageError(str(error)) from error
     if name in run.config.mcp_servers:

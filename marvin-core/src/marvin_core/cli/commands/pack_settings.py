@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...api.errors import ConfigError, MarvinError
 from ...config.settings import pack_sections
 from ...plugins.manager import Plugins
+from ...util.schemas.texts import schema_at
 from ...util.text import unknown_name
 
 if TYPE_CHECKING:
@@ -57,34 +58,17 @@ def shown_settings(run: CommandContext, settings: Mapping[str, Any]) -> list[str
     return lines
 
 
-def expected_kind(run: CommandContext, keys: Sequence[str]) -> type | None:
-    """The type of `packs.NAME.KEY` where that is text, which needs no quotes then; None for all else.
+def schema_of(run: CommandContext, keys: Sequence[str]) -> Mapping[str, Any]:
+    """The schema of `packs.NAME.KEY`.
 
     Raises:
         ConfigError: where no pack has such settings; the text gives the nearest names.
     """
-    from ...plugins.pack_settings import schema_at
-
     declared = {one.name: one for one in _plugins(run).settings}
     name = keys[1] if len(keys) > 1 else ""
     if name not in declared:
         raise ConfigError(unknown_name("pack with settings", name, declared))
-    return str if schema_at(declared[name].schema, keys[2:]).get("type") == "string" else None
-
-
-def check_packs(run: CommandContext, settings: Mapping[str, Any], content: bytes) -> None:
-    """Check the sections of packs in a new config.yaml.
-
-    Raises:
-        ConfigError: where a pack could not use its section.
-    """
-    sections = pack_sections(settings)
-    given = [one for one in (_plugins(run).settings if sections else ()) if one.name in sections]
-    if given:
-        from ...plugins.settings_check import check_sections
-
-        limit = run.config.timeouts.pack
-        check_sections(given, sections, run.secrets, _path(run), limit, lambda text: None, content)
+    return schema_at(declared[name].schema, keys[2:])
 
 
 def missing(run: CommandContext, app: App) -> Iterator[tuple[str, str]]:

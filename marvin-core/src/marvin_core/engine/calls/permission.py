@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...api.errors import ConfigError, MarvinError, ToolError
+from ...api.errors import MarvinError, ToolError
 from ...api.events import CallOrigin
 from ...api.hooks import Ask, Deny, Verdict
 from ...api.messages import ToolCall, ToolOutput
@@ -336,13 +336,13 @@ class Permission:
 
     async def _wrong(self, pending: Pending, rule: str) -> str:
         """Why a rule that a person wrote does not allow the call that was asked about; empty where it does."""
-        from ...config.rules import checked_rule
+        from ...config.file.rules import rule_text
 
         name, shown = pending.spec.name, exact_line(rule)
         try:
-            checked_rule(rule, "the rule")
-        except ConfigError as error:
-            return str(error)
+            rule_text(rule)
+        except ValueError as error:
+            return f"the rule cannot be used. {error}"
         if Rule(rule).tool != name:
             return f"the rule {shown} is not one for {name}. It has to be {name}(PATTERN)."
         root = self._parts.workspace.root

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...tools.normal_form import KEY_ORDER
+from ...util.schemas.normal_form import KEY_ORDER
 
 _KNOWN = (*KEY_ORDER, "anyOf")
 _FORMATS = ("date-time", "enum", "float", "double", "int32", "int64")

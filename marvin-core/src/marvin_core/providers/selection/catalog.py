@@ -12,6 +12,7 @@ from ...api.providers import Endpoint, ModelFacts, ProviderSpec, Secret
 from ...config.program import command_name
 from ...config.secret_files import secrets_of_address, tokens
 from ...config.secrets import Secrets
+from ...config.settings import WrongSetting
 from ...profiles.store import Profiles
 from ...util.failures import is_failure
 from ...util.imports import imported
@@ -333,12 +334,11 @@ class Catalog:
 def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) -> ProviderSpec:
     """The provider as config.yaml changes it, or the new one that it defines."""
     if spec is None and not settings.base_url:
-        raise ConfigError(f"providers.{name} in config.yaml needs a base_url, as in https://host/v1.")
+        raise WrongSetting(f"providers.{name} needs a base_url, as in https://host/v1.", "providers", name)
     wire = settings.wire or "chat-completions"
     if wire not in WIRES:
-        raise ConfigError(f"providers.{name}.wire is {wire!r}; use one of: {', '.join(WIRES)}.")
-    if settings.max_tools is not None and settings.max_tools < 1:
-        raise ConfigError(f"providers.{name}.max_tools is {settings.max_tools}; use 1 or more, or leave it out.")
+        text = f"providers.{name}.wire is {wire!r}. {hint_at(wire, WIRES)}"
+        raise WrongSetting(text, "providers", name, "wire")
     spec = spec or ProviderSpec(name=name, factory=WIRES[wire], base_url="", default_model="")
     return spec.replace(
         factory=WIRES[wire] if settings.wire else spec.factory,

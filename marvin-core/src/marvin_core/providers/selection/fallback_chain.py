@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
-from ...api.errors import ConfigError, MarvinError
+from ...api.config import Config
+from ...api.errors import MarvinError
 from ...api.models import Serving
 from ...api.providers import OFFLINE, Provider
+from ...config.settings import WrongSetting
 from ...config.tiers import ALIASES
 from ...util.text import hint_at
 from .catalog import Catalog
@@ -54,22 +56,28 @@ class FallbackChain:
             self._warn(f"{name} in fallback: is passed over. {error}")
 
 
-def check_chain(names: Sequence[str], catalog: Catalog) -> None:
-    """Check that each entry of `fallback:` means something; whether it is set up is seen when it is needed.
+def check_names(config: Config, catalog: Catalog) -> None:
+    """Check that what config.yaml names means something; whether it is set up is seen when it is needed.
 
     Raises:
-        ConfigError: for a name that no provider has and no model.
+        WrongSetting: for a provider that there is not, and a name in `fallback:` that no provider has and no model.
     """
-    for name in names:
+    if config.provider_from == "file" and config.provider not in catalog.known:
+        raise WrongSetting(
+            f"there is no provider {config.provider!r}. {hint_at(config.provider, catalog.known)}", "provider"
+        )
+    for at, name in enumerate(config.fallback):
         if name.partition("/")[0] == OFFLINE:
-            raise ConfigError(f"fallback: in config.yaml names {name}, which is no model. Remove it there.")
+            raise WrongSetting(f"fallback names {name}, which is no model. Remove it there.", "fallback", at)
         if name in ALIASES or is_known(catalog, name):
             continue
         specs = [spec for spec in catalog.known.values() if spec.name != OFFLINE]
         services = [spec.name for spec in specs]
         models = (f"{spec.name}/{model}" for spec in specs for model in spec.models)
         hint = hint_at(name, [*services, *models], f"There are: {', '.join(services)}.")
-        raise ConfigError(
-            f"fallback: in config.yaml names {name!r}, which is neither a provider nor a known model. {hint} "
-            "Write PROVIDER or PROVIDER/MODEL."
+        raise WrongSetting(
+            f"fallback names {name!r}, which is neither a provider nor a known model. {hint} "
+            "Write PROVIDER or PROVIDER/MODEL.",
+            "fallback",
+            at,
         )

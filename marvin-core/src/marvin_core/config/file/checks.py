@@ -1,0 +1,212 @@
+"""The kinds of values that keys of config.yaml take, as pydantic checks them; only a file that is new is checked.
+
+What one of them refuses is told in its own words (`refused`); what a type refuses, in those of the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    PlainValidator,
+    Strict,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_before_validator_function
+
+from ...api.config import (
+    Attention,
+    ChatPreferences,
+    EndpointSettings,
+    McpSettings,
+    Permissions,
+    Price,
+    ShellHook,
+    StatusPart,
+)
+from ...api.limits import Limits
+from ...api.record import Record
+from ...api.timeouts import Timeouts
+from ...util.numbers import amount
+from ...util.patterns.hosts import HostList
+from ...util.text import hint_at
+from ..mcp_servers import problem_of
+from ..tiers import ALIASES, TIERS
+from .rules import rule_text
+from .shell_hooks import HookProblem, checked_hooks
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+
+_NETWORK_WORDS = ("none", "loopback", "all")
+
+
+def refused(said: str, *below: str | int) -> PydanticCustomError:
+    """The error of a value that is refused in these words. `below` leads from the value to what is wrong in it."""
+    return PydanticCustomError("said", "{said}", {"said": said, "below": below})
+
+
+def _text(value: Any) -> Any:
+    """What stands in lists may be written as a number: a port, a version, the name of a team."""
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def _switch(value: Any) -> Any:
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
+
+
+def _tier(name: str) -> str:
+    if name not in TIERS and name not in ALIASES:
+        raise refused(f"there is no tier {name!r}. {hint_at(name, [*TIERS, *ALIASES])}")
+    return name
+
+
+def _amount(dollars: float) -> float:
+    if amount(dollars) is None:
+        raise refused(f"must be USD, from 0 on; found {dollars!r}")
+    return dollars
+
+
+def _variable(name: str) -> str:
+    if not name.replace("_", "").isalnum():
+        raise refused("it names the variable that holds the key, not the key itself")
+    words = name.replace("_", "")
+    if name and not (name.isupper() or (words.isalpha() and words.islower())):
+        raise refused(f"{name[:4]}... does not look like a variable name, as in MY_KEY")
+    return name
+
+
+def _addresses(entries: tuple[str, ...]) -> tuple[str, ...]:
+    """What can be no host would allow nothing, and nobody would be told."""
+    from ipaddress import ip_network
+
+    for at, entry in enumerate(entries):
+        host = entry.strip().strip("[]")
+        if not host or any(mark in host for mark in " /:"):
+            try:
+                ip_network(host, strict=False)
+            except ValueError:
+                raise refused(
+                    f"{entry!r} is none of hosts, addresses and networks. They are written without scheme, port and "
+                    "path: intranet.example, 127.0.0.1, 10.1.0.0/16",
+                    at,
+                ) from None
+    return entries
+
+
+def _hosts(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for at, entry in enumerate(entries):
+        try:
+            HostList([entry])
+        except ValueError as error:
+            raise refused(str(error), at) from None
+    return HostList(entries).entries()
+
+
+def network_word(text: str) -> str:
+    """The text, where it is what `network:` may be alone."""
+    if text not in _NETWORK_WORDS:
+        raise refused(f"{text!r} is none of none, loopback and all. Hosts stand below it: `hosts: [example.org]`")
+    return text
+
+
+def _rule(entry: Any) -> str:
+    try:
+        return rule_text(entry)
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
+def _hooks(value: Any) -> Any:
+    try:
+        return checked_hooks(value)
+    except HookProblem as problem:
+        raise refused(problem.said, *problem.below) from None
+
+
+def _servers(entries: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name, entry in entries.items():
+        if said := problem_of(name, entry):
+            raise refused(said, name)
+    return entries
+
+
+def _once(entries: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(entries))
+
+
+class ShortForm:
+    """A section that may be a text alone, which is the value of one of its keys.
+
+    Args:
+        key: that key.
+        check: the check of such a text.
+        otherwise: the value of the key where the section is a mapping; the key is none that people write then.
+    """
+
+    def __init__(self, key: str, check: Callable[[str], str] | None = None, otherwise: str = "") -> None:
+        self._key = key
+        self._check = check
+        self._otherwise = otherwise
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_before_validator_function(self._mapping, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        whole = handler.resolve_ref_schema(handler(schema))
+        keys = {name: one for name, one in whole["properties"].items() if not self._otherwise or name != self._key}
+        return {"anyOf": [{"type": "string"}, {**whole, "properties": keys}]}
+
+    def _mapping(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return {self._key: value if self._check is None else self._check(value)}
+        if self._otherwise and isinstance(value, dict):
+            if self._key in value:
+                raise PydanticCustomError("extra_forbidden", "no such key", {"below": (self._key,)})
+            return {**value, self._key: self._otherwise}
+        return value
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
+Switch: TypeAlias = Annotated[bool, Strict(), BeforeValidator(_switch), WithJsonSchema({"enum": ["on", "off"]})]
+TierName: TypeAlias = Annotated[str, AfterValidator(_tier)]
+Seconds: TypeAlias = Annotated[float, Strict(), Field(ge=0)]
+Count: TypeAlias = Annotated[int, Strict(), Field(ge=1)]
+Dollars: TypeAlias = Annotated[float, Strict(), Field(ge=0), AfterValidator(_amount)]
+VariableName: TypeAlias = Annotated[str, AfterValidator(_variable)]
+Addresses: TypeAlias = Annotated[tuple[Text, ...], AfterValidator(_addresses)]
+Hosts: TypeAlias = Annotated[tuple[Text, ...], AfterValidator(_hosts)]
+Rule: TypeAlias = Annotated[str, PlainValidator(_rule), WithJsonSchema({})]
+Servers: TypeAlias = Annotated[Mapping[str, McpSettings], AfterValidator(_servers)]
+Hooks: TypeAlias = Annotated[
+    Mapping[str, tuple[ShellHook, ...]],
+    PlainValidator(_hooks),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "array"}}),
+]
+
+SCALARS: Mapping[type[Record], Mapping[type, Any]] = {
+    Timeouts: {float: Seconds},
+    Limits: {int: Count},
+    Price: {float: Dollars},
+    EndpointSettings: {int: Count},
+}
+"""What the numbers of a section are, all of them. True and false are `on` and `off` everywhere."""
+FIELDS: Mapping[type[Record], Mapping[str, Any]] = {
+    ChatPreferences: {
+        "status": Annotated[tuple[StatusPart, ...], AfterValidator(_once)],
+        "attention": Annotated[tuple[Attention, ...], AfterValidator(_once)],
+    },
+    EndpointSettings: {"key": VariableName, "models": tuple[Text, ...], "headers": dict[str, Text]},
+    McpSettings: {
+        **dict.fromkeys(("args", "read_only"), tuple[Text, ...]),
+        **dict.fromkeys(("env", "headers"), dict[str, Text]),
+    },
+    Permissions: dict.fromkeys(("allow", "ask", "deny"), tuple[Rule, ...]),
+}
+"""What single fields of records in `api` take, whose own types say less."""

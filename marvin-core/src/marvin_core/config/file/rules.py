@@ -1,0 +1,51 @@
+"""The rules below `permissions:` in config.yaml, each with the examples that it must and must not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...util.patterns.texts import Pattern
+from ...util.text import hint_at
+
+_KEYS = ("rule", "match", "not_match")
+
+
+def rule_text(entry: Any) -> str:
+    """The text of a rule whose examples hold.
+
+    Raises:
+        ValueError: where it is no rule, or an example speaks against it; the text says what is wrong.
+    """
+    if not isinstance(entry, dict):
+        return _text(entry)
+    for key in entry:
+        if key not in _KEYS:
+            hint = hint_at(str(key), _KEYS, "An entry has rule, match and not_match.")
+            raise ValueError(f"unknown key {str(key)!r} of a rule. {hint}")
+    text = _text(entry.get("rule"))
+    _, bracket, rest = text.partition("(")
+    pattern = Pattern(rest.removesuffix(")") if bracket else "*")
+    for example in _examples(entry.get("match")):
+        if not pattern.fits(example):
+            raise ValueError(f"{text} does not fit {example!r}, which is in its `match`. Correct one of the two.")
+    for example in _examples(entry.get("not_match")):
+        if pattern.fits(example):
+            raise ValueError(f"{text} fits {example!r}, which its `not_match` names. Correct one of them.")
+    return text
+
+
+def _text(value: Any) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    tool, bracket, rest = text.partition("(")
+    if not tool.strip() or (bracket and not rest.endswith(")")):
+        raise ValueError(f"{str(value)!r:.80} is no rule. A rule is TOOL or TOOL(PATTERN).")
+    return text
+
+
+def _examples(value: Any) -> Sequence[str]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError(f"match and not_match take lists of texts; found {str(value)!r:.80}.")
+    return [str(one) for one in value]

@@ -1,0 +1,82 @@
+"""What stands below `hooks:` in config.yaml: commands of the user's, by the events that start them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from ...util.text import hint_at, to_json
+
+_KEYS = ("command", "tools", "sandbox")
+_METHODS = ("on_prompt", "system_prompt", "before_request", "before_tool", "after_tool", "on_stop")
+_OF_CALLS = ("before_tool", "after_tool", "tool_execution_start", "tool_execution_update", "tool_execution_end")
+_LIFECYCLE = {"tool.execute.before": "before_tool", "tool.execute.after": "after_tool"}
+"""What the life of a session calls two of the methods; its other events have the names of the types, with dots."""
+
+
+def event_names() -> tuple[str, ...]:
+    """Everything that can start a command: the methods of `Hook`, and the types of events."""
+    from ...api import events
+
+    return (*_METHODS, *(kind.type for kind in get_args(events.Event)))
+
+
+class HookProblem(ValueError):
+    """What is wrong below `hooks:`, and the path from there to it."""
+
+    def __init__(self, said: str, *below: str | int) -> None:
+        super().__init__(said)
+        self.said = said
+        self.below = below
+
+
+def checked_hooks(value: Any) -> dict[str, list[dict[str, Any]]]:
+    """What stands below `hooks:`, each entry with its event beside its command, tools and sandbox.
+
+    Raises:
+        HookProblem: where it is nothing of the kind.
+    """
+    if not isinstance(value, dict):
+        raise HookProblem(f"must be an object; found {to_json(value):.80}.")
+    found = {}
+    for name, entries in value.items():
+        event = _event(name)
+        if not isinstance(entries, list):
+            raise HookProblem(f"must be a list; found {to_json(entries):.80}.", name)
+        found[name] = [_hook(entry, event, name, at) for at, entry in enumerate(entries)]
+    return found
+
+
+def _event(name: str) -> str:
+    event = _LIFECYCLE.get(name) or name.replace(".", "_")
+    known = event_names()
+    if event not in known:
+        raise HookProblem(f"there is no such event. {hint_at(event, known, 'Known: ' + ', '.join(known))}", name)
+    return event
+
+
+def _hook(entry: Any, event: str, *below: str | int) -> dict[str, Any]:
+    """One entry: a command as text, or a mapping with `command`."""
+    given: Mapping[Any, Any] = entry if isinstance(entry, dict) else {"command": entry}
+    for key in given:
+        if key not in _KEYS:
+            hint = hint_at(str(key), _KEYS, "An entry has command, tools and sandbox.")
+            raise HookProblem(f"unknown key {str(key)!r} of a hook. {hint}", *below)
+    command, sandbox = given.get("command"), given.get("sandbox", False)
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
+        raise HookProblem(
+            f"{str(command)!r:.80} is no command. An entry is a command, or a mapping with `command`.", *below
+        )
+    if not isinstance(sandbox, bool):
+        raise HookProblem(f"sandbox must be true or false; found {str(sandbox)!r:.80}.", *below)
+    tools = _tools(given["tools"], event, below) if "tools" in given else []
+    return {"event": event, "command": str(command), "tools": tools, "sandbox": sandbox}
+
+
+def _tools(value: Any, event: str, below: tuple[str | int, ...]) -> Sequence[str]:
+    if event not in _OF_CALLS:
+        said = f"tools says which calls start a command, and {event} is about none. Leave it out."
+        raise HookProblem(said, *below)
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) and one.strip() for one in value):
+        raise HookProblem(f"tools must be a list of names, with * and ?; found {str(value)!r:.80}.", *below)
+    return [str(one).strip() for one in value]

@@ -1,0 +1,98 @@
+"""What a JSON schema in the normal form allows, and what is wrong with a value that it does not, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..text import to_json
+
+Schema: TypeAlias = Mapping[str, Any]
+
+_TYPE_TEXTS: Mapping[str, str] = {
+    "string": "text",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_LIMITS = (
+    ("minimum", "maximum", ""),
+    ("minLength", "maxLength", " characters"),
+    ("minItems", "maxItems", " items"),
+)
+# What pydantic finds wrong in ways that the schema itself describes best.
+_SCHEMA_TELLS = frozenset(
+    {
+        "enum",
+        "greater_than",
+        "greater_than_equal",
+        "int_from_float",
+        "less_than",
+        "less_than_equal",
+        "literal_error",
+        "string_pattern_mismatch",
+        "string_too_long",
+        "string_too_short",
+        "too_long",
+        "too_short",
+    }
+)
+
+
+def type_text(schema: Schema) -> str:
+    """What a schema (in the normal form) allows, in plain words: `an integer from 1 to 20`."""
+    if "enum" in schema:
+        return "one of " + ", ".join(to_json(choice) for choice in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(type_text(member) for member in schema["anyOf"]))
+    kind = schema.get("type", "")
+    text = _TYPE_TEXTS.get(kind, "any value") + _bounds(schema)
+    if kind == "array" and schema.get("items"):
+        text += f", each {type_text(schema['items'])}"
+    if "format" in schema:
+        text += f" in the form {schema['format']}"
+    if "pattern" in schema:
+        text += f" that matches {schema['pattern']}"
+    return text
+
+
+def _bounds(schema: Schema) -> str:
+    for low_name, high_name, noun in _LIMITS:
+        low, high = schema.get(low_name), schema.get(high_name)
+        if low is None and high is None:
+            continue
+        nouns = noun if high != 1 and (low, high) != (1, None) else noun.removesuffix("s")
+        if high is None:
+            return f" of at least {low}{nouns}"
+        if low is None:
+            return f" of at most {high}{nouns}"
+        return f" of {low}{nouns}" if low == high else f" from {low} to {high}{nouns}"
+    if "exclusiveMinimum" in schema:
+        return f" above {schema['exclusiveMinimum']}"
+    return f" below {schema['exclusiveMaximum']}" if "exclusiveMaximum" in schema else ""
+
+
+def reason_text(error: Mapping[str, Any], schema: Schema) -> str:
+    """Why pydantic refuses a value that should be as `schema` says. `error` is one of its `ErrorDetails`."""
+    kind = str(error["type"])
+    if kind in ("value_error", "assertion_error"):
+        return str(error["ctx"]["error"])
+    if kind in _SCHEMA_TELLS or kind.endswith(("_type", "_parsing")):
+        return f"must be {type_text(schema)}"
+    return str(error["msg"])
+
+
+def schema_at(schema: Schema, location: Sequence[str | int]) -> Schema:
+    """The schema of what is at this path of keys and places; empty where nothing is known of it."""
+    for part in location:
+        schema = members_of(schema)
+        others = schema.get("items" if isinstance(part, int) else "additionalProperties")
+        schema = schema.get("properties", {}).get(part) or (others if isinstance(others, Mapping) else {})
+    return schema
+
+
+def members_of(schema: Schema) -> Schema:
+    """Of what may be something else as well, the schema that has keys; any other schema is itself."""
+    return next((one for one in schema.get("anyOf", ()) if one.get("type") == "object"), schema)
