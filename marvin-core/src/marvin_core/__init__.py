@@ -275,9 +275,9 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
-        "Attention ChatPreferences Config EndpointSettings Labels McpServer McpSettings NetworkKind NetworkPolicy OnAsk "
-        "OutputFormat PackSettings PermissionMode Permissions Price ProjectFiles SandboxUse ShellHook Sink Source StatusPart "
-        "ToolSearchUse"
+        "Attention ChatPreferences Config EndpointSettings Labels McpServer McpSettings NetworkKind NetworkPolicy "
+        "OnAsk OutputFormat PackSettings PermissionMode Permissions Price ProjectFiles SandboxUse ShellHook Sink "
+        "Source StatusPart ToolSearchUse"
     ),
     "api.controls": (
         "AutonomyControl Branch Choice ContextUse ModelControl PersonControl Picking ProfileControl PromptEntry "
