@@ -37,6 +37,8 @@ def test_tool_lines() -> None:
     assert call_line(start).startswith("  🔧 edit(path='a.txt', text='xxx")
     assert len(call_line(start)) < 150
     assert call_line(start).endswith("x…)"), "what is cut is marked"
+    several = start.replace(arguments={"path": "a.txt", "text": "one\ntwo\n\nthree\n"})
+    assert call_line(several) == "  🔧 edit(path='a.txt', text='one'… (4 lines))", "the difference has them all"
     assert outcome_line(end("Changed.\nmore")) == "     done in 1.2 s: Changed."
     assert outcome_line(end("Error: no", is_error=True)) == "     failed in 1.2 s: Error: no"
     refused = end("Error: edit was not run: the mode is readonly.", is_error=True)

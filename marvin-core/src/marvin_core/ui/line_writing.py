@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..api.messages import Shown, Table
 from ..util.shown import ROWS, cell_text, columns_of, shown_lines
 from ..util.terminal_text import TerminalFilter, disarm, exact
-from ..util.text import local_time, one_line
+from ..util.text import counted, local_time, one_line
 from .quoted import Quoting
 from .rendering import Paint, clean, outcome_line, shown_rows
 
@@ -34,8 +34,8 @@ class LineWriting:
 
     sign = "> "
     """What stands before a line of the user."""
-    working = ""
-    """What is said where nothing came for a while; nothing where that is empty."""
+    working = "Still working"
+    """What is said where nothing came for a while."""
 
     def __init__(self) -> None:
         self._paint = Paint(color=False)
@@ -228,5 +228,5 @@ def spoken_items(show: Sequence[Shown]) -> list[str]:
         told = item.rows[:ROWS]
         lines += [_spoken_row(number, header, [*map(cell_text, row)]) for number, row in enumerate(told, 1)]
         left = len(item.rows) - len(told) + max(0, item.omitted)
-        lines += [f"{left:,} more rows."] if left else []
+        lines += [f"{counted(left, 'more row')}."] if left else []
     return lines

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from ..api.permissions import NO, AskedCall, PermissionAnswer, Question, Reply
 from ..util.terminal_text import exact, exact_line
+from ..util.text import counted
 from .quoted import Quoting
 from .rendering import Measure, Paint
 
@@ -227,7 +228,7 @@ class QuestionPrompt:
         reason = call.reason
         if most[0] and len(reason) > _REASON:
             left = len(reason) - _REASON
-            reason = f"{reason[:_REASON]} … {left:,} characters left out here; view shows all of it"
+            reason = f"{reason[:_REASON]} … {counted(left, 'character')} left out here; view shows all of it"
         yield self._paint("faint", f"({reason})")
         if call.remember and self._stage != "list":
             yield self._paint("faint", f"(always stores the rule: {exact_line(call.remember)})")

@@ -16,6 +16,7 @@ from .terminal_output import TerminalOutput
 
 if TYPE_CHECKING:
     from .pager import Pager
+    from .pasting_input import PastingInput
 
 _Result = TypeVar("_Result")
 
@@ -23,10 +24,11 @@ _Result = TypeVar("_Result")
 class DrawnAbove:
     """`write` puts text above; `live` are the rows between it and the line, `status` is the last of them.
 
-    What derives from this sets `_app`, which draws them and the line.
+    What derives from this sets `_app`, which draws them and the line, and `_input`, where its keys come from.
     """
 
     _app: Application[Any]
+    _input: PastingInput
 
     def __init__(self, redraw: float) -> None:
         self._redraw = redraw
@@ -109,7 +111,7 @@ class DrawnAbove:
             return
         self._paged = pager = make(self._output)
         try:
-            await self.lend(lambda: pager.run(self._app.input))
+            await self.lend(lambda: pager.run(self._input))
         finally:
             self._paged = None
 

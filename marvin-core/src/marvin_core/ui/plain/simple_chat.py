@@ -32,7 +32,7 @@ from ...util.shown import ProgressLines, columns_of
 from ...util.signals import ending
 from ...util.streams import PackLines, StandardStreams, diverted
 from ...util.terminal_text import disarm, exact
-from ...util.text import one_line
+from ...util.text import counted, one_line
 from ...util.watchdog import Watchdog, owner_of
 from ..clipboard import clipboard_sequence
 from ..editor_program import run_on_terminal
@@ -46,7 +46,7 @@ from ..typed_lines import Display, LineInterpreter
 from .standard_input import line_typed, speak_utf8, wait_for_line
 
 _LONGEST_SILENCE = 30.0
-"""Seconds after which a screen reader hears at the latest that an answer is still under way."""
+"""Seconds after which somebody is told at the latest that an answer is still under way."""
 
 
 class _EndedError(Exception):
@@ -214,11 +214,11 @@ class SimpleChat:
     async def _tell_of_waiting(self) -> None:
         """Say now and then that an answer is still under way, where nothing else was written meanwhile."""
         begun, seconds = time.monotonic(), self._session.chat.timeouts.progress
-        while self._writing.working:
+        while self._session.chat.screen_reader or self._out.isatty():  # nobody waits at the end of a pipe
             self._quiet = True
             await asyncio.sleep(seconds)
             if self._quiet and self._held is None:
-                self._line(f"{self._writing.working}, {int(time.monotonic() - begun)} seconds.")
+                self._line(f"{self._writing.working}, {counted(int(time.monotonic() - begun), 'second')}.")
                 seconds = min(seconds * 2, _LONGEST_SILENCE)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:

@@ -32,6 +32,11 @@ def steady(text: str) -> str:
     return text.translate(_STEADY)
 
 
+def is_text(typed: str) -> bool:
+    """Whether all of it is text; the library keeps bytes that are no UTF-8 as halves of surrogate pairs."""
+    return typed.isascii() or not any("\ud800" <= character <= "\udfff" for character in typed)
+
+
 @lru_cache(maxsize=2)
 def steady_ansi(text: str) -> ANSI:
     """The same of a text with colours, taken apart; the library asks for it several times each time that it draws."""
