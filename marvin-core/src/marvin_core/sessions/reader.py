@@ -178,7 +178,9 @@ class BackwardReader:
                 number += data.count(b"\n")
                 position += len(data) or offset - position
             told.append(f"line {number} of {self._name} was skipped: {error}")
-        return [*told, f"{counted(self._more_bad, 'more line')} {'was' if self._more_bad == 1 else 'were'} skipped"] if self._more_bad else told
+        if self._more_bad:
+            told.append(f"{counted(self._more_bad, 'more line')} {'was' if self._more_bad == 1 else 'were'} skipped")
+        return told
 
 
 def branch_backwards(reader: BackwardReader, leaf: str, problems: list[str]) -> Iterator[dict[str, Any]]:

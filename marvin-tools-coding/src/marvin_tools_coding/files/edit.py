@@ -74,7 +74,8 @@ async def append_file(
     if appended.mixes_line_ends:
         notes += " The file has CRLF line ends, the appended text LF."
     result = ToolResult(
-        content=f"Appended {_size(content, appended.size)} to {path}; it has {counted(appended.total, 'byte')} now.{notes}",
+        content=f"Appended {_size(content, appended.size)} to {path}; "
+        f"it has {counted(appended.total, 'byte')} now.{notes}",
         details=_details(appended.diff),
     )
     return await _looked_at(context, [path], result)

@@ -29,9 +29,7 @@ class Pager(UIControl):
         escape: seconds after Escape for the rest of a key to come. Then it was Escape.
     """
 
-    def __init__(
-        self, lines: Sequence[Line], paint: Paint, measure: Measure, output: Output, escape: float
-    ) -> None:
+    def __init__(self, lines: Sequence[Line], paint: Paint, measure: Measure, output: Output, escape: float) -> None:
         self._lines = lines
         self._paint = paint
         self._measure = measure
