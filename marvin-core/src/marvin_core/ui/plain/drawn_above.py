@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
@@ -12,11 +13,11 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.utils import get_cwidth
 
 from ...util.terminal_text import disarm
+from .pasting_input import PastingInput
 from .terminal_output import TerminalOutput
 
 if TYPE_CHECKING:
     from .pager import Pager
-    from .pasting_input import PastingInput
 
 _Result = TypeVar("_Result")
 
@@ -24,11 +25,10 @@ _Result = TypeVar("_Result")
 class DrawnAbove:
     """`write` puts text above; `live` are the rows between it and the line, `status` is the last of them.
 
-    What derives from this sets `_app`, which draws them and the line, and `_input`, where its keys come from.
+    What derives from this sets `_app`, which draws them and the line.
     """
 
     _app: Application[Any]
-    _input: PastingInput
 
     def __init__(self, redraw: float) -> None:
         self._redraw = redraw
@@ -111,7 +111,8 @@ class DrawnAbove:
             return
         self._paged = pager = make(self._output)
         try:
-            await self.lend(lambda: pager.run(self._input))
+            # Keys of its own: what the line waits for the rest of, it would take from the pager.
+            await self.lend(lambda: pager.run(PastingInput(sys.stdin)))
         finally:
             self._paged = None
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from prompt_toolkit.application import Application
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import HSplit, Layout, UIContent, UIControl, Window
@@ -16,7 +17,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from ...util.terminal_text import disarm
 from ..drawing.transcript import Line, rows_of
 from ..rendering import Measure, Paint
-from .pasting_input import ESCAPE, PastingInput
+from .pasting_input import ESCAPE
 from .terminal_quirks import steady
 
 _KEYS = "q returns to the chat; arrows, PgUp, PgDn, Home, End; /WORD finds, n and N the next"
@@ -44,8 +45,8 @@ class Pager(UIControl):
         self._told = ""
         self._application: Application[None] | None = None
 
-    async def run(self, keys_from: PastingInput) -> None:
-        """Show the lines; the keys come from the same terminal. Escape leaves, whatever it means in the line."""
+    async def run(self, keys_from: Input) -> None:
+        """Show the lines; the keys come from the same terminal, Escape as `ESCAPE`."""
         self._fit(self._output.get_size().columns)
         self._move(len(self._rows))
         window = Window(self, always_hide_cursor=True)
@@ -60,7 +61,7 @@ class Pager(UIControl):
             output=self._output,
         )
         self._application.ttimeoutlen = self._escape
-        with keys_from.telling_escapes(), suppress(EOFError):  # the terminal is gone, as the chat finds out as well
+        with suppress(EOFError):  # the terminal is gone, which the chat finds out as well
             await self._application.run_async(set_exception_handler=False, handle_sigint=False)
 
     def close(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TextIO
 
 from prompt_toolkit.input.vt100 import Vt100Input
@@ -50,15 +49,6 @@ class PastingInput(Vt100Input):
         if self.escapes and len(rest) == 1 and rest[0].key == Keys.Escape:
             rest = [KeyPress(ESCAPE, rest[0].data)]
         return [*self.release(), *rest]
-
-    @contextmanager
-    def telling_escapes(self) -> Iterator[None]:
-        """Have Escape alone told as such for a while, for what is no line that is edited."""
-        before, self.escapes = self.escapes, True
-        try:
-            yield
-        finally:
-            self.escapes = before
 
     def release(self) -> list[KeyPress]:
         """What was held: one paste, or the keys as they came."""
