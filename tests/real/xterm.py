@@ -116,7 +116,7 @@ class Xterm(Window):
     def press(self, *keys: str) -> None:
         for key in keys:
             letter = key.removeprefix("C-")
-            self.type(chr(ord(letter.upper()) ^ 0x40) if key.startswith("C-") else _KEYS[key])
+            self.type(chr(ord(letter.upper()) ^ 0x40) if key.startswith("C-") else _KEYS.get(key, key))
 
     def paste(self, text: str) -> None:
         text = text.replace("\n", "\r")

@@ -127,7 +127,10 @@ def questions(place: Place) -> None:
         assert not (place.marvin.project / "made").exists()
         window.press("C-g")
         until(window, "[yes/session/always/edit/no/view]")
-        for line, shown in (("perhaps", "That is no answer; nothing has run."), ("/steer be brief", "be brief")):
+        for line, shown in (
+            ("perhaps", "That is no answer; nothing has run."),
+            ("/steer be brief", "next request) be brief"),
+        ):
             window.type(line)
             window.press("Enter")
             until(window, shown)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.utils import get_cwidth
@@ -115,6 +116,9 @@ class DrawnAbove:
             await self.lend(lambda: pager.run(PastingInput(sys.stdin)))
         finally:
             self._paged = None
+        if self._app.is_running:  # keys that came together with the one that left it
+            self._app.key_processor.feed_multiple(get_typeahead(self._app.input))
+            self._app.key_processor.process_keys()
 
     def leave_pager(self) -> None:
         """End the pager, if it is open: the chat wants something."""
