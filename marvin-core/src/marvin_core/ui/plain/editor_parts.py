@@ -16,14 +16,17 @@ from ...util.terminal_text import disarm
 from ..completion import Candidate
 from .terminal_quirks import NEVER_FOLD
 
+# Nothing but the terminal's own colours: others may not be seen on its background.
 STYLE = Style.from_dict(
     {
         "suggestion": "fg:ansibrightblack",
-        "completion-menu": "bg:default",
+        "completion-menu": "bg:default fg:default",
         "completion-menu.completion": "bg:default fg:default",
         "completion-menu.completion.current": "reverse",
         "completion-menu.meta.completion": "bg:default fg:ansibrightblack",
         "completion-menu.meta.completion.current": "bg:default bold",
+        "scrollbar.background": "bg:default",
+        "scrollbar.button": "bg:default reverse",
     }
 )
 AnswerKey: TypeAlias = Callable[[str], "str | None"]
