@@ -23,7 +23,7 @@ _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of
 _STEADY |= dict.fromkeys(range(0x1F3FB, 0x1F400), 0x3000)  # the colour of the skin
 _STEADY |= dict.fromkeys(
     (*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD
-)  # what reorders a line that is pasted
+)  # reorders what is pasted
 
 
 def steady(text: str) -> str:
