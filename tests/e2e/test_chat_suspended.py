@@ -39,7 +39,7 @@ def test_ctrl_z_and_fg(marvin: Marvin, marvin_model_server: ModelServer) -> None
         shell.expect_exact("line")
         shell.send("\x1a")
         shell.expect("Stopped")
-        assert "\x1b[?2004l" in shell.before
+        assert "\x1b[?2004l" in str(shell.before)
         shell.send("echo $((6*7))\r")
         shell.expect_exact("\r\n42\r\n")
         shell.send("fg\r")

@@ -124,7 +124,7 @@ def test_a_wrong_value_of_seed_is_named(unconfigured: Marvin, value: str) -> Non
     assert "seed" in result.said
 
 
-# --- lists that a first look asks for ----------------------------------------------------------------------------------
+# --- lists that a first look asks for --------------------------------------------------------------------
 
 
 @pytest.mark.slow
