@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -29,8 +29,25 @@ _MOST_ROWS = 200
 """Rows of a command. There is no key here that would show the rest."""
 
 
+class SpokenQuoting(Quoting):
+    """Quotes texts for a screen reader: a word before each line, the lines of a difference in words, nothing folded."""
+
+    def rows(self, text: str, most: int = 0, *, diff: bool = False) -> Iterator[str]:
+        """A text, every character of it; where it has more than `most` lines it is cut, and that is said."""
+        lines = text.expandtabs(4).split("\n")
+        lines = [_quoted_change(number, line) for number, line in enumerate(lines)] if diff else lines
+        left = len(lines) - most if most else 0
+        for line in lines[: most or None]:
+            yield f"quoted: {line}"
+        if left > 0:
+            yield f"{counted(left, 'line')} left out here; view tells all of it"
+
+
 class LineWriting:
     """Lines for eyes."""
+
+    quoting: type[Quoting] = Quoting
+    """How texts of others stand in a question."""
 
     sign = "> "
     """What stands before a line of the user."""
@@ -84,6 +101,7 @@ class LineWriting:
 class SpokenWriting(LineWriting):
     """Lines for a screen reader: who speaks is named, tables are `header: value`, and no sign needs eyes."""
 
+    quoting = SpokenQuoting
     sign = "You: "
     working = "Marvin is working"
 
@@ -180,6 +198,12 @@ def _words(sign: str) -> list[str]:
     words = inner.split("/")
     is_list = sign.strip().startswith("[") and len(words) > 1 and all(word.isalpha() for word in words)
     return words if is_list else []
+
+
+def _quoted_change(number: int, line: str) -> str:
+    """A line of a difference that a question quotes, every character of it, whatever it looks like."""
+    names = {"+": "added: ", "-": "removed: ", "@": "place: "}
+    return line if number < 2 else f"{names.get(line[:1], '')}{line[1:]}"  # the first two are the names of the file
 
 
 def _spoken_changes(lines: Sequence[str]) -> list[str]:

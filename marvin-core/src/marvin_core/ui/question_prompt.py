@@ -50,10 +50,12 @@ class QuestionPrompt:
     `sign` stands before the line that answers, which begins as `draft`. What `begin` and `take` return is to be shown.
     """
 
-    def __init__(self, question: Question, paint: Paint, width: int, measure: Measure) -> None:
+    def __init__(
+        self, question: Question, paint: Paint, width: int, measure: Measure, quoting: type[Quoting] = Quoting
+    ) -> None:
         self._question = question
         self._paint = paint
-        self._quoted = Quoting(paint, width, measure).rows
+        self._quoted = quoting(paint, width, measure).rows
         self._replies: list[Reply] = []
         self._stage: _Stage = "list" if len(question.calls) > 1 else "call"
         self.draft = ""

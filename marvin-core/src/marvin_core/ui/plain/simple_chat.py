@@ -39,7 +39,6 @@ from ..editor_program import run_on_terminal
 from ..line_writing import LineWriting, SpokenWriting
 from ..manual_calls import command_of
 from ..question_prompt import QuestionPrompt
-from ..quoted import Quoting
 from ..rendering import Paint, columns_at, for_people
 from ..text_question import TextQuestion
 from ..typed_lines import Display, LineInterpreter
@@ -236,7 +235,7 @@ class SimpleChat:
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
         """Ask on the terminal what may be answered in any words; Ctrl+C ends the answer, too."""
-        quoting = Quoting(self._paint, columns_at(self._out.fileno()), columns_of)
+        quoting = self._writing.quoting(self._paint, columns_at(self._out.fileno()), columns_of)
         asked = TextQuestion(question, choices, self._paint, quoting)
         async with self._asking():
             self._finish_line()
@@ -246,7 +245,8 @@ class SimpleChat:
 
     async def permit(self, question: Question) -> Sequence[Reply]:
         """Ask about calls until each has its reply; Ctrl+D refuses those that have none, Ctrl+C ends the answer."""
-        prompt = QuestionPrompt(question, self._paint, columns_at(self._out.fileno()), columns_of)
+        columns = columns_at(self._out.fileno())
+        prompt = QuestionPrompt(question, self._paint, columns, columns_of, self._writing.quoting)
         async with self._asking():
             self._finish_line()
             self._print(prompt.begin())

@@ -176,7 +176,7 @@ class TerminalChat:
         line = line.strip()
         if self._running is not None and line.startswith(_STEER):
             self._session.autonomy.send(line.removeprefix(_STEER))
-            self._view.say_aside(f"(read with the next request) {line.removeprefix(_STEER)}")
+            self._view.say_aside(f"(the model reads this with its next request) {line.removeprefix(_STEER)}")
         elif line:
             self._queue.append((line, shown.strip()))
             self._arrived.set()

@@ -21,9 +21,7 @@ _NON_JOINER = 0x200C
 _STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
 _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag
 _STEADY |= dict.fromkeys(range(0x1F3FB, 0x1F400), 0x3000)  # the colour of the skin
-_STEADY |= dict.fromkeys(
-    (*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD
-)  # reorders what is pasted
+_STEADY |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)  # reorders what is pasted
 
 
 def steady(text: str) -> str:
