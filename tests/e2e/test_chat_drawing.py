@@ -15,6 +15,7 @@ from tests.e2e.support_screen import Screen
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 WIDTHS = pytest.mark.parametrize("columns", [40, 80, 120])
+ALL_WIDTHS = pytest.mark.parametrize("columns", [40, 80, 120, 200])
 ALLOWED = "permissions: {allow: [run_command]}\nsandbox: off\n"
 
 ANSWER = """\
@@ -69,7 +70,7 @@ def below(screen: Screen, line: str) -> list[str]:
 
 
 @pytest.mark.slow
-@WIDTHS
+@ALL_WIDTHS
 def test_streamed_it_looks_as_if_it_had_been_printed_at_once(
     marvin: Marvin, marvin_model_server: ModelServer, columns: int
 ) -> None:

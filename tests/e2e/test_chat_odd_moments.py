@@ -240,3 +240,52 @@ def test_plain_lines_on_a_terminal(marvin: Marvin, marvin_model_server: ModelSer
         assert bare(shown).count("# Hello.") == 1
     finally:
         put_away(terminal.process)
+
+
+# --- Ctrl+C everywhere ----------------------------------------------------------------------------------------------
+
+
+@needs_tmux
+def test_ctrl_c_everywhere(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Wherever somebody is, it leads back to an empty line, nothing was done, and the chat goes on."""
+    editor = marvin.home / "editor"
+    editor.write_text("#!/bin/sh\necho in the editor\nexec sleep 100\n")
+    editor.chmod(0o755)
+    marvin.env["EDITOR"] = str(editor)
+    marvin_model_server.script(text("First."), text("Last."))
+    places = (
+        (["/the"], "with a name, draw"),
+        (["C-r"], "backward"),
+        (["/resume", "Enter"], "or your own words]"),
+        (["/login groq", "Enter"], "[hidden]"),
+        (["!echo begun; sleep 100", "Enter"], "begun"),
+        (["/run_command command='touch made'", "Enter"], "/view]"),
+        (["/run_command command='touch made'", "Enter", "a"], "The rule would be"),
+        (["a line", "C-g"], "in the editor"),
+        (["C-o"], "q returns"),
+    )
+    with Screen(marvin, columns=100, rows=40) as screen:
+        screen.type("first")
+        screen.press("Enter")
+        screen.until("First.")
+        for keys, shown in places:
+            screen.press("C-l")
+            screen.at_prompt("")
+            for key in keys:
+                if key == "a":
+                    screen.until("/view]")
+                    time.sleep(0.6)
+                screen.press(key)
+                time.sleep(0.1)
+            screen.until(shown)
+            screen.press("C-c")
+            wait_until(lambda: screen.rows()[-1].startswith(">") and "q returns" not in screen.rows()[-1], "the prompt")
+            if "C-g" in keys:
+                screen.until("> a line")
+                screen.press("C-c")
+            screen.at_prompt("")
+        assert not (marvin.project / "made").exists()
+        screen.type("go on")
+        screen.press("Enter")
+        screen.until("Last.")
+    assert said(marvin_model_server) == ["first", "go on"]
