@@ -14,7 +14,7 @@ import pytest
 from marvin_core.testing import Answer, ModelServer, calls, paced, pause, text
 from tests.e2e.support_e2e import Marvin, assert_loadable, conversation, posts, put_away, wait_until
 from tests.e2e.support_screen import Screen
-from tests.e2e.test_chat_terminal import CTRL_C, CTRL_D, ENTER, UP, Terminal, bare, hanging
+from tests.e2e.test_chat_terminal import CTRL_C, CTRL_D, CTRL_G, ENTER, UP, Terminal, bare, hanging
 
 pytestmark = pytest.mark.slow
 needs_tmux = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
@@ -289,3 +289,44 @@ def test_ctrl_c_everywhere(marvin: Marvin, marvin_model_server: ModelServer) -> 
         screen.press("Enter")
         screen.until("Last.")
     assert said(marvin_model_server) == ["first", "go on"]
+
+
+# --- a terminal that closes -----------------------------------------------------------------------------------------
+
+
+@needs_tmux
+@pytest.mark.parametrize("place", ["question", "secret", "menu"])
+def test_the_window_closes_wherever_somebody_is(marvin: Marvin, marvin_model_server: ModelServer, place: str) -> None:
+    marvin_model_server.script(calls(("run_command", {"command": "touch made"})), text("Fine."))
+    places = {
+        "question": (["go", "Enter"], "/view]"),
+        "secret": (["/login groq", "Enter"], "[hidden]"),
+        "menu": (["/the"], "with a name, draw"),
+    }
+    keys, shown = places[place]
+    with Screen(marvin, columns=100) as screen:
+        for key in keys:
+            screen.press(key)
+            time.sleep(0.1)
+        screen.until(shown)
+        screen.close()
+        assert screen.ended() in (0, 129, 130)
+    assert not (marvin.project / "made").exists()
+    if place == "question":
+        assert_loadable(marvin.messages())
+
+
+def test_the_window_closes_below_an_editor_that_does_not_want_to_end(marvin: Marvin, chat: Open) -> None:
+    editor = marvin.home / "editor"
+    editor.write_text("#!/bin/sh\ntrap '' HUP TERM INT\necho in the editor\nwhile :; do sleep 1; done\n")
+    editor.chmod(0o755)
+    terminal = chat(EDITOR=str(editor))
+    terminal.type("a line")
+    terminal.until("a line")
+    terminal.type(CTRL_G)
+    terminal.until("in the editor")
+    own = terminal.process.pid
+    terminal.process.ptyproc.fileobj.close()  # what a window does that is closed: the kernel sends SIGHUP
+    code = os.waitstatus_to_exitcode(os.waitpid(own, 0)[1])
+    terminal.process.closed = terminal.process.ptyproc.closed = terminal.process.ptyproc.terminated = True
+    assert code == 130

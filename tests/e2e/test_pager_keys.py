@@ -65,3 +65,19 @@ def test_what_is_typed_after_it_is_in_the_line(marvin: Marvin, marvin_model_serv
         begin(screen, marvin_model_server)
         screen.type(f"{key}more words")
         screen.at_prompt("more words")
+
+
+@pytest.mark.parametrize("columns", [40, 120])
+def test_it_is_left_in_a_window_of_another_size(marvin: Marvin, marvin_model_server: ModelServer, columns: int) -> None:
+    """The line is there once, below what was said."""
+    with Screen(marvin, columns=80) as screen:
+        begin(screen, marvin_model_server)
+        screen.resize(columns, 30)
+        screen.until("row 99")
+        screen.press("q")
+        screen.type("a line")
+        screen.at_prompt("a line")
+        rows = [row.rstrip() for row in screen.everything()]
+    assert rows.count("> a line") == 1
+    assert rows.count("row 50") == 1
+    assert sum(row.startswith("qwen/qwen3-32b") for row in rows) == 1

@@ -80,6 +80,8 @@ class LineEditor(DrawnAbove):
     def close(self) -> None:
         """Write what waits, and end `run`."""
         self.leave_pager()
+        if self._editing is not None:
+            self._editing.cancel()  # the library would wait for the program to end by itself
         self.refresh = lambda: None
         self.live, self.status, self.sign = (), str, ""
         self._question.end()
