@@ -15,11 +15,14 @@ from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, wait_until
 
 SCREEN = shutil.which("screen") or ""
 """GNU screen, where it is installed."""
-_SCREENRC = "startup_message off\ndefutf8 on\nescape ^]^]\nvbell off\naltscreen on\nmsgwait 0\n"
+_SCREENRC = "startup_message off\ndefutf8 on\nescape ^]^]\nvbell off\nmsgwait 0\n"
 
 
 class Window(ABC):
     """A window with the chat in it; to be used with `with`. `Screen` says what each method does."""
+
+    restores = True
+    """Whether what the pager covered is seen again afterwards."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -108,6 +111,7 @@ class Screen(Window):
         self._folder = str(marvin.project)
         # The shell outlives the closing of its window, to say how the chat ended; the chat is told of it all the same.
         self._command = f"trap : HUP; {shlex.join([*PROGRAM, *args])}; echo $? > {shlex.quote(str(self._status))}"
+        self.restores = not inside
         if inside:
             sockets, settings = folder / f"screen{number}", folder / "screenrc"
             sockets.mkdir(mode=0o700)

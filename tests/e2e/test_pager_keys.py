@@ -8,8 +8,9 @@ import time
 import pytest
 
 from marvin_core.testing import ModelServer, text
-from tests.e2e.support_e2e import Marvin
+from tests.e2e.support_e2e import Marvin, put_away
 from tests.e2e.support_screen import Screen
+from tests.e2e.test_chat_terminal import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")]
 
@@ -81,3 +82,22 @@ def test_it_is_left_in_a_window_of_another_size(marvin: Marvin, marvin_model_ser
     assert rows.count("> a line") == 1
     assert rows.count("row 50") == 1
     assert sum(row.startswith("qwen/qwen3-32b") for row in rows) == 1
+
+
+@pytest.mark.parametrize(("env", "scrolls"), [({"STY": "1.pts"}, True), ({}, False), ({"XTERM_VERSION": "1"}, False)])
+def test_gnu_screen_keeps_what_the_pager_covers(
+    marvin: Marvin, marvin_model_server: ModelServer, env: dict[str, str], scrolls: bool
+) -> None:
+    """It has no other screen, if nobody told it to, so the window is scrolled up before. tmux has the same TERM."""
+    terminal = Terminal(marvin, TERM="screen", **env)
+    try:
+        terminal.ready()
+        terminal.type("\x0f")
+        terminal.until(FOOTER)
+        before = terminal.output.partition("\x1b[?1049h")[0]
+        assert ("\n" * 24 in before.replace("\r", "")) is scrolls
+        terminal.type("q")
+        terminal.until("\x1b[?1049l", raw=True)
+        assert terminal.leave() == 0
+    finally:
+        put_away(terminal.process)

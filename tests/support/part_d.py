@@ -206,7 +206,8 @@ def outputs(place: Place) -> None:
         wait_until(lambda: "row 17" in [row.strip() for row in window.rows()], "row 17")
         window.press("Escape")
         window.at_prompt("")
-        assert [row.rstrip() for row in window.rows()] == before
+        rows = [row.rstrip() for row in window.rows()]
+        assert rows == before if window.restores else rows[-2:] == before[-2:]
 
 
 def play(place: Place) -> None:

@@ -14,7 +14,7 @@ from ...api.session import ChatSettings
 from ...api.timeouts import Timeouts
 from ...util.terminal_text import disarm
 from ..completion import Candidate
-from .terminal_quirks import NEVER_FOLD
+from .terminal_quirks import FORGETS, NEVER_FOLD
 
 # Nothing but the terminal's own colours: others may not be seen on its background.
 STYLE = Style.from_dict(
@@ -63,6 +63,8 @@ class EditorSettings(Record):
     color: bool
     folds: bool
     """Whether the terminal folds its rows when it gets narrower."""
+    forgets: bool
+    """Whether what the pager covers is gone afterwards."""
     timeouts: Timeouts
     vi: bool
     while_typing: bool
@@ -76,6 +78,7 @@ def editor_settings(chat: ChatSettings) -> EditorSettings:
     return EditorSettings(
         color=chat.color,
         folds=chat.terminal not in NEVER_FOLD,
+        forgets=chat.terminal in FORGETS,
         timeouts=chat.timeouts,
         vi=chat.preferences.keys == "vi",
         while_typing=chat.preferences.completion == "typing",

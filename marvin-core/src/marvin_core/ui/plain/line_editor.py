@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
@@ -14,7 +16,7 @@ from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.search import accept_search
 
 from .drawn_above import DrawnAbove
@@ -24,6 +26,9 @@ from .line_history import LineHistory
 from .pasting_input import ESCAPE, PastingInput
 from .terminal_quirks import FoldingRenderer, SteadyInput, is_text, steady, steady_ansi
 from .waiting_question import WaitingQuestion
+
+if TYPE_CHECKING:
+    from .pager import Pager
 
 
 class LineEditor(DrawnAbove):
@@ -89,6 +94,12 @@ class LineEditor(DrawnAbove):
         self.flush()
         if self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(result=None)
+
+    async def page(self, make: Callable[[Output], Pager]) -> None:
+        """Show a pager until it is left. What it would cover for good is scrolled away before."""
+        if self._settings.forgets and not self._away:
+            self._clear_screen()
+        await super().page(make)
 
     def _returned(self) -> None:
         """Somebody pressed keys elsewhere, and saw nothing of a question."""

@@ -17,6 +17,8 @@ from prompt_toolkit.styles import BaseStyle
 
 NEVER_FOLD = frozenset({"xterm", "linux"})
 """Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
+FORGETS = frozenset({"screen/GNU"})
+"""Those that have no other screen, if nobody set them to: what the pager covers is gone."""
 _NON_JOINER = 0x200C
 _STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
 _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag
