@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,16 @@ def go(screen: Screen, line: str, expected: str) -> None:
 
 
 def until_near_the_end(screen: Screen, word: str) -> None:
-    """Wait until a word is seen close to the prompt, where an answer comes in."""
+    """Wait until a word is seen close to the prompt, where an answer comes in, and all that is drawn with it."""
     wait_until(lambda: word in "".join(screen.rows()[-9:]), word)
+    seen: list[list[str]] = [[]] * 4
+
+    def at_rest() -> bool:
+        time.sleep(0.05)
+        seen.append(screen.rows())
+        return all(rows == seen[-1] for rows in seen[-4:])
+
+    wait_until(at_rest, "a window that is at rest")
 
 
 def below(screen: Screen, line: str) -> list[str]:
