@@ -330,7 +330,7 @@ def without_a_model(place: Place) -> None:
         place.marvin.env.pop(name, None)
     with place.open() as window:
         until(window, "No model is set up yet, so only tools work.")
-        go(window, "hello", "Without a model I only run requests that clearly name one tool.")
+        go(window, "hello", "Without one only requests that clearly name one tool are run.")
         send(window, "how do I set an API key?")
         until(window, "/model (Enter sends this")
         for wrong in ("timer_start", "set_working_dir"):

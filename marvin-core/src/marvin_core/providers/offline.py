@@ -19,8 +19,8 @@ from ..tools.routing.router import Proposal, Route, Router
 NAME = "offline"
 
 NO_MODEL = (
-    "Without a model I only run requests that clearly name one tool. In a chat /model shows how to add one, in a shell "
-    "`{marvin} providers`."
+    "No model is configured. Without one only requests that clearly name one tool are run. In a chat /model shows how "
+    "to add one, in a shell `{marvin} providers`."
 )
 STILL_NO_MODEL = "(No model is configured: /model)"
 HOW_TO = (
