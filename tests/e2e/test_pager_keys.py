@@ -89,7 +89,8 @@ def test_gnu_screen_keeps_what_the_pager_covers(
     marvin: Marvin, marvin_model_server: ModelServer, env: dict[str, str], scrolls: bool
 ) -> None:
     """It has no other screen, if nobody told it to, so the window is scrolled up before. tmux has the same TERM."""
-    terminal = Terminal(marvin, TERM="screen", **env)
+    marvin.env |= env
+    terminal = Terminal(marvin, TERM="screen")
     try:
         terminal.ready()
         terminal.type("\x0f")
