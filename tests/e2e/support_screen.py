@@ -117,7 +117,7 @@ class Screen(Window):
             sockets.mkdir(mode=0o700)
             settings.write_text(_SCREENRC)
             self._env["SCREENDIR"] = str(sockets)
-            self._command = shlex.join([SCREEN, "-U", "-c", str(settings), "sh", "-c", self._command])
+            self._command = shlex.join([SCREEN, "-U", "-S", "chat", "-c", str(settings), "sh", "-c", self._command])
         self._size = ("-x", str(columns), "-y", str(rows))
 
     def __enter__(self) -> Self:
@@ -129,6 +129,8 @@ class Screen(Window):
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        if not self.restores:  # it would go on by itself without a terminal
+            subprocess.run([SCREEN, "-S", "chat", "-X", "quit"], env=self._env, capture_output=True, check=False)
         subprocess.run([*self._base(), "kill-server"], env=self._env, capture_output=True, timeout=LIMIT, check=False)
 
     def _base(self) -> list[str]:
