@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.e2e.support_screen import Screen
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 WIDTHS = pytest.mark.parametrize("columns", [40, 80, 120])
+ALL_WIDTHS = pytest.mark.parametrize("columns", [40, 80, 120, 200])
 ALLOWED = "permissions: {allow: [run_command]}\nsandbox: off\n"
 
 ANSWER = """\
@@ -58,8 +60,16 @@ def go(screen: Screen, line: str, expected: str) -> None:
 
 
 def until_near_the_end(screen: Screen, word: str) -> None:
-    """Wait until a word is seen close to the prompt, where an answer comes in."""
+    """Wait until a word is seen close to the prompt, where an answer comes in, and all that is drawn with it."""
     wait_until(lambda: word in "".join(screen.rows()[-9:]), word)
+    seen: list[list[str]] = [[]] * 4
+
+    def at_rest() -> bool:
+        time.sleep(0.05)
+        seen.append(screen.rows())
+        return all(rows == seen[-1] for rows in seen[-4:])
+
+    wait_until(at_rest, "a window that is at rest")
 
 
 def below(screen: Screen, line: str) -> list[str]:
@@ -86,7 +96,7 @@ def answer_to(line: str, shown: str) -> str:
 
 
 @pytest.mark.slow
-@WIDTHS
+@ALL_WIDTHS
 def test_streamed_it_looks_as_if_it_had_been_printed_at_once(
     marvin: Marvin, marvin_model_server: ModelServer, columns: int
 ) -> None:

@@ -239,7 +239,7 @@ def test_a_command_at_a_question_is_no_answer(marvin: Marvin, marvin_model_serve
     terminal = chat()
     terminal.say("do it", "/view]")
     terminal.asked()
-    terminal.say("/steer be brief", "(read with the next request) be brief")
+    terminal.say("/steer be brief", "(the model reads this with its next request) be brief")
     terminal.asked()
     terminal.type("y")
     terminal.until("Done.")

@@ -408,6 +408,12 @@ def test_every_command_has_a_row_here_and_in_the_how_to() -> None:
     assert set(COMMANDS) == names
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "chat.md").read_text()
     assert [name for name in sorted(names) if not re.search(rf"`[/!:]?{name}\b", page)] == []
+    cells = [
+        row.split("|")[1] for row in page.partition("## Words\n")[2].partition("\n## ")[0].splitlines() if "|" in row
+    ]
+    documented = {name for cell in cells for name in re.findall(r"`[/!:](\w+)", cell)}
+    leaving = {"exit", "quit", "tool"}  # below, and in test_typed_lines
+    assert documented <= names | {*WORDS} | leaving
 
 
 @BOTH_WIDTHS

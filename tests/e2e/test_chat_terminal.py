@@ -318,7 +318,7 @@ def test_steering_is_read_in_the_middle_of_an_answer(
     # That is shown before the request is made, which steering up to then would still be part of.
     wait_until(lambda: posts(marvin_model_server), "the request")
     terminal.type(f"/steer use metric{ENTER}")
-    terminal.until("(read with the next request) use metric")
+    terminal.until("(the model reads this with its next request) use metric")
     assert posts(marvin_model_server) == 1
     steered.set()
     terminal.until("Metric, then.")

@@ -124,3 +124,19 @@ def test_a_wrong_value_of_seed_is_named(unconfigured: Marvin, value: str) -> Non
     result = unconfigured.run("tools", "list")
     assert result.code == 1
     assert "seed" in result.said
+
+
+# --- lists that a first look asks for --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_agents_and_rules_are_listed(unconfigured: Marvin) -> None:
+    (unconfigured.config_folder / "agents").mkdir()
+    (unconfigured.config_folder / "agents" / "critic.md").write_text(
+        "---\ndescription: Finds faults\n---\nFind faults.\n"
+    )
+    unconfigured.config("permissions: {deny: ['run_command(git push*)']}\n")
+    agents = unconfigured.run("agents", "list")
+    assert (agents.code, "critic" in agents.text) == (0, True), agents.said
+    rules = unconfigured.run("permissions", "list")
+    assert (rules.code, "run_command(git push*)" in rules.text) == (0, True), rules.said

@@ -30,7 +30,7 @@ def test_a_review_that_is_waited_for_mends_on_a_branch(
     branch = re.search(r"review/[\d-]+", done.text)
     assert branch is not None
     assert "passed" in done.text
-    assert "Not in it: 1 files" in done.text
+    assert "Not in it: 1 file " in done.text
     # The person's folder is as it was, and the branch has the change and nothing of Marvin's own.
     assert (project / "means.py").read_text() == f"{CODE}# not committed\n"
     assert marvin.git("branch", "--show-current") != branch[0]

@@ -228,7 +228,7 @@ def test_a_wrong_key_is_said_at_once(marvin: Marvin, aimock: Aimock, service: Se
     aimock.fail_once(401)
     result = marvin.ask(prompt="Say something")
     assert result.code == 1
-    assert f"{service.provider} did not accept the API key (401): injected by the test. Check API key: " in result.said
+    assert f"{service.provider} did not accept the API key (401): injected by the test. Check the key" in result.said
     assert len(aimock.journal()) == 1
     assert_sound(marvin, result)
 

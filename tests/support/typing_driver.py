@@ -53,6 +53,7 @@ class Typist:
         settings = EditorSettings(
             color=False,
             terminal="screen",
+            forgets=False,
             timeouts=Timeouts(answer_key=pause),
             vi=False,
             while_typing=False,

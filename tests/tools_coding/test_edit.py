@@ -95,7 +95,7 @@ class TestWrite:
     def test_a_new_file_is_shown_as_added(self, project: Project) -> None:
         for tool in (write_file, create_file):
             result = project.result(tool, path=f"{tool.name}.txt", content="a\n")
-            assert result.content == f"Created {tool.name}.txt: 1 lines, 2 bytes."
+            assert result.content == f"Created {tool.name}.txt: 1 line, 2 bytes."
             name = f"{tool.name}.txt"
             assert result.details == {"diff": f"--- a/{name}\n+++ b/{name}\n@@ -0,0 +1,1 @@\n+a\n"}
 
@@ -188,7 +188,7 @@ class TestPatch:
     def test_the_one_match_is_replaced(self, project: Project) -> None:
         project.write("a.py", CODE)
         result = project.result(apply_patch, path="a.py", old_str="    return 1\n", new_str="    x = 1\n    return x\n")
-        assert result.content == "Changed a.py at line 2: 1 line(s) replaced by 2. The file has 7 lines now."
+        assert result.content == "Changed a.py at line 2: 1 line replaced by 2. The file has 7 lines now."
         assert (project.root / "a.py").read_text() == CODE.replace("    return 1\n", "    x = 1\n    return x\n")
         assert result.details is not None
         assert "-    return 1\n+    x = 1\n+    return x\n" in result.details["diff"]
@@ -411,7 +411,7 @@ class TestForms:
         project.write("src/a.py", CODE)
         project.write("old.txt", "gone\n")
         said = project.call(apply_patch, **{place: patch})
-        assert "Changed src/a.py at line 2: 1 line(s) replaced by 1." in said or "at line 1: 2 line(s)" in said
+        assert "Changed src/a.py at line 2: 1 line replaced by 1." in said or "at line 1: 2 lines" in said
         expected = {"src/a.py": CODE.replace("return 1\n", "return 10\n").encode(), "old.txt": b"gone\n"}
         if "b.md" in patch:
             del expected["old.txt"]

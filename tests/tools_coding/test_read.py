@@ -201,7 +201,7 @@ class TestLimits:
             shown = project.call(read_file, path="a.js", **asked)
             assert len(shown) < 2_500
             assert '"column": 2001' in shown
-        assert "1 lines and 5,000,000 bytes" in project.call(read_file, path="a.js")
+        assert "1 line and 5,000,000 bytes" in project.call(read_file, path="a.js")
 
     @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="nothing tells here how much was read")
     def test_only_as_much_of_a_large_file_is_read_as_is_needed(self, project: Project) -> None:

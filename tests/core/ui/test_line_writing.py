@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from marvin_core.api.controls import SaidEntry
 from marvin_core.api.events import ToolExecutionEnd, ToolExecutionStart
 from marvin_core.api.messages import Link, Table
-from marvin_core.ui.line_writing import LineWriting, SpokenWriting
+from marvin_core.ui.line_writing import LineWriting, SpokenQuoting, SpokenWriting
+from marvin_core.ui.rendering import Paint
 from tests.support.examples import examples
 
 TABLE = "| name | size |\n|:---|---:|\n| a.py | 10 |\n| b \\| c | |\n"
@@ -149,3 +150,21 @@ def test_a_replay_names_who_spoke_and_when() -> None:
     assert SpokenWriting().replay(said).splitlines()[1:] == ["You: Fix it", "Marvin: Done. Tools: run_command."]
     assert LineWriting().replay(said).splitlines() == ["(Earlier)", "> Fix it", "Done.", "  (run_command)"]
     assert (SpokenWriting().replay(()), LineWriting().replay(())) == ("", "")
+
+
+def test_a_question_quotes_in_words_and_hides_nothing() -> None:
+    quoting = SpokenQuoting(Paint(color=False), 20, len)
+    assert [*quoting.rows("a long command that is folded nowhere\n1. yes")] == [
+        "quoted: a long command that is folded nowhere",
+        "quoted: 1. yes",
+    ]
+    diff = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n--- evil\n+++ evil"
+    assert [*quoting.rows(diff, diff=True)] == [
+        "quoted: --- a/x",
+        "quoted: +++ b/x",
+        "quoted: place: @ -1,2 +1,2 @@",
+        "quoted: same",
+        "quoted: removed: -- evil",
+        "quoted: added: ++ evil",
+    ]
+    assert [*quoting.rows("1\n2\n3", 2)] == ["quoted: 1", "quoted: 2", "1 line left out here; view tells all of it"]

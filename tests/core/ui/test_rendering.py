@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from time import process_time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from marvin_core.api.events import CallOrigin, ToolExecutionEnd, ToolExecutionStart
+from marvin_core.api.messages import Table
+from marvin_core.ui.drawing.inline import folded
+from marvin_core.ui.drawing.transcript import Line, rows_of
 from marvin_core.ui.plain.terminal_quirks import folds, steady
+from marvin_core.ui.plain.typed_rows import echoed
 from marvin_core.ui.rendering import (
     bounded_output,
     call_line,
@@ -19,6 +24,8 @@ from marvin_core.ui.rendering import (
     shortened,
     wrapped,
 )
+from marvin_core.util.shown import table_lines
+from tests.support.examples import examples
 
 
 def test_nothing_steers_the_terminal() -> None:
@@ -37,6 +44,8 @@ def test_tool_lines() -> None:
     assert call_line(start).startswith("  🔧 edit(path='a.txt', text='xxx")
     assert len(call_line(start)) < 150
     assert call_line(start).endswith("x…)"), "what is cut is marked"
+    several = start.replace(arguments={"path": "a.txt", "text": "one\ntwo\n\nthree\n"})
+    assert call_line(several) == "  🔧 edit(path='a.txt', text='one'… (4 lines))", "the difference has them all"
     assert outcome_line(end("Changed.\nmore")) == "     done in 1.2 s: Changed."
     assert outcome_line(end("Error: no", is_error=True)) == "     failed in 1.2 s: Error: no"
     refused = end("Error: edit was not run: the mode is readonly.", is_error=True)
@@ -98,3 +107,44 @@ def test_what_is_drawn_again_and_again_has_one_width_everywhere() -> None:
     typed = "👨\u200d👩 🇫🇷 👍🏽 ❤\ufe0f 漢字 שלום"
     assert steady(typed) == "👨\u200c👩 ＦＲ 👍\u3000 ❤\u200c 漢字 שלום"
     assert len(steady(typed)) == len(typed)
+
+
+FAMILY, FLAG, THUMB, ACCENT = "👨\u200d👩\u200d👧", "🇫🇷", "👍🏽", "e\u0301"
+
+
+@pytest.mark.parametrize("joined", [FAMILY, FLAG, THUMB, ACCENT])
+@pytest.mark.parametrize("width", range(2, 12))
+def test_what_is_drawn_as_one_is_not_torn(joined: str, width: int) -> None:
+    """In rows of a table, of the pager, of Marvin's own texts; where there is room for it at all."""
+    text = joined * 9
+    cells = ["".join(part for _, part in row) for row in folded([((), text)], width, get_cwidth)]
+    paged = [row.text for row in rows_of([Line(None, text)], width, get_cwidth)]
+    broken = wrapped(text, width, get_cwidth).split("\n")
+    for rows in (cells, paged, broken):
+        assert "".join(rows) == text
+        if get_cwidth(joined) <= width:
+            assert all(row == joined * (len(row) // len(joined)) for row in rows), rows
+
+
+@examples(50)
+@given(st.text(alphabet=f"a {FAMILY}{FLAG}{THUMB}{ACCENT}", max_size=200), st.integers(1, 20))
+def test_no_mark_is_lost_wherever_rows_end(text: str, width: int) -> None:
+    paged = "".join(row.text for row in rows_of([Line(None, text)], width, get_cwidth))
+    assert paged.replace(" ", "") == text.replace(" ", "")
+    cells = folded([((), text)], width, get_cwidth)
+    assert "".join(part for row in cells for _, part in row).replace(" ", "") == text.replace(" ", "")
+
+
+def test_endless_marks_are_folded_in_a_moment() -> None:
+    begun = process_time()
+    for endless in ("👨\u200d" * 20_000, "🇫" * 40_000, "a" + "\u0301" * 40_000 + "b" * 200):
+        rows_of([Line(None, endless)], 20, get_cwidth)
+        folded([((), endless[:4_000])], 20, get_cwidth)  # what is longer comes in parts
+    assert process_time() - begun < 5
+
+
+def test_one_is_one() -> None:
+    assert bounded_output("\n".join("abc"), 2).split("\n")[1].startswith("… 1 line is left out here")
+    assert echoed("\n".join(map(str, range(21))), "> ").endswith("… 1 more line")
+    one = Table(columns=("n",), rows=((1,),), omitted=1)
+    assert table_lines(one)[-1] == "… 1 more row"

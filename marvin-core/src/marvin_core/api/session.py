@@ -96,6 +96,8 @@ class ChatSettings(Record):
     """Whether colours are wanted, where there is a terminal to show them."""
     terminal: str
     """What kind of terminal it is (TERM)."""
+    plain: bool
+    """Whether plain lines were asked for, with nothing that is drawn twice."""
     screen_reader: bool
     """Whether everything is to be written once, in words, from top to bottom."""
     timeouts: Timeouts

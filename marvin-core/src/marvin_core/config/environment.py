@@ -46,6 +46,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "MARVIN_SCREEN_READER": "1: the chat is written for a screen reader, as with --screen-reader.",
     "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
     "XTERM_VERSION": "Set by xterm itself, which does not fold long rows when its window gets narrower.",
+    "STY": "Set by GNU screen, which does not bring back what another program covered.",
     "EDITOR": "The program that `marvin config edit` and `preferences edit` open, default: nano; and `marvin tk edit`, "
     "default: vi.",
     "TICKETS_DIR": "The folder of the tickets; default: the nearest `.tickets` from the current folder upwards.",

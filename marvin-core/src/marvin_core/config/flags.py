@@ -117,7 +117,7 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
     },
     "--resume": {"metavar": "ID", "help": "go on with this session"},
     "--max-cost": {"metavar": "USD", "help": "stop at this many US dollars, sub-agents included"},
-    "--plain": {"action": "store_true", "help": "the plain chat, which also works in a pipe"},
+    "--plain": {"action": "store_true", "help": "the chat in plain lines, on a terminal and in a pipe"},
     "--screen-reader": {"action": "store_true", "help": "the chat in words, written once from top to bottom"},
     "--curses": {"action": "store_true", "help": "the ordinary chat, as there is no other any more"},
     "--design-first": {"action": "store_true", "help": "run the test-first pipeline (needs marvin-pipeline)"},

@@ -195,11 +195,19 @@ def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
         "lifeline": env.get("MARVIN_LIFELINE", ""),
         "color": not env.get("NO_COLOR"),
         "editor": env.get("EDITOR") or "nano",
-        "terminal": "xterm" if env.get("XTERM_VERSION") else env.get("TERM", ""),
+        "terminal": _terminal(env),
         "http_proxy": _either(env, "HTTP_PROXY"),
         "https_proxy": _either(env, "HTTPS_PROXY"),
         "no_proxy": _either(env, "NO_PROXY"),
     }
+
+
+def _terminal(env: Mapping[str, str]) -> str:
+    """The kind of terminal. Others say that they are xterm, and tmux that it is GNU screen."""
+    kind = env.get("TERM", "")
+    if env.get("XTERM_VERSION"):
+        return "xterm"
+    return "screen/GNU" if env.get("STY") and kind.startswith("screen") else kind
 
 
 def fields_of(settings: FileSettings, env: Mapping[str, str]) -> dict[str, Any]:

@@ -97,6 +97,7 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
         profile_folder=parts.profile.folder,
         color=config.color,
         terminal=config.terminal,
+        plain=config.plain,
         screen_reader=config.screen_reader,
         timeouts=config.timeouts,
         preferences=config.chat,

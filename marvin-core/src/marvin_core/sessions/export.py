@@ -14,7 +14,7 @@ from ..api.record import Record
 from ..conversation.pairing import heal
 from ..util.shown import cell_text, picture_text, shown_lines
 from ..util.terminal_text import disarm, json_for_terminals, without_sequences
-from ..util.text import local_time, one_line
+from ..util.text import counted, local_time, one_line
 from ..util.untrusted_json import parse_json
 from .reader import Compaction, FullTranscript
 from .records import Header
@@ -159,7 +159,7 @@ def _shown(item: Shown) -> str:
     names = list(map(_cell, item.columns))
     count = max(map(len, [names, *rows]), default=0)
     lines = [f"| {' | '.join([*row, *[''] * (count - len(row))])} |" for row in [names, ["---"] * count, *rows]]
-    left = [f"\n… {item.omitted:,} more rows"] if item.omitted > 0 else []
+    left = [f"\n… {counted(item.omitted, 'more row')}"] if item.omitted > 0 else []
     title = [f"**{_plain(item.title)}**\n"] if item.title.strip() else []
     return "\n".join([*title, *(lines if count else []), *left])
 

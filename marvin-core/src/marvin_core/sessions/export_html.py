@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from ..api.messages import Cell, Image, Link, Picture, Shown, Text, ToolCall, ToolOutput
 from ..util.shown import cell_text, picture_text
 from ..util.terminal_text import without_sequences
-from ..util.text import one_line
+from ..util.text import counted, one_line
 from .export import CompactionItem, MessageItem, arguments, facts, heading, is_safe, speaker, story, title_of
 from .reader import FullTranscript
 
@@ -94,7 +94,7 @@ def _shown(item: Shown) -> Iterator[str]:
         yield _row("th", item.columns)
         yield from (_row("td", row) for row in item.rows)
         yield "</table>\n"
-        yield f"<p>… {item.omitted:,} more rows</p>\n" if item.omitted > 0 else ""
+        yield f"<p>… {counted(item.omitted, 'more row')}</p>\n" if item.omitted > 0 else ""
 
 
 def _row(tag: str, cells: Sequence[Cell]) -> str:

@@ -13,6 +13,7 @@ from ..api.messages import Message, from_dict
 from ..api.record import Record
 from ..util.json_lines import BLOCK, lines_backwards
 from ..util.numbers import amount
+from ..util.text import counted
 from ..util.untrusted_json import parse_json
 from .records import LARGEST_LINE, Header, header_of, kind_of
 
@@ -177,7 +178,9 @@ class BackwardReader:
                 number += data.count(b"\n")
                 position += len(data) or offset - position
             told.append(f"line {number} of {self._name} was skipped: {error}")
-        return [*told, f"{self._more_bad:,} more lines were skipped"] if self._more_bad else told
+        if self._more_bad:
+            told.append(f"{counted(self._more_bad, 'more line')} {'was' if self._more_bad == 1 else 'were'} skipped")
+        return told
 
 
 def branch_backwards(reader: BackwardReader, leaf: str, problems: list[str]) -> Iterator[dict[str, Any]]:

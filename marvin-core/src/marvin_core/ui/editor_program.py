@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+_GRACE = 2.0
+"""Seconds for an editor to end that was asked to."""
 _MOST = 10_000_000
 """Characters of a line that are read back; nobody typed more than that."""
 
@@ -28,7 +30,12 @@ async def run_on_terminal(command: Sequence[str], environment: Mapping[str, str]
     except asyncio.CancelledError:
         with suppress(ProcessLookupError):
             process.terminate()
-        await process.wait()
+        try:
+            await asyncio.wait_for(process.wait(), _GRACE)
+        except TimeoutError:  # the terminal may be gone: nobody could end it by hand
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
         raise
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ..api.messages import Shown, Table
 from ..util.shown import ROWS, cell_text, columns_of, shown_lines
 from ..util.terminal_text import TerminalFilter, disarm, exact
-from ..util.text import local_time, one_line
+from ..util.text import counted, local_time, one_line
 from .quoted import Quoting
 from .rendering import Paint, clean, outcome_line, shown_rows
 
@@ -29,13 +29,30 @@ _MOST_ROWS = 200
 """Rows of a command. There is no key here that would show the rest."""
 
 
+class SpokenQuoting(Quoting):
+    """Quotes texts for a screen reader: a word before each line, the lines of a difference in words, nothing folded."""
+
+    def rows(self, text: str, most: int = 0, *, diff: bool = False) -> Iterator[str]:
+        """A text, every character of it; where it has more than `most` lines it is cut, and that is said."""
+        lines = text.expandtabs(4).split("\n")
+        lines = [_quoted_change(number, line) for number, line in enumerate(lines)] if diff else lines
+        left = len(lines) - most if most else 0
+        for line in lines[: most or None]:
+            yield f"quoted: {line}"
+        if left > 0:
+            yield f"{counted(left, 'line')} left out here; view tells all of it"
+
+
 class LineWriting:
     """Lines for eyes."""
 
+    quoting: type[Quoting] = Quoting
+    """How texts of others stand in a question."""
+
     sign = "> "
     """What stands before a line of the user."""
-    working = ""
-    """What is said where nothing came for a while; nothing where that is empty."""
+    working = "Still working"
+    """What is said where nothing came for a while."""
 
     def __init__(self) -> None:
         self._paint = Paint(color=False)
@@ -84,6 +101,7 @@ class LineWriting:
 class SpokenWriting(LineWriting):
     """Lines for a screen reader: who speaks is named, tables are `header: value`, and no sign needs eyes."""
 
+    quoting = SpokenQuoting
     sign = "You: "
     working = "Marvin is working"
 
@@ -182,6 +200,12 @@ def _words(sign: str) -> list[str]:
     return words if is_list else []
 
 
+def _quoted_change(number: int, line: str) -> str:
+    """A line of a difference that a question quotes, every character of it, whatever it looks like."""
+    names = {"+": "added: ", "-": "removed: ", "@": "place: "}
+    return line if number < 2 else f"{names.get(line[:1], '')}{line[1:]}"  # the first two are the names of the file
+
+
 def _spoken_changes(lines: Sequence[str]) -> list[str]:
     """The lines of a difference in words."""
     told = []
@@ -228,5 +252,5 @@ def spoken_items(show: Sequence[Shown]) -> list[str]:
         told = item.rows[:ROWS]
         lines += [_spoken_row(number, header, [*map(cell_text, row)]) for number, row in enumerate(told, 1)]
         left = len(item.rows) - len(told) + max(0, item.omitted)
-        lines += [f"{left:,} more rows."] if left else []
+        lines += [f"{counted(left, 'more row')}."] if left else []
     return lines

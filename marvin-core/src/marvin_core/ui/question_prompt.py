@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from ..api.permissions import NO, AskedCall, PermissionAnswer, Question, Reply
 from ..util.terminal_text import exact, exact_line
+from ..util.text import counted
 from .quoted import Quoting
 from .rendering import Measure, Paint
 
@@ -49,10 +50,12 @@ class QuestionPrompt:
     `sign` stands before the line that answers, which begins as `draft`. What `begin` and `take` return is to be shown.
     """
 
-    def __init__(self, question: Question, paint: Paint, width: int, measure: Measure) -> None:
+    def __init__(
+        self, question: Question, paint: Paint, width: int, measure: Measure, quoting: type[Quoting] = Quoting
+    ) -> None:
         self._question = question
         self._paint = paint
-        self._quoted = Quoting(paint, width, measure).rows
+        self._quoted = quoting(paint, width, measure).rows
         self._replies: list[Reply] = []
         self._stage: _Stage = "list" if len(question.calls) > 1 else "call"
         self.draft = ""
@@ -227,7 +230,7 @@ class QuestionPrompt:
         reason = call.reason
         if most[0] and len(reason) > _REASON:
             left = len(reason) - _REASON
-            reason = f"{reason[:_REASON]} … {left:,} characters left out here; view shows all of it"
+            reason = f"{reason[:_REASON]} … {counted(left, 'character')} left out here; view shows all of it"
         yield self._paint("faint", f"({reason})")
         if call.remember and self._stage != "list":
             yield self._paint("faint", f"(always stores the rule: {exact_line(call.remember)})")

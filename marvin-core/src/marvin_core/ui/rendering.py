@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from ..api.events import ToolExecutionEnd, ToolExecutionStart
 from ..api.messages import Shown
 from ..util.terminal_text import disarm
+from ..util.text import counted
 
 Role: TypeAlias = Literal[
     "user",
@@ -73,6 +74,10 @@ OUTPUT_LINES = 400
 """Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
 
 _JOINER = "\u200d"
+_JOINED = 32
+"""So many characters may be drawn as one. What goes on for longer is no text of anybody, and broken anywhere."""
+_SKINS = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
+_FLAGS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")
 _COLUMN = re.compile(r" *\S+(?: \S+)*  +(?=\S)")
 _HANGING = "     "
@@ -121,7 +126,7 @@ def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:
     for index, character in enumerate(line):
         columns = measure(character)
         if used + columns > width:
-            place = _before_joined(line, index if columns > 1 or character == " " else space or index, measure)
+            place = before_joined(line, index if columns > 1 or character == " " else space or index, measure)
             return line[:place].rstrip(), line[place:].lstrip()
         used += columns
         if (character == " " and line[:index].strip()) or columns > 1:
@@ -129,12 +134,25 @@ def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:
     return line, ""
 
 
-def _before_joined(line: str, place: int, measure: Measure) -> int:
-    """The place, or the one before the characters that are drawn as one there, as accents and families are."""
-    begin = place
-    while begin and (line[begin - 1] == _JOINER or measure(line[begin]) == 0):
+def before_joined(line: str, place: int, measure: Measure) -> int:
+    """The place, or the one before the characters that are drawn as one there: accents, families, flags."""
+    begin, least = place, max(0, place - _JOINED)
+    while begin > least and _goes_with(line, begin, measure):
         begin -= 1
-    return begin if line[:begin].strip() else place
+    return begin if begin > least and line[least:begin].strip() else place
+
+
+def _goes_with(line: str, place: int, measure: Measure) -> bool:
+    """Whether the character at a place is drawn as one with that before it."""
+    character = line[place]
+    if line[place - 1] == _JOINER or character in _SKINS or measure(character) == 0:
+        return True
+    if character not in _FLAGS:
+        return False
+    begin, least = place, max(0, place - _JOINED)
+    while begin > least and line[begin - 1] in _FLAGS:
+        begin -= 1
+    return (place - begin) % 2 == 1  # two letters make a flag
 
 
 def wrapped(text: str, width: int, measure: Measure, hanging: str | None = None) -> str:
@@ -201,15 +219,25 @@ def bounded_output(text: str, most: int = OUTPUT_LINES) -> str:
     lines = text.split("\n")
     if len(lines) <= most:
         return text
-    left = f"… {len(lines) - most:,} lines are left out here; ask for a part, or have it written to a file."
+    count = len(lines) - most
+    are = "is" if count == 1 else "are"
+    left = f"… {counted(count, 'line')} {are} left out here; ask for a part, or have it written to a file."
     return "\n".join([*lines[: most // 2], left, *lines[len(lines) - most // 2 :]])
 
 
 def call_line(event: ToolExecutionStart) -> str:
     """A call that begins; what is cut of its arguments is marked."""
-    shown = [_marked(f"{name}={value!r}") for name, value in islice(event.arguments.items(), _ARGUMENTS)]
+    shown = [_argument(name, value) for name, value in islice(event.arguments.items(), _ARGUMENTS)]
     shown += ["…"] if len(event.arguments) > _ARGUMENTS else []
     return clean(f"  🔧 {event.name}({', '.join(shown)})")
+
+
+def _argument(name: str, value: object) -> str:
+    """An argument; of several lines the first one, and how many they are: a difference shows them, or Ctrl+O."""
+    lines = value.strip("\n").split("\n") if isinstance(value, str) else []
+    if len(lines) < 2:
+        return _marked(f"{name}={value!r}")
+    return f"{_marked(f'{name}={lines[0]!r}').removesuffix('…')}… ({counted(len(lines), 'line')})"
 
 
 def _marked(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from ..api.events import ToolExecutionUpdate
 from ..api.messages import Cell, Link, Picture, Shown, Table
 from .terminal_text import disarm
-from .text import one_line
+from .text import counted, one_line
 
 ROWS = 50
 """Rows of a table that a chat shows; the rest is counted."""
@@ -75,7 +75,7 @@ def picture_text(picture: Picture) -> str:
 
 def _bytes(size: int) -> str:
     if size < 1_000:
-        return f"{size} bytes"
+        return counted(size, "byte")
     return f"{size / 1e3:.1f} KB" if size < 1_000_000 else f"{size / 1e6:.1f} MB"
 
 
@@ -105,8 +105,8 @@ def table_lines(table: Table, width: int = WIDTH, measure: Measure = columns_of,
         lines += row
         shown += 1
     left = len(table.rows) - shown + max(0, table.omitted)
-    lines += [f"… {left:,} more rows"] if left else []
-    return [*lines, f"… {every - count:,} more columns"] if every > count else lines
+    lines += [f"… {counted(left, 'more row')}"] if left else []
+    return [*lines, f"… {counted(every - count, 'more column')}"] if every > count else lines
 
 
 def cell_text(cell: Cell) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from marvin_core import one_line, output_text
+from marvin_core import counted, one_line, output_text
 
 from ..run.limits import words_of
 from .records import ReviewJob
@@ -15,7 +15,7 @@ _LISTED, _NEWS = 30, 300
 
 def job_line(job: ReviewJob) -> str:
     """A job in one line."""
-    found = f"{len(job.blocking)} findings above the floor, {len(job.carried)} below"
+    found = f"{counted(len(job.blocking), 'finding')} above the floor, {len(job.carried)} below"
     cost = "cost unknown" if job.cost is None else f"{job.cost:.4f} USD"
     facts = [f"round {job.round} of {job.order.rounds}", cost, words_of(job.seconds)]
     return f"{job.order.id}  {job.state}  {job.order.branch}  ({'; '.join([*facts, found])})"
@@ -31,7 +31,7 @@ def job_text(job: ReviewJob, news: str = "", report: str = "") -> str:
     order = job.order
     parts = [job_line(job), f"It reviews {order.folder} ({order.focus}), from the commit {order.base[:12]} on."]
     if order.left_out:
-        parts.append(f"Not in it: {order.left_out} files whose changes were not committed when it began.")
+        parts.append(f"Not in it: {counted(order.left_out, 'file')} whose changes were not committed when it began.")
     parts += [job.reason] if job.reason else []
     parts += [f"Last: {news}"] if news and job.state == "running" else []
     parts += _listed("Left above the floor", job.blocking) + _listed("Left below the floor", job.carried)

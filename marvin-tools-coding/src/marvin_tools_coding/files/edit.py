@@ -16,6 +16,7 @@ from marvin_core import (
     ToolResult,
     append_to_file,
     count_lines,
+    counted,
     edit_files,
     in_thread,
     note_written,
@@ -73,7 +74,8 @@ async def append_file(
     if appended.mixes_line_ends:
         notes += " The file has CRLF line ends, the appended text LF."
     result = ToolResult(
-        content=f"Appended {_size(content, appended.size)} to {path}; it has {appended.total:,} bytes now.{notes}",
+        content=f"Appended {_size(content, appended.size)} to {path}; "
+        f"it has {counted(appended.total, 'byte')} now.{notes}",
         details=_details(appended.diff),
     )
     return await _looked_at(context, [path], result)
@@ -89,7 +91,7 @@ async def write_file(context: ToolContext, path: FilePath, content: Content) -> 
     if written.old_size is None:
         said = f"Created {path}: {size}."
     else:
-        said = f"Replaced {path}, which had {written.old_size:,} bytes: {size}."
+        said = f"Replaced {path}, which had {counted(written.old_size, 'byte')}: {size}."
     return await _looked_at(context, [path], ToolResult(content=said, details=_details(written.diff)))
 
 
@@ -184,7 +186,7 @@ def _said(file: EditedFile) -> str:
     if file.kind == "created":
         return f"Created {file.path}: {size}.{notes}"
     if file.kind == "replaced":
-        return f"Replaced all of {file.path}, which had {count_lines(file.before):,} lines: {size}.{notes}"
+        return f"Replaced all of {file.path}, which had {counted(count_lines(file.before), 'line')}: {size}.{notes}"
     moved = f"Moved {file.moved_from} to {file.path}." if file.moved_from else ""
     changed = f"Changed {file.path} {_places(file)}" if file.places else ""
     return f"{moved} {changed}".strip() + notes
@@ -201,10 +203,10 @@ def _places(file: EditedFile) -> str:
     how = "; ".join(dict.fromkeys(place.how for place in file.places if place.how))
     lenient = f" It was found although it differs from what was given in {how}." if how else ""
     return (
-        f"{where}: {removed:,} line(s) replaced by {added:,}. "
-        f"The file has {count_lines(file.after):,} lines now.{lenient}"
+        f"{where}: {counted(removed, 'line')} replaced by {added:,}. "
+        f"The file has {counted(count_lines(file.after), 'line')} now.{lenient}"
     )
 
 
 def _size(content: str, size: int) -> str:
-    return f"{count_lines(content):,} lines, {size:,} bytes"
+    return f"{counted(count_lines(content), 'line')}, {counted(size, 'byte')}"

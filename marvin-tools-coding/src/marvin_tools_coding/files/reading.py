@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from marvin_core import Record, TextSection, TextSource, ToolContext, ToolError
+from marvin_core import Record, TextSection, TextSource, ToolContext, ToolError, counted
 
 HEAD_LIMIT = 10_240
 """Bytes of a file that are shown without a range, and of a long line at once."""
@@ -161,7 +161,7 @@ class Reading:
     async def _size(self) -> str:
         """The number of lines and bytes, the former as an estimate where the file is large."""
         lines, is_exact = await self._source.lines()
-        return f"{'' if is_exact else 'about '}{lines:,} lines and {self._source.size:,} bytes"
+        return f"{'' if is_exact else 'about '}{counted(lines, 'line')} and {counted(self._source.size, 'byte')}"
 
     async def _head_note(self, section: TextSection) -> str:
         size = await self._size()

@@ -15,6 +15,7 @@ from marvin_core import (
     ToolError,
     ToolResult,
     count_lines,
+    counted,
     edit_files,
     in_thread,
     is_patch,
@@ -55,7 +56,8 @@ async def file_apply_patch(
     if dry_run:
         return ToolResult(content=f"Nothing was written. The change would be:\n{diff}", details={"diff": diff})
     removed, added = sum(one.removed for one in edited.places), sum(one.added for one in edited.places)
-    said = f"{removed:,} line(s) replaced by {added:,}; it has {count_lines(edited.after):,} lines now"
+    total = counted(count_lines(edited.after), "line")
+    said = f"{counted(removed, 'line')} replaced by {added:,}; it has {total} now"
     return ToolResult(content=f"Changed {notes.told(place)}: {said}.", details={"diff": diff})
 
 

@@ -910,7 +910,7 @@ FAILURES: list[tuple[int, str, str, type[ProviderError], str]] = [
     (400, "invalid_request_error", "Output blocked by content filtering policy", Refused, "Rephrase"),
     (401, "authentication_error", "invalid x-api-key", AuthFailed, "ANTHROPIC_API_KEY"),
     (402, "billing_error", "There is an issue with your billing", QuotaExhausted, "billing"),
-    (403, "permission_error", "Your API key may not use this", AuthFailed, "Check API key"),
+    (403, "permission_error", "Your API key may not use this", AuthFailed, "Check the key"),
     (413, "request_too_large", "Request exceeds the maximum size", ContextOverflow, "/compact"),
     (429, "rate_limit_error", "Number of request tokens has exceeded your limit", RateLimited, "Wait a little"),
     (500, "api_error", "Internal server error", Overloaded, "Try again"),

@@ -749,7 +749,7 @@ def test_an_error_object_inside_a_good_answer(reported: object, kind: type[Provi
 
 
 FAILURES: list[tuple[int, object, type[ProviderError], str]] = [
-    (401, "bad key", AuthFailed, "Check API key"),
+    (401, "bad key", AuthFailed, "Check the key"),
     (403, "not allowed", AuthFailed, "ACME_API_KEY"),
     (402, "Insufficient credits", QuotaExhausted, "billing"),
     (429, "slow down", RateLimited, "Wait a little"),

@@ -948,7 +948,7 @@ def test_an_error_inside_a_good_answer(reported: Mapping[str, Any], kind: type[P
             AuthFailed,
             "ACME_API_KEY",
         ),
-        (403, "Country not supported", AuthFailed, "Check API key"),
+        (403, "Country not supported", AuthFailed, "Check the key"),
         (429, {"error": {"message": "quota", "code": "insufficient_quota"}}, QuotaExhausted, "billing"),
         (429, {"error": {"message": "m", "type": "usage_limit_reached", "resets_in_seconds": 99}}, QuotaExhausted, "m"),
         (429, "Rate limit reached", RateLimited, "Wait a little"),

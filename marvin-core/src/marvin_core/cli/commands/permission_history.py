@@ -18,7 +18,7 @@ from ...guard.permissions.policy import Policy
 from ...guard.permissions.verdicts import Judgement
 from ...sessions.reader import load_full
 from ...sessions.store import sessions
-from ...util.text import one_line
+from ...util.text import counted, one_line
 from ...util.untrusted_json import parse_json
 
 _FEWEST = 3
@@ -167,9 +167,9 @@ class DryRun:
         if not self.proposals:
             yield "No rule would change that: none covers three such calls, and no call that was refused."
             return
-        yield f"\nThese rules would have asked {self.left} times instead of {len(self.asked)}:"
+        yield f"\nThese rules would have asked {counted(self.left, 'time')} instead of {len(self.asked)}:"
         for proposal in self.proposals:
-            yield f"\n  {proposal.rule}   ({len(proposal.covers)} calls)"
+            yield f"\n  {proposal.rule}   ({counted(len(proposal.covers), 'call')})"
             texts = list(dict.fromkeys(call.text for call in proposal.covers))
             yield from (f"      {text}" for text in texts[:shown])
             if len(texts) > shown:

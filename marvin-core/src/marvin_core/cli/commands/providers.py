@@ -50,7 +50,7 @@ def list_providers(
         answer = answers.get(entry.provider)
         is_there = answer is not None and answer.works
         if not entry.reason and is_there:
-            state = "not asked for, but it is there"
+            state = "not chosen, but it answers"
         out(f"{mark} {entry.provider:14} {state}\n")
         out(f"    models: {', '.join(entry.models[:_SHOWN_MODELS]) or 'what the server lists'}\n")
         if entry.reason or is_there:

@@ -243,8 +243,8 @@ def _closed(error: Exception) -> str:
 
 def _check_key(endpoint: Endpoint) -> str:
     if not endpoint.key_hint:
-        return "Check API key: this provider is set up without one."
-    return f"Check API key: {f'is {endpoint.key_hint} the right one?' if endpoint.key else f'set {endpoint.key_hint}.'}"
+        return "Check the key: this provider is set up without one."
+    return f"Check the key in {endpoint.key_hint}." if endpoint.key else f"Check the key: set {endpoint.key_hint}."
 
 
 def _advice(shown: str, error: BaseException) -> str:

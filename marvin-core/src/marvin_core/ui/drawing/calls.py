@@ -50,7 +50,7 @@ def header_rows(
     if left <= 0 and unseen <= 0:
         return [*rows, *quoted]
     counts = [counted(left, "more row")] if left > 0 else []
-    counts += [f"{unseen:,} characters"] if unseen > 0 else []
+    counts += [counted(unseen, "character")] if unseen > 0 else []
     hint = "" if most else f". {_MORE}."
     return [*rows, *quoted[: most or HEADER_ROWS], f"{_HANGING}… {' and '.join(counts)}{hint}"]
 

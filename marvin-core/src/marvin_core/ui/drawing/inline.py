@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...util.terminal_text import disarm
-from ..rendering import Measure, Paint, Role
+from ..rendering import Measure, Paint, Role, before_joined
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -132,7 +132,7 @@ def _fitting(word: str, room: int, measure: Measure) -> int:
     for place, character in enumerate(word):
         used += measure(character)
         if used > room:
-            return max(1, place)
+            return max(1, before_joined(word, place, measure))
     return len(word)
 
 

@@ -17,7 +17,7 @@ from ...api.events import (
     ToolExecutionStart,
 )
 from ...util.terminal_text import exact
-from ..rendering import Measure, Role, clean, shown_rows
+from ..rendering import Measure, Role, before_joined, clean, shown_rows
 
 MOST = 2_000_000
 """Characters that are kept; of more, the oldest go."""
@@ -162,7 +162,8 @@ def _folded(text: str, width: int, measure: Measure) -> Iterator[str]:
     for place, character in enumerate(text):
         columns = measure(character)
         while used and used + columns > width:
-            end = space if space > begin else place
+            joined = before_joined(text, place, measure)
+            end = space if space > begin else joined if joined > begin else place
             yield text[begin:end].rstrip(" ") if end == space else text[begin:end]
             used = sum(map(measure, text[end:place]))
             begin = end

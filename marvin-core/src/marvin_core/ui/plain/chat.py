@@ -1,4 +1,4 @@
-"""The plain chat: on a terminal with a line editor, elsewhere line by line."""
+"""The plain chat: on a terminal with a line editor, elsewhere and where that is asked for line by line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class PlainChat:
     def run(self, session: SessionControl, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
         greeting = _greeting(session)
-        is_drawn = session.chat.terminal not in _DUMB and not session.chat.screen_reader
+        settings = session.chat
+        is_drawn = settings.terminal not in _DUMB and not settings.screen_reader and not settings.plain
         if os.isatty(0) and os.isatty(1) and is_drawn:
             # Imported for a terminal only: the line editor costs 195 ms.
             from .terminal_chat import TerminalChat

@@ -89,10 +89,10 @@ class ChatView:
             self._pictures.show(event.show)
             self.busy("waiting for an answer")
         elif isinstance(event, Notice):
-            self._pause_text()
+            self.pause_text()
             self._tell("error" if event.level == "error" else "notice", event.text)
         elif isinstance(event, ModelCycle):
-            self._pause_text()
+            self.pause_text()
             self._tell("notice", event.reason)
         elif isinstance(event, SessionResume):
             replay(self._session.sessions.replay(), echo=self.echo, answer=self._say_again, note=self.say_aside)
@@ -140,37 +140,37 @@ class ChatView:
         self._write(self._thinking.end(self._editor.width))
         self._write(self._answer.end(self._editor.width))
 
-    def _pause_text(self) -> None:
+    def pause_text(self) -> None:
         """Write what was held back, for something to be written in between."""
         self._write(self._answer.pause(self._editor.width))
 
     # --- texts -------------------------------------------------------------------------------------
 
     def say(self, text: str) -> None:
-        """A text of Marvin."""
-        self.finish_text()
+        """A text of Marvin. An answer may be coming in, which goes on below it."""
+        self.pause_text()
         self.transcript.said(text)
         self._editor.write(self._wrapped(clean(text)))
 
     def say_error(self, text: str) -> None:
         """What went wrong."""
-        self.finish_text()
+        self.pause_text()
         self.transcript.said(text, "error")
         self._editor.write(self._paint("error", self._wrapped(clean(text))))
 
     def say_output(self, text: str) -> None:
         """What a tool gave is not broken between words, so that it can be copied."""
-        self.finish_text()
+        self.pause_text()
         self._editor.write(bounded_output(clean(text).rstrip("\n")))
 
     def say_aside(self, text: str) -> None:
         """A short text of Marvin that matters little."""
-        self._pause_text()
+        self.pause_text()
         self._editor.write(self._paint("faint", self._wrapped(clean(text))))
 
     def tell_printed(self, text: str) -> None:
         """What code of a pack printed; on the screen itself it would be drawn over."""
-        self._pause_text()
+        self.pause_text()
         self.transcript.said(f"({text})", "notice")
         self._tell("notice", text)
         self._editor.update()
@@ -234,7 +234,7 @@ async def page(view: ChatView, editor: LineEditor, paint: Paint) -> None:
     from .lent.pager import Pager
 
     lines = list(view.transcript.lines())
-    await editor.page(lambda output: Pager(lines, paint, editor.measure, output))
+    await editor.page(lambda output: Pager(lines, paint, editor.measure, output, editor.escape))
 
 
 def _prepare(color: bool) -> None:

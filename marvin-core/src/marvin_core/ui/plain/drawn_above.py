@@ -9,6 +9,7 @@ from typing import Any, Protocol, TextIO, TypeVar, cast
 
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.input import Input
+from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.utils import get_cwidth
@@ -125,10 +126,13 @@ class DrawnAbove:
             return
         self._paged = pager = make(self._output)
         try:
-            # With keys of its own: a key that the chat waits for the rest of is not one of the pager.
+            # Keys of its own: what the line waits for the rest of, it would take from the pager.
             await self.lend(lambda: pager.run(PastingInput(sys.stdin)))
         finally:
             self._paged = None
+        if self._app.is_running:  # keys that came together with the one that left it
+            self._app.key_processor.feed_multiple(get_typeahead(self._app.input))
+            self._app.key_processor.process_keys()
 
     def leave_pager(self) -> None:
         """End the pager, if it is open: the chat wants something."""

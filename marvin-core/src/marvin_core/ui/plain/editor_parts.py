@@ -14,15 +14,19 @@ from ...api.session import ChatSettings
 from ...api.timeouts import Timeouts
 from ...util.terminal_text import disarm
 from ..completion import Candidate
+from .terminal_quirks import FORGETS
 
+# Nothing but the terminal's own colours: others may not be seen on its background.
 STYLE = Style.from_dict(
     {
         "suggestion": "fg:ansibrightblack",
-        "completion-menu": "bg:default",
+        "completion-menu": "bg:default fg:default",
         "completion-menu.completion": "bg:default fg:default",
         "completion-menu.completion.current": "reverse",
         "completion-menu.meta.completion": "bg:default fg:ansibrightblack",
         "completion-menu.meta.completion.current": "bg:default bold",
+        "scrollbar.background": "bg:default",
+        "scrollbar.button": "bg:default reverse",
     }
 )
 AnswerKey: TypeAlias = Callable[[str], "str | None"]
@@ -59,6 +63,8 @@ class EditorSettings(Record):
     color: bool
     terminal: str
     """What kind of terminal it is (TERM)."""
+    forgets: bool
+    """Whether what the pager covers is gone afterwards."""
     timeouts: Timeouts
     vi: bool
     while_typing: bool
@@ -72,6 +78,7 @@ def editor_settings(chat: ChatSettings) -> EditorSettings:
     return EditorSettings(
         color=chat.color,
         terminal=chat.terminal,
+        forgets=chat.terminal in FORGETS,
         timeouts=chat.timeouts,
         vi=chat.preferences.keys == "vi",
         while_typing=chat.preferences.completion == "typing",

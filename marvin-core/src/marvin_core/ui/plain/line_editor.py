@@ -6,6 +6,8 @@ import asyncio
 import itertools
 import re
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
@@ -15,16 +17,19 @@ from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.search import accept_search
 
-from .drawn_above import DrawnAbove
+from .drawn_above import DrawnAbove, Lent
 from .editor_parts import STYLE, AnswerKey, Completions, EditorSettings, Handlers
 from .folds import Folds
 from .line_history import LineHistory
 from .pasting_input import ESCAPE, PastingInput
-from .terminal_quirks import FoldingRenderer, SteadyInput, steady, steady_ansi
+from .terminal_quirks import FoldingRenderer, SteadyInput, is_text, steady, steady_ansi
 from .waiting_question import WaitingQuestion
+
+if TYPE_CHECKING:
+    pass
 
 
 class LineEditor(DrawnAbove):
@@ -35,6 +40,8 @@ class LineEditor(DrawnAbove):
         self._handlers = handlers
         self._settings = settings
         self._folds = Folds()
+        self._hidden_folds = Folds()
+        """Those of an answer that nobody may see, which are forgotten with it."""
         self._history = history
         history.fold = self._folds.fold
         self._editing: asyncio.Task[None] | None = None
@@ -81,6 +88,8 @@ class LineEditor(DrawnAbove):
     def close(self) -> None:
         """Write what waits, and end `run`."""
         self.leave_pager()
+        if self._editing is not None:
+            self._editing.cancel()  # the library would wait for the program to end by itself
         self.refresh = lambda: None
         self.live, self.status, self.sign = (), str, ""
         self._question.end()
@@ -93,9 +102,20 @@ class LineEditor(DrawnAbove):
         """Draw nothing while something else does."""
         self._renderer.is_lent = is_lent
 
+    async def page(self, make: Callable[[Output], Lent]) -> None:
+        """Show a pager until it is left. What it would cover for good is scrolled away before."""
+        if self._settings.forgets and not self._away:
+            self._clear_screen()
+        await super().page(make)
+
     def _returned(self) -> None:
         """Somebody pressed keys elsewhere, and saw nothing of a question."""
         self._question.key_pressed()
+
+    @property
+    def escape(self) -> float:
+        """Seconds after Escape for the rest of a key to come."""
+        return self._settings.timeouts.escape
 
     @property
     def last_key(self) -> float:
@@ -238,7 +258,8 @@ class LineEditor(DrawnAbove):
             keys.add("escape", arrow, filter=emacs_mode)(get_by_name(does))
         keys.add("c-c", filter=editing)(self._interrupt)
         keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
-        keys.add("up", filter=empty & editing & ~menu)(self._recall)
+        answering = Condition(lambda: self._question.is_open)
+        keys.add("up", filter=empty & editing & ~menu & ~answering)(self._recall)  # what waits to be sent is no answer
         shown = Condition(lambda: not self._question.hidden)
         keys.add("c-g", filter=editing & inserting & shown)(self._edit_elsewhere)
         keys.add("c-x", "c-e", filter=editing & emacs_mode & shown)(self._edit_elsewhere)
@@ -246,7 +267,7 @@ class LineEditor(DrawnAbove):
         keys.add(ESCAPE, filter=editing & ~menu)(lambda event: self._handlers.escape())
         keys.add(ESCAPE, filter=editing & menu)(lambda event: event.current_buffer.cancel_completion())
         keys.add(ESCAPE, filter=is_searching)(lambda event: accept_search())
-        keys.add(Keys.Any, filter=empty & inserting & Condition(lambda: self._question.is_open))(self._answers_alone)
+        keys.add(Keys.Any, filter=empty & inserting & answering)(self._answers_alone)
         keys.add(Keys.BracketedPaste)(self._paste)
         for report in (Keys.Vt100MouseEvent, Keys.CPRResponse):
             # Nobody asked the terminal for one: it is text with colours that was pasted, which ends the library.
@@ -322,20 +343,22 @@ class LineEditor(DrawnAbove):
         buffer.complete_state = None
 
     def _enter(self, buffer: Buffer) -> None:
-        if self._question.is_open:
-            answer = self._folds.unfold(buffer.text)
+        text = self._current_folds.unfold(buffer.text)
+        if not is_text(text):  # a terminal that writes another encoding
+            self._handlers.tell("That line is not UTF-8, so it was not sent. Write it anew, or change it.")
+        elif self._question.is_open:
             buffer.reset()
-            if self._question.hidden:
-                self._folds.forget()
-            self._handlers.answer(answer)
-            return
-        if self._question.is_rest(buffer.text):
+            self._hidden_folds.forget()
+            self._handlers.answer(text)
+        elif self._question.is_rest(buffer.text):
             buffer.reset()
-            return
-        if buffer.document.text_before_cursor.endswith("\\"):
+        elif buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
-            return
+        else:
+            self._send(buffer)
+
+    def _send(self, buffer: Buffer) -> None:
         shown, self._suggestion = buffer.text or self._suggestion, ""
         text = self._folds.unfold(shown)
         if text.strip():
@@ -357,10 +380,15 @@ class LineEditor(DrawnAbove):
 
     def _paste(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-        event.current_buffer.insert_text(self._folds.fold(text, "pasted"))
+        event.current_buffer.insert_text(self._current_folds.fold(text, "pasted"))
+
+    @property
+    def _current_folds(self) -> Folds:
+        """Those of the line that is typed now."""
+        return self._hidden_folds if self._question.hidden and self._question.is_open else self._folds
 
     def _fold_before_cursor(self) -> str:
-        return self._folds.at_end(self._prompt.default_buffer.document.text_before_cursor)
+        return self._current_folds.at_end(self._prompt.default_buffer.document.text_before_cursor)
 
     def _erase_fold(self, event: KeyPressEvent) -> None:
         event.current_buffer.delete_before_cursor(len(self._fold_before_cursor()))

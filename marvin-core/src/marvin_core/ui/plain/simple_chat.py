@@ -32,21 +32,20 @@ from ...util.shown import ProgressLines, columns_of
 from ...util.signals import ending
 from ...util.streams import PackLines, StandardStreams, diverted
 from ...util.terminal_text import disarm, exact
-from ...util.text import one_line
+from ...util.text import counted, one_line
 from ...util.watchdog import Watchdog, owner_of
 from ..clipboard import clipboard_sequence
 from ..editor_program import run_on_terminal
 from ..line_writing import LineWriting, SpokenWriting
 from ..manual_calls import command_of
 from ..question_prompt import QuestionPrompt
-from ..quoted import Quoting
 from ..rendering import Paint, columns_at, for_people
 from ..text_question import TextQuestion
 from ..typed_lines import Display, LineInterpreter
 from .standard_input import line_typed, speak_utf8, wait_for_line
 
 _LONGEST_SILENCE = 30.0
-"""Seconds after which a screen reader hears at the latest that an answer is still under way."""
+"""Seconds after which somebody is told at the latest that an answer is still under way."""
 
 
 class _EndedError(Exception):
@@ -214,11 +213,11 @@ class SimpleChat:
     async def _tell_of_waiting(self) -> None:
         """Say now and then that an answer is still under way, where nothing else was written meanwhile."""
         begun, seconds = time.monotonic(), self._session.chat.timeouts.progress
-        while self._writing.working:
+        while self._session.chat.screen_reader or self._out.isatty():  # nobody waits at the end of a pipe
             self._quiet = True
             await asyncio.sleep(seconds)
             if self._quiet and self._held is None:
-                self._line(f"{self._writing.working}, {int(time.monotonic() - begun)} seconds.")
+                self._line(f"{self._writing.working}, {counted(int(time.monotonic() - begun), 'second')}.")
                 seconds = min(seconds * 2, _LONGEST_SILENCE)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
@@ -236,7 +235,7 @@ class SimpleChat:
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
         """Ask on the terminal what may be answered in any words; Ctrl+C ends the answer, too."""
-        quoting = Quoting(self._paint, columns_at(self._out.fileno()), columns_of)
+        quoting = self._writing.quoting(self._paint, columns_at(self._out.fileno()), columns_of)
         asked = TextQuestion(question, choices, self._paint, quoting)
         async with self._asking():
             self._finish_line()
@@ -246,7 +245,8 @@ class SimpleChat:
 
     async def permit(self, question: Question) -> Sequence[Reply]:
         """Ask about calls until each has its reply; Ctrl+D refuses those that have none, Ctrl+C ends the answer."""
-        prompt = QuestionPrompt(question, self._paint, columns_at(self._out.fileno()), columns_of)
+        columns = columns_at(self._out.fileno())
+        prompt = QuestionPrompt(question, self._paint, columns, columns_of, self._writing.quoting)
         async with self._asking():
             self._finish_line()
             self._print(prompt.begin())

@@ -177,7 +177,7 @@ class TerminalChat:
         line = line.strip()
         if self._running is not None and line.startswith(_STEER):
             self._session.autonomy.send(line.removeprefix(_STEER))
-            self._view.say_aside(f"(read with the next request) {line.removeprefix(_STEER)}")
+            self._view.say_aside(f"(the model reads this with its next request) {line.removeprefix(_STEER)}")
         elif line:
             self._queue.append((line, shown.strip()))
             self._arrived.set()
@@ -202,6 +202,8 @@ class TerminalChat:
     def _signalled(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT and self._editor.is_away:
             return  # it was meant for the program that has the terminal
+        if number == signal.SIGINT and self._left:
+            self._leave_at_once()  # what is still to be closed takes too long for somebody
         if number == signal.SIGINT:
             self._loop.call_soon_threadsafe(self._interrupt, False)
         else:
@@ -219,8 +221,11 @@ class TerminalChat:
             self._loop.call_soon_threadsafe(self._editor.draw_anew)
 
     def _leave_held(self, held: str) -> NoReturn:
-        """Leave without the loop; what was said is saved."""
         self._editor.tell_while_held(f"{held or 'something'} does not stop, so the chat ends without it.")
+        self._leave_at_once()
+
+    def _leave_at_once(self) -> NoReturn:
+        """Leave without the loop; what was said is saved."""
         self._session.rescue()
         with suppress(termios.error):
             termios.tcsetattr(0, termios.TCSANOW, self._terminal)
@@ -268,7 +273,7 @@ class TerminalChat:
     def _questioned(self) -> Iterator[bool]:
         """Nothing is waited for but an answer; gives whether there can be one."""
         self._editor.leave_pager()
-        self._view.finish_text()
+        self._view.pause_text()
         activity, self._view.activity = self._view.activity, ""
         self._editor.update()
         self._around.attention.asks()

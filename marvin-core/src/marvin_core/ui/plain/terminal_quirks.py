@@ -21,10 +21,14 @@ NEVER_FOLD = frozenset({"xterm", "linux"})
 _TMUX = ("tmux", "screen")
 """What tmux calls itself. What is erased from the first row of the window on goes into its history, and the empty rest
 of a row that once was wider is folded, too."""
+GNU_SCREEN = "screen/GNU"
+FORGETS = frozenset({GNU_SCREEN})
+"""Those that have no other screen, if nobody set them to: what the pager covers is gone."""
 _NON_JOINER = 0x200C
 _STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
 _STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag
 _STEADY |= dict.fromkeys(range(0x1F3FB, 0x1F400), 0x3000)  # the colour of the skin
+_STEADY |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)  # reorders what is pasted
 
 
 def steady(text: str) -> str:
@@ -34,6 +38,11 @@ def steady(text: str) -> str:
     that it would look for what it drew in the wrong place. The length stays.
     """
     return text.translate(_STEADY)
+
+
+def is_text(typed: str) -> bool:
+    """Whether all of it is text; the library keeps bytes that are no UTF-8 as halves of surrogate pairs."""
+    return typed.isascii() or not any("\ud800" <= character <= "\udfff" for character in typed)
 
 
 @lru_cache(maxsize=2)
@@ -62,7 +71,7 @@ class FoldingRenderer(Renderer):
         super().__init__(style, output)
         self._current = current
         self._folds = terminal not in NEVER_FOLD
-        self._is_tmux = terminal.startswith(_TMUX)
+        self._is_tmux = terminal.startswith(_TMUX) and terminal != GNU_SCREEN
         self._widest: dict[int, int] = {}
         """By row, the most columns that were drawn in it since all was erased."""
         self._columns = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...util.text import counted
 from ..rendering import SHOWN, clean
 
 _ECHOED_LINES = 20
@@ -12,7 +13,7 @@ def echoed(shown: str, sign: str) -> str:
     first, *more = clean(shown).split("\n")
     lines = [first, *more[: _ECHOED_LINES - 1]]
     if len(more) >= _ECHOED_LINES:
-        lines.append(f"… {len(more) + 1 - _ECHOED_LINES:,} more lines")
+        lines.append(f"… {counted(len(more) + 1 - _ECHOED_LINES, 'more line')}")
     return sign + "\n  ".join(lines)
 
 

@@ -24,13 +24,18 @@ _KEYS = "q returns to the chat; arrows, PgUp, PgDn, Home, End; /WORD finds, n an
 
 
 class Pager(UIControl):
-    """Shows lines until q, Esc, Ctrl+O or Ctrl+C is pressed, or `close` is called. It begins at their end."""
+    """Shows lines until q, Esc, Ctrl+O or Ctrl+C is pressed, or `close` is called. It begins at their end.
 
-    def __init__(self, lines: Sequence[Line], paint: Paint, measure: Measure, output: Output) -> None:
+    Args:
+        escape: seconds after Escape for the rest of a key to come. Then it was Escape.
+    """
+
+    def __init__(self, lines: Sequence[Line], paint: Paint, measure: Measure, output: Output, escape: float) -> None:
         self._lines = lines
         self._paint = paint
         self._measure = measure
         self._output = output
+        self._escape = escape
         self._width = 0
         self._rows: Sequence[Line] = ()
         self._top = 0
@@ -41,7 +46,7 @@ class Pager(UIControl):
         self._application: Application[None] | None = None
 
     async def run(self, keys_from: Input) -> None:
-        """Show the lines; the keys come from the same terminal."""
+        """Show the lines; the keys come from the same terminal, Escape as `ESCAPE`."""
         self._fit(self._output.get_size().columns)
         self._move(len(self._rows))
         window = Window(self, always_hide_cursor=True)
@@ -55,7 +60,7 @@ class Pager(UIControl):
             input=keys_from,
             output=self._output,
         )
-        self._application.ttimeoutlen = 0.05
+        self._application.ttimeoutlen = self._escape
         with suppress(EOFError):  # the terminal is gone, which the chat finds out as well
             await self._application.run_async(set_exception_handler=False, handle_sigint=False)
 
@@ -127,7 +132,7 @@ class Pager(UIControl):
             keys.add(name, filter=~typing)(lambda event: self._move(0))
         for name in ("end", "G"):
             keys.add(name, filter=~typing)(lambda event: self._move(len(self._rows)))
-        for name in ("q", "escape", ESCAPE, "c-o"):
+        for name in ("q", ESCAPE, "c-o"):
             keys.add(name, filter=~typing)(lambda event: self.close())
         keys.add("c-c")(lambda event: self.close())
         keys.add("c-d")(lambda event: self.close())
@@ -135,8 +140,7 @@ class Pager(UIControl):
         keys.add("n", filter=~typing)(lambda event: self._find(1))
         keys.add("N", filter=~typing)(lambda event: self._find(-1))
         keys.add("enter", filter=typing)(lambda event: self._search())
-        for name in ("escape", ESCAPE):
-            keys.add(name, filter=typing)(lambda event: self._drop())
+        keys.add(ESCAPE, filter=typing)(lambda event: self._drop())
         keys.add("backspace", filter=typing)(lambda event: self._shorten())
         keys.add(Keys.Any, filter=typing)(self._typed)
         keys.add(Keys.BracketedPaste, filter=typing)(self._typed)

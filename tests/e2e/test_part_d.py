@@ -1,0 +1,32 @@
+"""What a demanding user once saw go wrong, in tmux and in GNU screen, at three widths."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from marvin_core.testing import ModelServer
+from tests.e2e.support_e2e import Marvin
+from tests.e2e.support_screen import SCREEN, Screen
+from tests.support import part_d
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")]
+needs_screen = pytest.mark.skipif(not SCREEN, reason="GNU screen is not installed")
+INSIDE = [False, pytest.param(True, marks=needs_screen)]
+
+
+@pytest.mark.parametrize("scenario", part_d.EVERYWHERE.values(), ids=part_d.EVERYWHERE)
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("inside", INSIDE, ids=["tmux", "screen"][: len(INSIDE)])
+def test_it_holds(
+    marvin: Marvin, marvin_model_server: ModelServer, inside: bool, columns: int, scenario: part_d.Scenario
+) -> None:
+    scenario(part_d.Place(marvin, marvin_model_server, part_d.opened(Screen, marvin, columns, inside=inside)))
+
+
+@pytest.mark.parametrize("scenario", [part_d.a_typo_is_no_prompt, part_d.a_long_talk])
+def test_it_holds_whatever_the_window(
+    marvin: Marvin, marvin_model_server: ModelServer, scenario: part_d.Scenario
+) -> None:
+    scenario(part_d.Place(marvin, marvin_model_server, part_d.opened(Screen, marvin, 80)))
