@@ -48,6 +48,8 @@ class PipelineSettings(Settings):
     """How many small changes of the new code are tried, to see whether the tests catch them; 0 for none."""
     mutation_time: float = Field(default=600.0, gt=0)
     """Seconds that this may take."""
+    unmeasured: list[Literal["red", "green", "unweakened", "no_mocks", "mutations"]] = Field(default_factory=list)
+    """The gates that `--strict` lets pass where nothing can measure them, as `red` where `make test` runs the tests."""
     git_timeout: float = Field(default=120.0, gt=0)
     """Seconds for a step of git."""
     batch_tries: int = Field(default=3, ge=1, le=100)
