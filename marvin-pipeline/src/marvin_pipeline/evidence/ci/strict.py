@@ -15,7 +15,7 @@ from .words import GATE_WORDS
 _NEEDED: Mapping[str, tuple[GateName, ...]] = {
     "2a": ("red", "no_mocks"),
     "2b": ("red", "no_mocks", "unweakened"),
-    "3": ("green", "unweakened"),
+    "3": ("unweakened",),
     "4a": ("green", "unweakened", "mutations"),
     "5": ("unweakened",),
 }
