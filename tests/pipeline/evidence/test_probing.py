@@ -245,6 +245,7 @@ def test_packages_of_a_workspace_without_a_test_of_its_own_are_tested_one_by_one
     tmp_path: Path, files: dict[str, str], manager: str
 ) -> None:
     packages = {f"packages/{name}/package.json": PACKAGE.replace("NAME", name) for name in ("app", "core")}
+    packages["packages/app/test/a.test.js"] = ""  # which Node's own runner would find from the top
     lay(tmp_path, {**files, **packages, "packages/none/package.json": "{}", "node_modules/x/package.json": PACKAGE})
     found = find_commands(tmp_path, lambda name: name).of("test")
     assert {one.shown for one in found} == {f"cd packages/{name} && {manager} run test" for name in ("app", "core")}

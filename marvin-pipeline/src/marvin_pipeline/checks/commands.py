@@ -72,7 +72,9 @@ def find_commands(root: Path, which: Which, test_command: str = "") -> ProjectCo
     """
     from .javascript import has_workspaces, javascript_commands, workspace_tests
 
-    found = [*javascript_commands(root, ".", which), *workspace_tests(root, which), *_not_javascript(root, ".", which)]
+    of_packages = workspace_tests(root, which)
+    at_top = (one for one in javascript_commands(root, ".", which) if one.kind != "test" or not of_packages)
+    found = [*at_top, *of_packages, *_not_javascript(root, ".", which)]
     is_tested = any(one.kind == "test" for one in _not_javascript(root, ".", which))
     for folder in folders_in(root)[:_FOLDERS]:
         if is_file(folder / "package.json") and not has_workspaces(root):

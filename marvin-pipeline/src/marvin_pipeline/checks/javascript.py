@@ -75,8 +75,8 @@ def has_workspaces(folder: Path) -> bool:
 
 
 def workspace_tests(root: Path, which: Which) -> Sequence[ProjectCommand]:
-    """The tests of the packages of a workspace, each in its own folder; none where those of its top are found."""
-    if not has_workspaces(root) or _tests(root, ".", package_of(root), which):
+    """The tests of the packages of a workspace, each in its own folder; none where its top says how all are tested."""
+    if not has_workspaces(root) or _declared_tests(root, ".", package_of(root)):
         return []
     manager = _manager(root, package_of(root))
     found = []
@@ -141,6 +141,11 @@ def _manager(folder: Path, package: Package) -> str:
 
 
 def _tests(folder: Path, name: str, package: Package, which: Which) -> Sequence[ProjectCommand]:
+    return _declared_tests(folder, name, package) or _by_node(folder, name, which)
+
+
+def _declared_tests(folder: Path, name: str, package: Package) -> Sequence[ProjectCommand]:
+    """The tests that a package.json tells of."""
     script = _section(package, "scripts").get("test", "")
     if script and _PLACEHOLDER not in script:
         return [_command("test", name, (_manager(folder, package), "run", "test"), "the script test")]
@@ -148,7 +153,7 @@ def _tests(folder: Path, name: str, package: Package, which: Which) -> Sequence[
         if depends_on(package, runner):
             once = ("run",) if runner == "vitest" else ()
             return [_command("test", name, ("npx", "--no-install", runner, *once), f"it depends on {runner}")]
-    return _by_node(folder, name, which)
+    return []
 
 
 def _by_node(folder: Path, name: str, which: Which) -> Sequence[ProjectCommand]:
