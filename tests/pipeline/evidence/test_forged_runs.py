@@ -162,6 +162,23 @@ def test_2b_may_not_weaken_the_tests_of_2a(marvin: Marvin, models: PipelineModel
     assert set(found) == {("2b", "passed")}, "new tests ask for more, and 2a is compared with nothing"
 
 
+def test_a_test_that_a_review_let_2b_take_back_is_not_asked_for_later(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "1b_review", {})
+    stub = "def add(a, b):\n    raise NotImplementedError\n"
+    models.scripts["tests"] = writer({"tests/test_a.py": FUNCTIONAL, "adder.py": stub}, "Test adder")
+    more = {"tests/test_a.py": GOOD, "tests/test_b.py": GOOD.replace("test_adds", "test_of_both")}
+    models.scripts["integration_tests"] = writer(more, "Test it as a whole", reads=("tests/test_a.py",))
+    judged = '{"places": [{"id": "W1", "verdict": "accepted", "reason": "The design takes it back."}]}'
+    models.scripts["tests_judge"] = lambda asked: said(judged)
+    models.scripts["implementation"] = writer({"adder.py": ADDER}, "Implement adder", reads=("adder.py",))
+    done = until(marvin, "3")
+    assert done.code == 0, done.err.decode() + done.text
+    accepted = [gate for gate in gates(marvin, "unweakened") if gate["outcome"] == "accepted"]
+    assert {(gate["phase"], *gate["tests"]) for gate in accepted} == {("2b", "tests/test_a.py::test_zero")}
+    assert "A review let 1 further test go." in gates(marvin, "green")[-1]["reason"]
+    assert not {"green_tests", "sent_back"} & set(models.asked)
+
+
 def test_tests_that_were_moved_are_green_under_their_new_names(marvin: Marvin, models: PipelineModels) -> None:
     lay(marvin, "2a", {})
     stub = "def add(a, b):\n    raise NotImplementedError\n"

@@ -242,12 +242,15 @@ def test_a_gate_that_was_passed_is_not_run_again_after_a_kill(marvin: Marvin, mo
     assert models.asked.count("integration_tests") == 1
 
 
+CHECK = "test \"$(python3 -c 'import adder; print(adder.add(2, 3))')\" = 5\n"
+
+
 def test_a_command_of_the_configuration_is_run_and_tells_its_exit_code_alone(
     marvin: Marvin, models: PipelineModels
 ) -> None:
     lay(marvin, "2a", {})
     marvin.config("packs: {pipeline: {test_command: bash check.sh}}\n")
-    models.scripts["integration_tests"] = writer({"check.sh": "test -e adder.py\n"}, "Test adder")
+    models.scripts["integration_tests"] = writer({"check.sh": CHECK}, "Test adder")
     models.scripts["implementation"] = writer({"adder.py": ADDER}, "Implement adder")
     done = until(marvin, "3")
     assert done.code == 0, done.err.decode() + done.text
