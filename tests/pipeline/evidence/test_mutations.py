@@ -78,8 +78,9 @@ def test_tests_that_catch_little_are_reported_and_with_strict_they_fail(marvin: 
 def test_a_language_without_a_tool_is_not_measured(marvin: Marvin, models: PipelineModels) -> None:
     models.scripts["implementation"] = writer({"adder.go": "package adder\n", "adder.py": ""}, "Implement adder")
     test = (
-        "import unittest\nfrom pathlib import Path\n\nimport adder\n\n\n"
-        "class A(unittest.TestCase):\n    def test_a(self):\n        self.assertIn('package adder', Path(adder.__file__).with_suffix('.go').read_text())\n"
+        "import unittest\nfrom pathlib import Path\n\nimport adder\n\n\nclass A(unittest.TestCase):\n"
+        "    def test_a(self):\n        beside = Path(adder.__file__).with_suffix('.go')\n"
+        "        self.assertIn('package adder', beside.read_text())\n"
     )
     models.scripts["tests"] = writer({"tests/test_a.py": test, "tests/__init__.py": ""}, "Test that adder is there")
     models.scripts["integration_tests"] = writer({"tests/test_b.py": test}, "Test it again")
