@@ -106,6 +106,22 @@ def test_a_module_that_python_loads_by_itself_does_not_make_tests_green(marvin: 
     assert done.code == 0, done.err.decode() + done.text
 
 
+def test_where_the_copy_is_not_what_the_tests_use_that_is_told_and_fails_strict(
+    marvin: Marvin, models: PipelineModels
+) -> None:
+    """As where a project is installed in a way that leads back to its folder."""
+    lay(marvin, "2a", {})
+    place = f"import sys\n\nsys.path.insert(0, {str(marvin.project)!r})\n\n"
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": place + GOOD}, "Test adder")
+    models.scripts["implementation"] = writer({"adder.py": ADDER}, "Implement adder")
+    done = until(marvin, "3")
+    assert done.code == 0, done.err.decode() + done.text
+    (green,) = gates(marvin, "green")
+    assert (green["outcome"], len(green["faults"])) == ("passed", 1)
+    assert "nobody can say whether they use it" in green["reason"]
+    assert "3: not all of this was measured: the tests pass." in until(marvin, "3", "--strict").text
+
+
 def test_a_run_that_was_to_end_behind_3_with_red_tests_ends_with_5(marvin: Marvin, models: PipelineModels) -> None:
     lay(marvin, "2a", {})
     models.scripts["integration_tests"] = writer({"tests/test_a.py": GOOD}, "Test adder")

@@ -18,6 +18,7 @@ from marvin_pipeline.evidence.mutations.parts import parts_of
 from marvin_pipeline.evidence.syntax.gutting import gutted
 
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is missing")
+MARKER = "/nowhere/loaded"
 PYTHON = '''#!/usr/bin/env python3
 """Adds."""
 from __future__ import annotations
@@ -50,12 +51,14 @@ def run(program: str, folder: Path, text: str, *words: str) -> subprocess.Comple
 
 
 def test_python_defines_what_it_did_and_does_nothing(tmp_path: Path) -> None:
-    made = gutted("adder.py", PYTHON) or ""
+    made = gutted("adder.py", PYTHON, MARKER) or ""
     assert made.startswith("#!/usr/bin/env python3\n")
     assert run(sys.executable, tmp_path, PYTHON, "2", "3").stdout == "5\n"
     assert "There is no code here." in run(sys.executable, tmp_path, made, "2", "3").stderr
+    marker = tmp_path / "loaded"
     names: dict[str, object] = {"__name__": "adder"}
-    exec(compile(made, "adder.py", "exec"), names)
+    exec(compile(gutted("adder.py", PYTHON, str(marker)) or "", "adder.py", "exec"), names)
+    assert marker.exists(), "it shows that this copy was loaded"
     assert names["LIMIT"] == 5
     add = names["add"]
     assert callable(add)
@@ -73,7 +76,7 @@ def test_python_defines_what_it_did_and_does_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_what_only_hands_on_has_nothing_to_take_out(path: str, text: str) -> None:
-    assert gutted(path, text) is None
+    assert gutted(path, text, MARKER) is None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +93,7 @@ def test_what_only_hands_on_has_nothing_to_take_out(path: str, text: str) -> Non
     ],
 )
 def test_what_nothing_can_be_kept_of(path: str, text: str) -> None:
-    assert gutted(path, text) == ""
+    assert gutted(path, text, MARKER) == ""
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def test_what_nothing_can_be_kept_of(path: str, text: str) -> None:
 def test_work_at_the_top_of_a_module_is_code_as_well(tmp_path: Path, text: str) -> None:
     """Else tests of it would seem to need no code."""
     assert run(sys.executable, tmp_path, text, "2", "3").stdout == "5\n"
-    assert run(sys.executable, tmp_path, gutted("adder.py", text) or "", "2", "3").returncode == 1
+    assert run(sys.executable, tmp_path, gutted("adder.py", text, MARKER) or "", "2", "3").returncode == 1
 
 
 JAVASCRIPT = [
@@ -118,26 +121,42 @@ JAVASCRIPT = [
 @needs_node
 @pytest.mark.parametrize("text", JAVASCRIPT)
 def test_javascript_throws(tmp_path: Path, text: str) -> None:
-    made = gutted("adder.js", text) or ""
+    made = gutted("adder.js", text, str(tmp_path / "loaded")) or ""
     assert run("node", tmp_path, text).stdout == "5\n"
     done = run("node", tmp_path, made)
     assert (done.returncode, done.stdout) == (1, "")
     assert "There is no code here." in done.stderr
     assert "SyntaxError" not in done.stderr
+    assert (tmp_path / "loaded").exists()
+
+
+@needs_node
+def test_a_module_of_javascript_says_that_it_was_loaded(tmp_path: Path) -> None:
+    text = "import { sep } from 'node:path';\nexport const add = (a, b) => a + b;\n"
+    (tmp_path / "a.mjs").write_text(gutted("a.mjs", text, str(tmp_path / "loaded")) or "")
+    (tmp_path / "b.mjs").write_text("import { add } from './a.mjs';\nconsole.log(typeof add);\n")
+    done = subprocess.run(["node", "b.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("function\n", "")
+    assert (tmp_path / "loaded").exists()
 
 
 def test_typescript_and_rust_keep_what_they_define() -> None:
     typed = "export async function add(a: number): Promise<number> {\n  return a;\n}\nexport type A = number;\n"
-    assert gutted("adder.ts", typed) == typed.replace(
-        "{\n  return a;\n}", '{ throw new Error("There is no code here."); }'
+    made = gutted("adder.ts", typed, MARKER) or ""
+    assert made.startswith("// @ts-nocheck\n"), (
+        "what types do not let pass would have the tests fail for another reason"
     )
+    assert made.endswith(typed.replace("{\n  return a;\n}", '{ throw new Error("There is no code here."); }'))
     rust = "pub fn add(a: i32) -> i32 { a }\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() { a(); }\n}\n"
-    assert gutted("src/lib.rs", rust) == rust.replace("{ a }", '{ panic!("There is no code here.") }', 1)
+    made = gutted("src/lib.rs", rust, MARKER) or ""
+    assert made.partition("{")[0] == rust.partition("{")[0]
+    assert 'panic!("There is no code here.")' in made
+    assert "fn adds() { a(); }" in made, "tests are none of the code"
 
 
 @given(st.text(), st.sampled_from(["a.py", "a.js", "a.tsx", "a.rs", "a.go", "a"]))
 def test_nothing_that_stands_in_a_file_stops_it(text: str, path: str) -> None:
-    made = gutted(path, text)
+    made = gutted(path, text, MARKER)
     assert made is None or isinstance(made, str)
 
 

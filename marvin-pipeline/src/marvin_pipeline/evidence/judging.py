@@ -33,6 +33,8 @@ class Judgement(Record):
     """Whether tests are gone, or do not run any more, that were there before."""
     is_hollow: bool = False
     """Whether they pass where there is no code, too."""
+    faults: tuple[str, ...] = ()
+    """Why less is known than should be."""
 
 
 class Before(Record):

@@ -41,7 +41,11 @@ class Probe(Record):
 
     reports: tuple[TestReport, ...] = ()
     told: str = ""
-    """Where it was taken out."""
+    """What it means where they pass."""
+    is_loaded: bool = False
+    """Whether the copy was used: something of the new code was loaded from there."""
+    fault: str = ""
+    """Why there is none, though there is new code; empty where there is one."""
 
 
 async def without_code(run: Run) -> Probe:
@@ -54,29 +58,42 @@ async def without_code(run: Run) -> Probe:
         GitFault: git fails.
     """
     names = [name for name in await new_files(run) or () if _is_code(name)]
-    if not names or len(names) > _FILES:
+    if not names:
         return Probe()
+    if len(names) > _FILES:
+        return Probe(fault=f"More than {_FILES} files are new, so that the tests were not run without them.")
     processes = run.control.session.processes
     try:
         async with copied(run) as copy:
-            changed = await _taken_out(run, copy, names)
+            await in_thread(lambda: (copy / ".marvin").mkdir(exist_ok=True))
+            marker = copy / ".marvin" / f"loaded-{copy.name}"
+            changed = await _taken_out(run, copy, names, marker)
             if not changed:
                 return Probe()
-            await in_thread(lambda: (copy / ".marvin").mkdir(exist_ok=True))
             commands = await commands_of(run.folder, processes, run.settings.test_command)
             reports = [
                 await run_tests(processes, copy, in_copy(command, run.folder, copy), time_for_command(run))
                 for command in commands_with_tests(commands)
             ]
-    except OSError:  # the disk is full: the tests themselves pass, and that is what is known
-        return Probe()
+            is_loaded = await in_thread(marker.exists)
+    except OSError as error:  # the disk is full: the tests themselves pass, and that is what is known
+        return Probe(fault=f"The tests could not be run without the code: {error}.")
     run.limits.check_time()
+    return Probe(reports=tuple(reports), told=_told(changed, is_loaded=is_loaded), is_loaded=is_loaded)
+
+
+def _told(changed: Sequence[str], *, is_loaded: bool) -> str:
     more = f" and {len(changed) - _NAMED} more files" if len(changed) > _NAMED else ""
-    told = (
-        f"The same tests pass where {', '.join(changed[:_NAMED])}{more} do nothing but raise errors. So they use none "
-        "of that, or something reports for them what is not so: a hook, a plugin, a module that is loaded by itself."
+    where = f"{', '.join(changed[:_NAMED])}{more}"
+    if is_loaded:
+        return (
+            f"The same tests pass where {where} do nothing but raise errors. So they use none of that, or something "
+            "reports for them what is not so: a hook, a plugin, a module that is loaded by itself."
+        )
+    return (
+        f"They pass as well in a copy of the project in which {where} do nothing but raise errors, and nothing of that "
+        "was loaded there: nobody can say whether they use it."
     )
-    return Probe(reports=tuple(reports), told=told)
 
 
 def _is_code(name: str) -> bool:
@@ -84,22 +101,22 @@ def _is_code(name: str) -> bool:
     return not is_beside_tests and not is_settings(name) and not _HELD_BACK.fullmatch(PurePosixPath(name).name)
 
 
-async def _taken_out(run: Run, copy: Path, names: Sequence[str]) -> Sequence[str]:
+async def _taken_out(run: Run, copy: Path, names: Sequence[str], marker: Path) -> Sequence[str]:
     """Take the code out of files of the copy; returns which ones had some."""
     texts = await in_thread(lambda: {name: text_below(copy, name) for name in names if (copy / name).is_file()})
-    gutted = await _gutted(run, {name: text for name, text in texts.items() if language_of(name)})
+    gutted = await _gutted(run, {name: text for name, text in texts.items() if language_of(name)}, marker)
     made = {name: gutted[name].encode("utf-8", "replace") or NO_CODE for name in gutted if texts[name].strip()}
     made |= {name: NO_CODE for name, text in texts.items() if not language_of(name) and text.strip()}
     return await in_thread(lambda: [name for name, data in made.items() if write_inside(copy, name, data)])
 
 
-async def _gutted(run: Run, texts: Mapping[str, str]) -> Mapping[str, str]:
+async def _gutted(run: Run, texts: Mapping[str, str], marker: Path) -> Mapping[str, str]:
     """The texts without their code; empty ones where that fails."""
     try:
         done = await run.control.session.processes.run(
             [sys.executable, "-P", "-m", _PROGRAM],
             cwd=run.folder,
-            stdin=json.dumps(texts).encode(),
+            stdin=json.dumps({"files": texts, "marker": str(marker)}).encode(),
             timeout=time_for_command(run),
             output_limit=_OUTPUT,
             title="take the code out of a copy",

@@ -242,10 +242,14 @@ class _Proof:
         if judged.outcome != "passed":
             return judged
         probe = await without_code(self._run)
-        hollow = await in_thread(partial(judge_green, probe.reports, red, let_go, renamed)) if probe.reports else None
-        if hollow is None or hollow.outcome != "passed":
-            return judged
-        return Judgement(outcome="failed", reason=_HOLLOW, places=(probe.told,), is_hollow=True)
+        if probe.reports:
+            hollow = await in_thread(partial(judge_green, probe.reports, red, let_go, renamed))
+            if hollow.outcome == "passed" and probe.is_loaded:
+                return Judgement(outcome="failed", reason=_HOLLOW, places=(probe.told,), is_hollow=True)
+            fault = probe.told if hollow.outcome == "passed" else ""
+        else:
+            fault = probe.fault
+        return judged.replace(reason=f"{judged.reason} {fault}", faults=(fault,)) if fault else judged
 
     async def _renames(self, commits: Sequence[str], commit: str) -> Mapping[str, str]:
         git = self._run.git
@@ -263,6 +267,7 @@ class _Proof:
             commit=commit,
             tests=judged.tests,
             places=judged.places,
+            faults=judged.faults,
         )
         await in_thread(partial(self._log.add, gate))
         shown = {"outcome": gate.outcome, "reason": gate.reason, "commit": commit, "places": list(gate.places)}

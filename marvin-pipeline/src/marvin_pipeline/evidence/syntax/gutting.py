@@ -1,8 +1,9 @@
 """A program that takes the code out of files: what they define is there, and does nothing but raise an error.
 
 Tests of a program must not pass with that. What it reads is hostile, so it runs on its own: in the sandbox, within a
-time limit. On its standard input it takes the texts of files by their paths, as JSON. It prints JSON: by path the new
-text, an empty one where nothing of a file can be kept. A file that has nothing to take out is left out.
+time limit. On its standard input it takes JSON: `files`, the texts of files by their paths, and `marker`, the path of a
+file that is made when one of them is loaded, which shows that it was this copy that was used. It prints JSON: by path
+the new text, an empty one where nothing of a file can be kept. A file that has nothing to take out is left out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from .files import language_of
@@ -23,7 +25,11 @@ if TYPE_CHECKING:
 _WORDS = "There is no code here."
 _RAISE = ast.parse(f"raise RuntimeError({_WORDS!r})").body
 _THROW = f"{{ throw new Error({json.dumps(_WORDS)}); }}".encode()
-_PANIC = f"{{ panic!({json.dumps(_WORDS)}) }}".encode()
+_MARK_PYTHON = "try:\n    open({path!r}, 'a').close()\nexcept OSError:\n    pass"
+_MARK_SCRIPT = (
+    "// @ts-nocheck\ntry {{ (process.getBuiltinModule ?? require)('fs').appendFileSync({path}, ''); }} catch {{}}\n"
+)
+_MARK_RUST = "{{ let _ = std::fs::write({path}, {empty}); panic!({words}) }}"
 _DEFINING = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Pass)
 """What a module of Python does at its top that does no work of the program."""
 _SCRIPTS = ("javascript", "typescript", "tsx")
@@ -35,30 +41,40 @@ _TOLD = frozenset("import_statement comment hash_bang_line interface_declaration
 _WORKING = frozenset("call_expression await_expression".split())
 
 
-def gutted(path: str, text: str) -> str | None:
-    """The text without its code; empty where nothing of it can be kept, None where there is nothing to take out."""
+def gutted(path: str, text: str, marker: str) -> str | None:
+    """The text without its code; empty where nothing of it can be kept, None where there is nothing to take out.
+
+    Args:
+        marker: the file that is made when it is loaded.
+    """
     language = language_of(path)
     try:
         if language == "python":
-            return _python(text)
+            return _python(text, marker)
         if language in _SCRIPTS:
-            return _script(text, language)
+            return _script(text, language, marker)
         if language == "rust":
-            return _rust(text)
+            return _rust(text, marker)
     except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError, ImportError):
         return ""
     return ""
 
 
-def _python(text: str) -> str | None:
+def _python(text: str, marker: str) -> str | None:
     tree = ast.parse(text)
     if not any(not isinstance(one, (ast.Import, ast.ImportFrom)) and not _is_words(one) for one in tree.body):
         return None
     if not any(isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) for one in ast.walk(tree)):
         return ""
     tree.body = list(_kept(tree.body))
+    at = sum(1 for _ in takewhile(_has_to_be_first, tree.body))
+    tree.body[at:at] = ast.parse(_MARK_PYTHON.format(path=marker)).body
     head = text.partition("\n")[0]
     return "\n".join(filter(None, (head if head.startswith("#!") else "", ast.unparse(tree), "")))
+
+
+def _has_to_be_first(statement: ast.stmt) -> bool:
+    return _is_words(statement) or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
 
 
 def _is_words(statement: ast.stmt) -> bool:
@@ -85,7 +101,7 @@ def _kept(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _RAISE
 
 
-def _script(text: str, language: str) -> str | None:
+def _script(text: str, language: str, marker: str) -> str | None:
     root = parsed(text, language)
     if all(one.type in _TOLD or _only_hands_on(one) for one in root.named_children):
         return None
@@ -97,7 +113,9 @@ def _script(text: str, language: str) -> str | None:
             parts += [(each, _THROW) for each in (one.child_by_field_name("consequence"),) if each is not None]
         elif one.type == "expression_statement" and one.named_children[0].type in _WORKING:
             parts.append((one, _THROW))
-    return _replaced(text, parts)
+    made, mark = _replaced(text, parts), _MARK_SCRIPT.format(path=json.dumps(marker))
+    first, end, rest = made.partition("\n") if made.startswith("#!") else ("", "", made)
+    return f"{first}{end}{mark}{rest}"
 
 
 def _only_hands_on(statement: Node) -> bool:
@@ -107,9 +125,10 @@ def _only_hands_on(statement: Node) -> bool:
     return statement.type == "expression_statement" and statement.named_children[0].type == "string"
 
 
-def _rust(text: str) -> str | None:
+def _rust(text: str, marker: str) -> str | None:
     root = parsed(text, "rust")
-    parts = [(node, _PANIC) for node in _bodies(root, frozenset({"function_item"}))]
+    words = {"path": json.dumps(marker), "empty": '""', "words": json.dumps(_WORDS)}
+    parts = [(node, _MARK_RUST.format(**words).encode()) for node in _bodies(root, frozenset({"function_item"}))]
     return _replaced(text, parts) if parts else ""
 
 
@@ -142,8 +161,9 @@ def _replaced(text: str, parts: Sequence[tuple[Node, bytes]]) -> str:
 
 def main() -> None:
     """Read the files and print what they are without their code."""
-    files: Mapping[str, str] = json.load(sys.stdin)
-    found = {path: gutted(path, text) for path, text in files.items()}
+    order = json.load(sys.stdin)
+    files: Mapping[str, str] = order["files"]
+    found = {path: gutted(path, text, order["marker"]) for path, text in files.items()}
     json.dump({path: text for path, text in found.items() if text is not None}, sys.stdout)
 
 
