@@ -154,6 +154,23 @@ def test_typescript_and_rust_keep_what_they_define() -> None:
     assert "fn adds() { a(); }" in made, "tests are none of the code"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is missing")
+def test_rust_compiles_and_panics(tmp_path: Path) -> None:
+    code = "use std::fmt;\n\npub struct Sum(pub i32);\n\nimpl fmt::Display for Sum {\n"
+    code += "    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {\n        self.0.fmt(out)\n    }\n}\n"
+    test = '#[test]\nfn adds() {\n    assert_eq!(ada::Sum(5).to_string(), "5");\n}\n'
+    lay(tmp_path, {"Cargo.toml": '[package]\nname = "ada"\nversion = "1.0.0"\n', "tests/sum.rs": test})
+    codes = []
+    for text in (code, gutted("src/lib.rs", code, str(tmp_path / "loaded")) or ""):
+        lay(tmp_path, {"src/lib.rs": text})
+        done = subprocess.run(["cargo", "test", "--offline"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        codes.append(done.returncode)
+    assert codes == [0, 101]
+    assert "There is no code here." in done.stdout
+    assert (tmp_path / "loaded").exists()
+
+
 @given(st.text(), st.sampled_from(["a.py", "a.js", "a.tsx", "a.rs", "a.go", "a"]))
 def test_nothing_that_stands_in_a_file_stops_it(text: str, path: str) -> None:
     made = gutted(path, text, MARKER)
@@ -244,7 +261,7 @@ def test_new_code_belongs_to_the_nearest_command_that_tests_its_language() -> No
     }
     assert parts_of(tests[1:2], new, ("npm",))[1] == ["a.js", "packages/core/c.js"]
     assert parts_of(tests[2:], new, ("npm",)) == ([], list(new))
-    for one in (command("make", "test"), configured_test("uv run pytest"), command("/opt/bin/python3.12")):
+    for one in (command("make", "test"), configured_test("uv run pytest"), command(".venv/bin/python3.12")):
         (part,), untested = parts_of([one], {"a.py": [1]}, ("python",))
         assert (part.command, untested) == (one, [])
 

@@ -17,6 +17,7 @@ from marvin_core import Record, ToolError, in_thread
 
 from ..checks.mending import time_for_command
 from ..checks.running import commands_of
+from ..run.checkpoints import GitFault
 from .ci.files import text_below
 from .mutations.copying import NO_CODE, copied, in_copy, write_inside
 from .new_code import new_files
@@ -55,14 +56,13 @@ async def without_code(run: Run) -> Probe:
 
     Raises:
         BudgetExceeded: the money or the time is used up.
-        GitFault: git fails.
+        GitFault: git does not tell which code is new.
     """
     names = [name for name in await new_files(run) or () if _is_code(name)]
     if not names:
         return Probe()
     if len(names) > _FILES:
         return Probe(fault=f"More than {_FILES} files are new, so that the tests were not run without them.")
-    processes = run.control.session.processes
     try:
         async with copied(run) as copy:
             await in_thread(lambda: (copy / ".marvin").mkdir(exist_ok=True))
@@ -70,16 +70,25 @@ async def without_code(run: Run) -> Probe:
             changed = await _taken_out(run, copy, names, marker)
             if not changed:
                 return Probe()
-            commands = await commands_of(run.folder, processes, run.settings.test_command)
-            reports = [
-                await run_tests(processes, copy, in_copy(command, run.folder, copy), time_for_command(run))
-                for command in commands_with_tests(commands)
-            ]
+            reports = await _reports(run, copy)
             is_loaded = await in_thread(marker.exists)
-    except OSError as error:  # the disk is full: the tests themselves pass, and that is what is known
+    except (OSError, GitFault) as error:  # the disk is full, or the copy too large: that the tests pass is known
         return Probe(fault=f"The tests could not be run without the code: {error}.")
     run.limits.check_time()
     return Probe(reports=tuple(reports), told=_told(changed, is_loaded=is_loaded), is_loaded=is_loaded)
+
+
+async def _reports(run: Run, copy: Path) -> Sequence[TestReport]:
+    """What the tests say in the copy, up to the first command that fails: what comes behind it changes nothing."""
+    processes = run.control.session.processes
+    commands = await commands_of(run.folder, processes, run.settings.test_command)
+    reports: list[TestReport] = []
+    for command in commands_with_tests(commands):
+        moved = in_copy(command, run.folder, copy)
+        reports.append(await run_tests(processes, copy, moved, time_for_command(run)))
+        if reports[-1].fault or reports[-1].exit_code:
+            break
+    return reports
 
 
 def _told(changed: Sequence[str], *, is_loaded: bool) -> str:
