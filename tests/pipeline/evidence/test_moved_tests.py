@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,17 @@ def test_tests_that_were_there_and_were_moved_are_not_new() -> None:
     assert judge_red([green(GREEN, red)], before, own).tests == (red.name,)
     other = GREEN.replace(name="tests/new/test_a.py::test_other")
     assert judge_red([green(other, red)], before, own).outcome == "failed"
+
+
+def test_many_tests_that_were_moved_are_found_in_time_that_grows_with_their_number() -> None:
+    count = 20_000
+    red = [f"tests/test_{number % 500}.py::test_{number}" for number in range(count)]
+    renamed = {f"tests/test_{number}.py": f"tests/new/test_{number}.py" for number in range(500)}
+    passing = [GREEN.replace(name=name.replace("tests/", "tests/new/")) for name in red]
+    begun = time.process_time()
+    assert judge_green([green(*passing)], red, renamed=renamed).outcome == "passed"
+    assert judge_green([green(*passing)], red).outcome == "passed", "each of them by its own name"
+    assert time.process_time() - begun < 5
 
 
 def test_git_tells_which_files_were_renamed(tmp_path: Path) -> None:

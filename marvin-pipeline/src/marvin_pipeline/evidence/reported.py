@@ -92,12 +92,14 @@ class Reported:
 
     def _other_names(self, name: str) -> Iterator[str]:
         """What a test may be called since its file was moved."""
+        for mark in ("::", " > "):
+            file, found, test = name.partition(mark)
+            if file in self._renamed:
+                yield f"{self._renamed[file]}{found}{test}"
+            if found:
+                return
         for old, new in self._renamed.items():
-            if name == old:
-                yield new
-            elif name.startswith((f"{old}::", f"{old} > ")):
-                yield f"{new}{name.removeprefix(old)}"
-            elif old.endswith(".py"):
+            if old.endswith(".py"):
                 yield from _of_modules(name, old, new)
             elif old.endswith(".go"):
                 yield from _of_packages(name, old, new)
