@@ -48,6 +48,9 @@ def rows(lab: Lab, rounds: int, tasks: int, many: int) -> Iterator[Row]:
     yield Row("a task of a batch", taken / reference, _GOAL, "x", how)
     more = (taken - reference) * 1000
     yield Row("  beside the child process", more, None, "ms", "of the wall clock, the start of the batch included")
+    used, alone = (median([run.cpu / tasks for run in runs[name]]) for name in ("batch", "bare"))
+    how = f"{used * 1000:.0f} ms; a child process alone {alone * 1000:.0f} ms"
+    yield Row("  its processor time", used / alone, None, "x", how)
     large = batch(many)
     how = f"on this machine, {at_a_time}; {_seconds(large) / many * 1000:.0f} ms a task"
     yield Row(f"a batch of {many} tasks", _seconds(large), None, "s", how)
