@@ -42,7 +42,7 @@ def rows(lab: Lab, rounds: int, tasks: int, many: int) -> Iterator[Row]:
         command = [PYTHON, _BARE, lab.program.python, str(source), place, str(tasks), str(_WORKERS), _PROMPT]
         return lab.run(command, limit=_LIMIT)
 
-    runs = interleaved({"batch": partial(batch, tasks), "bare": bare}, rounds)
+    runs = interleaved({"batch": partial(batch, tasks), "bare": partial(bare)}, rounds)
     taken, reference = (median([_seconds(run) / tasks for run in runs[name]]) for name in ("batch", "bare"))
     how = f"{taken * 1000:.0f} ms; a child process alone {reference * 1000:.0f} ms, {tasks} tasks, {at_a_time}"
     yield Row("a task of a batch", taken / reference, _GOAL, "x", how)
