@@ -17,7 +17,7 @@ def main(python: str, source: str, place: str, tasks: int, workers: int, prompt:
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", source, clone], check=True)
         flags = ["--non-interactive", "--design-first", f"--working-dir={clone}", f"--prompt={prompt}"]
         command = [python, "-P", "-m", "marvin_core", *flags]
-        subprocess.run(command, cwd=clone, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+        subprocess.run(command, cwd=clone, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, range(tasks)))

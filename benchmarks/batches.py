@@ -16,16 +16,23 @@ _WORKERS = 2
 _PROMPT = "Build what is built already."
 _BARE = str(Path(__file__).with_name("bare_batch.py"))
 _LIMIT = 600.0
+"""Seconds that a batch may take."""
 
 
-def rows(lab: Lab, rounds: int, tasks: int) -> Iterator[Row]:
-    """The rows of the table on batches. Each task is a run of the pipeline that finds all phases finished."""
+def rows(lab: Lab, rounds: int, tasks: int, many: int) -> Iterator[Row]:
+    """The rows of the table on batches. Each task is a run of the pipeline that finds all phases finished.
+
+    Args:
+        tasks: of the batches that are compared with child processes.
+        many: of one large batch.
+    """
     source, numbers = _repository(lab), count()
-    file = lab.folder / "tasks.jsonl"
-    lines = [{"id": f"t{number}", "repository": str(source), "prompt": _PROMPT} for number in range(tasks)]
-    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    at_a_time = f"{_WORKERS} at a time"
 
-    def batch() -> Run:
+    def batch(size: int) -> Run:
+        file = lab.folder / f"tasks-{size}.jsonl"
+        lines = [{"id": f"t{number}", "repository": str(source), "prompt": _PROMPT} for number in range(size)]
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         results = f"--results={lab.folder / f'results-{next(numbers)}'}"
         words = ["pipeline", "batch", str(file), results, f"--workers={_WORKERS}"]
         return lab.run([lab.program.marvin, *words], limit=_LIMIT)
@@ -35,13 +42,23 @@ def rows(lab: Lab, rounds: int, tasks: int) -> Iterator[Row]:
         command = [PYTHON, _BARE, lab.program.python, str(source), place, str(tasks), str(_WORKERS), _PROMPT]
         return lab.run(command, limit=_LIMIT)
 
-    runs = interleaved({"batch": partial(batch), "bare": partial(bare)}, rounds)
-    taken, reference = (median([(run.ended - run.begun) / 1e9 for run in runs[name]]) for name in ("batch", "bare"))
-    how = f"{taken:.1f} s; child processes alone {reference:.1f} s, {_WORKERS} at a time"
-    yield Row(f"a batch of {tasks} tasks: total", taken / reference, _GOAL, "x", how)
-    more = (taken - reference) / tasks * 1000
-    yield Row("  overhead per task", more, None, "ms", "of the wall clock, beside the child process")
-    yield Row("  its memory", median([run.peak / 1e6 for run in runs["batch"]]), None, "MB", "resident, at most")
+    runs = interleaved({"batch": partial(batch, tasks), "bare": partial(bare)}, rounds)
+    taken, reference = (median([_seconds(run) / tasks for run in runs[name]]) for name in ("batch", "bare"))
+    how = f"{taken * 1000:.0f} ms; a child process alone {reference * 1000:.0f} ms, {tasks} tasks, {at_a_time}"
+    yield Row("a task of a batch", taken / reference, _GOAL, "x", how)
+    more = (taken - reference) * 1000
+    yield Row("  beside the child process", more, None, "ms", "of the wall clock, the start of the batch included")
+    used, alone = (median([run.cpu / tasks for run in runs[name]]) for name in ("batch", "bare"))
+    how = f"{used * 1000:.0f} ms; a child process alone {alone * 1000:.0f} ms"
+    yield Row("  its processor time", used / alone, None, "x", how)
+    large = batch(many)
+    how = f"on this machine, {at_a_time}; {_seconds(large) / many * 1000:.0f} ms a task"
+    yield Row(f"a batch of {many} tasks", _seconds(large), None, "s", how)
+    yield Row("  its memory", large.peak / 1e6, None, "MB", "resident, at most")
+
+
+def _seconds(run: Run) -> float:
+    return (run.ended - run.begun) / 1e9
 
 
 def _repository(lab: Lab) -> Path:

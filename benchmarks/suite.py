@@ -77,7 +77,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from packs.rows(lab, 3 if quick else 15)
     yield from rounds.rows(lab, 2 if quick else 9)
     yield from agents.rows(lab, 3 if quick else 11)
-    yield from batches.rows(lab, 1, 10 if quick else 100)
+    yield from batches.rows(lab, 1 if quick else 3, 4 if quick else 10, 10 if quick else 100)
     yield from streams.rows(lab, 1 if quick else 7, 3 if quick else 11)
     yield from sessions.rows(lab, 3 if quick else 11)
     yield from turns.rows(lab, 1)

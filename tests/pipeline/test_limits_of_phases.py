@@ -73,7 +73,8 @@ def test_each_phase_ends_at_its_limit_and_goes_on_with_the_next_run(
         assert (state.read_text() if state.exists() else "") == before
         wait_until(lambda: not agents_in(marvin.home), "the end of the agents")
         done = run(marvin, phase)
-        assert done.code == 0, done.err.decode() + done.text
+        # The program subtracts until phase 4a, and a run that was to end before that with red tests is not green.
+        assert done.code == (5 if phase == "3" else 0), done.err.decode() + done.text
         assert state.read_text() == phase
     lines = (marvin.project / ".marvin/logs/pipeline.jsonl").read_text().splitlines()
     ends = [line for line in map(json.loads, lines) if line["event"] == "phase_end"]

@@ -38,7 +38,7 @@ class PipelineSettings(Settings):
     """The part of --max-cost that no new agent is started with, so that what runs can come to its end."""
     max_time: float | None = Field(default=None, gt=0)
     """The seconds that a run may take, where no --max-time is given."""
-    fallback: dict[str, str] = Field(default_factory=dict)
+    fallback: dict[str, str] = Field(default={})
     """By tier, the model that goes on where an agent with the tier's own fails."""
     tickets_dir: str = ""
     """The folder of the tickets; without it the nearest `.tickets` from the project upwards."""
@@ -48,6 +48,8 @@ class PipelineSettings(Settings):
     """How many small changes of the new code are tried, to see whether the tests catch them; 0 for none."""
     mutation_time: float = Field(default=600.0, gt=0)
     """Seconds that this may take."""
+    unmeasured: list[Literal["red", "green", "unweakened", "no_mocks", "mutations"]] = Field(default=[])
+    """The gates that `--strict` lets pass where nothing can measure them, as `red` where `make test` runs the tests."""
     git_timeout: float = Field(default=120.0, gt=0)
     """Seconds for a step of git."""
     batch_tries: int = Field(default=3, ge=1, le=100)

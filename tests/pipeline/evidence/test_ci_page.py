@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from marvin_core.config.flags import parse
 from marvin_pipeline.settings import PipelineSettings
 
 ROOT = Path(__file__).resolve().parents[3]
-CONFIG, GITHUB, GITLAB = re.findall(
+CONFIG, WITHOUT, GITHUB, GITLAB = re.findall(
     r"```yaml\n(.*?)```", (ROOT / "docs/how-to/evidence-in-ci.md").read_text(encoding="utf-8"), re.DOTALL
 )
 
@@ -77,4 +78,7 @@ def test_a_prompt_is_no_part_of_a_command() -> None:
 
 
 def test_the_settings_are_there() -> None:
-    PipelineSettings.model_validate(loaded(CONFIG)["packs"]["pipeline"])
+    for text in (CONFIG, WITHOUT):
+        PipelineSettings.model_validate(loaded(text)["packs"]["pipeline"])
+    with pytest.raises(ValidationError):
+        PipelineSettings.model_validate({"unmeasured": ["everything"]})

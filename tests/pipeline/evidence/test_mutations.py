@@ -77,13 +77,20 @@ def test_tests_that_catch_little_are_reported_and_with_strict_they_fail(marvin: 
 @pytest.mark.slow
 def test_a_language_without_a_tool_is_not_measured(marvin: Marvin, models: PipelineModels) -> None:
     models.scripts["implementation"] = writer({"adder.go": "package adder\n", "adder.py": ""}, "Implement adder")
-    test = "import unittest\n\nimport adder\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        adder\n"
+    test = (
+        "import unittest\nfrom pathlib import Path\n\nimport adder\n\n\nclass A(unittest.TestCase):\n"
+        "    def test_a(self):\n        beside = Path(adder.__file__).with_suffix('.go')\n"
+        "        self.assertIn('package adder', beside.read_text())\n"
+    )
     models.scripts["tests"] = writer({"tests/test_a.py": test, "tests/__init__.py": ""}, "Test that adder is there")
     models.scripts["integration_tests"] = writer({"tests/test_b.py": test}, "Test it again")
     done = run_to_4a(marvin)
     assert done.code == 0, done.err.decode() + done.text
     assert gate(marvin)["standing"] == "not_measured"
-    assert "There is no tool here" in gate(marvin)["reason"]
+    assert "There is no tool here that makes mutations of Go." in gate(marvin)["reason"]
+    strict = marvin.run(*FLAGS, "--until=4a", "--strict")
+    assert strict.code == 5
+    assert "4a: not all of this was measured: mutations of the new code" in strict.said
 
 
 def test_what_is_broken_for_a_moment_is_of_the_copy_alone(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from marvin_pipeline.evidence.ci.github import annotation_lines, harmless, write
 from marvin_pipeline.evidence.ci.markdown import plain
 from marvin_pipeline.evidence.ci.results import Ending
 from marvin_pipeline.evidence.ci.sarif import inside
-from marvin_pipeline.evidence.ci.strict import weaknesses
+from marvin_pipeline.evidence.ci.strict import red_end, weaknesses
 from marvin_pipeline.evidence.findings import noted_finding
 from marvin_pipeline.review.findings import Finding
 from tests.support.evidence import TESTS, Logged, whole
@@ -62,7 +62,7 @@ def test_a_run_that_is_done_and_green(tmp_path: Path) -> None:
     report = logged.report()
     cases = junit(report["junit.xml"])
     assert {verdict(case) for case in cases.values()} == {"passed"}
-    assert len(cases) == 1 + 2 + 11 + 9
+    assert len(cases) == 1 + 2 + 11 + 12
     assert "criteria/AC-1: given two numbers, their sum is printed." in cases
     assert sarif(report["findings.sarif"]) == []
     matrix = json.loads(report["matrix.json"])["criteria"]
@@ -167,9 +167,48 @@ def test_what_an_earlier_run_could_not_measure_is_held_against_a_strict_one(tmp_
     told = [one for one in json.loads(report["report.json"])["gates"] if one["name"] == "mutations"]
     assert [(one["standing"], one["faults"]) for one in told] == [(outcome, ["Stryker is missing."])]
     (weak,) = weaknesses(logged.results())
-    assert weak == "4a: Stryker is not installed. Once that is mended, begin with --from 4a."
+    assert "Stryker is not installed. Mend that and begin with --from 4a, or do without it" in weak
+    assert weaknesses(logged.results(), ["mutations"]) == [], "the configuration says to do without it"
     logged.gate("mutations", "4a", commit)
     assert weaknesses(logged.results()) == []
+
+
+@pytest.mark.parametrize(("name", "phase"), [("red", "2a"), ("green", "4a"), ("unweakened", "3"), ("no_mocks", "2b")])
+def test_what_is_not_measured_is_held_against_a_strict_run_unless_it_is_excused(
+    tmp_path: Path, name: Any, phase: str
+) -> None:
+    """Nobody knows what it would have been."""
+    logged, commit = whole(tmp_path)
+    logged.gate("green", "3", commit, "not_measured" if name == "green" else "passed")
+    logged.gate(name, phase, commit, "not_measured", reason="Only its exit code tells.")
+    weak = " ".join(weaknesses(logged.results()))
+    assert f"{phase}: not all of this was measured" in weak
+    assert f"packs.pipeline.unmeasured takes `{name}`" in weak
+    assert not [line for line in weaknesses(logged.results(), [name]) if "Only its exit code tells." in line]
+    logged.gate(name, phase, commit, "not_measured", excused="Nothing is there to measure.")
+    assert f"{phase}: not all" not in " ".join(weaknesses(logged.results()))
+
+
+def test_what_was_not_looked_at_stays_so_where_a_review_accepted_the_rest(tmp_path: Path) -> None:
+    logged, commit = whole(tmp_path)
+    logged.gate("unweakened", "4a", commit, "accepted", faults=("tests/test_b.py: it is no Python",))
+    (weak,) = weaknesses(logged.results())
+    assert weak.startswith("4a: not all of this was measured")
+
+
+def test_a_run_that_ends_behind_3_with_red_tests_says_so(tmp_path: Path) -> None:
+    logged, commit = whole(tmp_path)
+    assert red_end(logged.results()) == ""
+    logged.gate("green", "3", commit, "failed", reason="0 of 2 tests are green.")
+    assert red_end(logged.results()) == "", "4a mended that"
+    logged = Logged(tmp_path / "other")
+    commit = logged.commit("The tests", {"tests/test_adder.py": TESTS})
+    logged.begin(commit)
+    logged.finish("2b", "3")
+    logged.gate("green", "3", commit, "failed", reason="0 of 2 tests are green.")
+    assert "Phase 3 is finished, and its tests are red. 0 of 2 tests are green." in red_end(logged.results())
+    logged.gate("green", "3", "0" * 40, "failed")
+    assert red_end(logged.results()) == "", "a log of another history says nothing of this one"
 
 
 @pytest.mark.parametrize(
@@ -217,8 +256,9 @@ def test_what_is_missing_is_weak(tmp_path: Path) -> None:
     logged.begin(logged.commit("begin", {"x": "x"}))
     logged.finish("1a", "2a", "2b")
     told = weaknesses(logged.results())
-    assert [line.partition(" recorded")[0] for line in told[:2]] == ["Phase 2a", "Phase 2b"]
-    assert told[2].startswith("The specification names no acceptance criteria")
+    missing = ["Phase 2a", "Phase 2a", "Phase 2b", "Phase 2b", "Phase 2b"]
+    assert [line.partition(" recorded")[0] for line in told[:-1]] == missing
+    assert told[-1].startswith("The specification names no acceptance criteria")
 
 
 def test_what_agents_write_breaks_no_form_and_reaches_no_terminal(tmp_path: Path) -> None:

@@ -137,6 +137,23 @@ def test_tests_that_spoil_their_report_have_none(tmp_path: Path, code: str) -> N
     assert not report.is_structured
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "fault"),
+    [
+        (TEST, 0, "The report has 1 failure, and yet the command ended with exit code 0."),
+        (TEST, 7, ""),
+        (TEST.replace("2", "1"), 0, ""),
+        (TEST.replace("2", "1"), 7, "The report has no failure, and yet the command ended with exit code 7."),
+    ],
+)
+def test_a_report_and_the_exit_code_have_to_agree(tmp_path: Path, text: str, code: int, fault: str) -> None:
+    """As where a hook changes one of them, and where something else than a test fails."""
+    hook = f"import pytest\n\n\ndef pytest_unconfigure():\n    import os\n    os._exit({code})\n"
+    report = run(tmp_path, {"test_a.py": text, "conftest.py": hook}, *PYTEST)
+    assert report.fault.startswith(fault)
+    assert bool(report.fault) == bool(fault)
+
+
 def test_a_module_of_the_project_does_not_stand_in_for_a_reporter(tmp_path: Path) -> None:
     report = run(tmp_path, {"test_a.py": TEST, "marvin_reporters.py": "raise SystemExit(0)\n"}, *PYTEST)
     assert "which is the name of Marvin's reporters" in report.fault

@@ -15,6 +15,8 @@ CommandKind: TypeAlias = Literal["install", "build", "test", "e2e", "serve"]
 
 _FOLDERS = 12
 """Folders below the project's own that are looked at, as in a project of `backend` and `frontend`."""
+CONFIGURED = "packs.pipeline.test_command"
+"""What told of the command that the configuration gives."""
 PORT = "{port}"
 """Stands in the arguments and variables of a command that serves, for the port that it is to take."""
 
@@ -62,14 +64,17 @@ def find_commands(root: Path, which: Which, test_command: str = "") -> ProjectCo
     """The commands of a project. Blocks: it reads manifests and lists folders.
 
     The folders right below its own are looked at as well: for JavaScript where no workspace does that, and for all
-    else where its own folder has no tests.
+    else where its own folder has no tests. Packages of a workspace are tested one by one where no script at its top
+    does that.
 
     Args:
         test_command: the one that the configuration gives for its tests; it stands in for those that are found.
     """
-    from .javascript import has_workspaces, javascript_commands
+    from .javascript import has_workspaces, javascript_commands, workspace_tests
 
-    found = [*javascript_commands(root, ".", which), *_not_javascript(root, ".", which)]
+    of_packages = workspace_tests(root, which)
+    at_top = (one for one in javascript_commands(root, ".", which) if one.kind != "test" or not of_packages)
+    found = [*at_top, *of_packages, *_not_javascript(root, ".", which)]
     is_tested = any(one.kind == "test" for one in _not_javascript(root, ".", which))
     for folder in folders_in(root)[:_FOLDERS]:
         if is_file(folder / "package.json") and not has_workspaces(root):
@@ -98,7 +103,7 @@ def configured_test(line: str) -> ProjectCommand:
         raise ConfigError(f"packs.pipeline.test_command is no command: {error}. Its value is {line!r}.") from error
     if not argv:
         raise ConfigError("packs.pipeline.test_command is no command: it is blank. Name one, or leave the key out.")
-    return ProjectCommand(kind="test", argv=argv, why="packs.pipeline.test_command")
+    return ProjectCommand(kind="test", argv=argv, why=CONFIGURED)
 
 
 def _not_javascript(folder: Path, name: str, which: Which) -> list[ProjectCommand]:

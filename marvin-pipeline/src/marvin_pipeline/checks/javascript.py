@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from .commands import PORT, CommandKind, ProjectCommand, Which
@@ -17,6 +19,11 @@ _LOCKS = (
     ("bun.lock", "bun"),
     ("bun.lockb", "bun"),
 )
+_LISTED = re.compile(r"^\s*-\s*['\"]?([^'\"#\n]{1,200}?)['\"]?\s*(?:#.*)?$", re.MULTILINE)
+"""An entry of a list in pnpm-workspace.yaml, whose patterns stand there."""
+_DEEP = 6
+_PACKAGES = 50
+"""Packages of a workspace that are looked at."""
 _PLACEHOLDER = "no test specified"
 """What `npm init` writes as the test of a package that has none."""
 _RUNNERS = ("vitest", "jest", "mocha")
@@ -67,6 +74,48 @@ def has_workspaces(folder: Path) -> bool:
     return bool(package_of(folder).get("workspaces")) or is_file(folder / "pnpm-workspace.yaml")
 
 
+def workspace_tests(root: Path, which: Which) -> Sequence[ProjectCommand]:
+    """The tests of the packages of a workspace, each in its own folder; none where its top says how all are tested."""
+    if not has_workspaces(root) or _declared_tests(root, ".", package_of(root)):
+        return []
+    manager = _manager(root, package_of(root))
+    found = []
+    for folder in _packages(root):
+        for one in _tests(folder, str(folder.relative_to(root)), package_of(folder), which):
+            argv = (manager, *one.argv[1:]) if one.argv[:2] == ("npm", "run") else one.argv
+            found.append(one.replace(argv=argv))
+    return found
+
+
+def _packages(root: Path) -> Sequence[Path]:
+    """The folders of the packages of a workspace."""
+    named = package_of(root).get("workspaces")
+    named = named.get("packages") if isinstance(named, dict) else named
+    patterns = [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
+    patterns += _LISTED.findall(text_of(root / "pnpm-workspace.yaml"))
+    plain = [one.strip("/").removeprefix("./") for one in patterns if not one.startswith(("!", "/"))]
+    found = {
+        folder: None
+        for pattern in plain
+        if pattern and ".." not in pattern and pattern.count("**") <= 1 and pattern.count("/") < _DEEP
+        for folder in _matching(root, PurePosixPath(pattern).parts)
+        if is_file(folder / "package.json") and folder != root
+    }
+    return list(found)[:_PACKAGES]
+
+
+def _matching(folder: Path, parts: Sequence[str]) -> Sequence[Path]:
+    """The folders that a pattern names, part by part; hidden ones and what is fetched are none."""
+    if not parts:
+        return [folder]
+    inner = folders_in(folder)
+    here = [one for one in inner if fnmatch(one.name, parts[0])]
+    found = [place for one in here for place in _matching(one, parts[1:])]
+    if parts[0] == "**":
+        found = [*_matching(folder, parts[1:]), *(place for one in inner for place in _matching(one, parts))]
+    return found[:_PACKAGES]
+
+
 def depends_on(package: Package, *names: str) -> bool:
     """Whether a package depends on one of these."""
     found = {**_section(package, "dependencies"), **_section(package, "devDependencies")}
@@ -92,6 +141,11 @@ def _manager(folder: Path, package: Package) -> str:
 
 
 def _tests(folder: Path, name: str, package: Package, which: Which) -> Sequence[ProjectCommand]:
+    return _declared_tests(folder, name, package) or _by_node(folder, name, which)
+
+
+def _declared_tests(folder: Path, name: str, package: Package) -> Sequence[ProjectCommand]:
+    """The tests that a package.json tells of."""
     script = _section(package, "scripts").get("test", "")
     if script and _PLACEHOLDER not in script:
         return [_command("test", name, (_manager(folder, package), "run", "test"), "the script test")]
@@ -99,7 +153,7 @@ def _tests(folder: Path, name: str, package: Package, which: Which) -> Sequence[
         if depends_on(package, runner):
             once = ("run",) if runner == "vitest" else ()
             return [_command("test", name, ("npx", "--no-install", runner, *once), f"it depends on {runner}")]
-    return _by_node(folder, name, which)
+    return []
 
 
 def _by_node(folder: Path, name: str, which: Which) -> Sequence[ProjectCommand]:

@@ -1,8 +1,8 @@
 """The tests are what a run is held to: none may ask for less than it did, and none may stand on mocks.
 
-After 2b the tests are those that the run is held to. From then on each phase that works with them compares them with
-the newest commit at which another phase found them to be right. What asks for less goes to a reviewer, and where that
-does not let it stand, back to the agent at work.
+2b compares the tests with those that 2a left, and adds to them. Then they are those that the run is held to: each phase
+that works with them compares them with the newest commit at which another phase found them to be right. What asks for
+less goes to a reviewer, and where that does not let it stand, back to the agent at work.
 """
 
 from __future__ import annotations
@@ -71,21 +71,18 @@ class HeldTests:
         run: what gives agents, files and git.
         phase: the phase, which has begun.
         since: the commit that it is compared with, where not the one at which the tests were found to be right.
+        compares: whether the tests that are there may not ask for less.
     """
 
-    def __init__(self, run: Run, phase: str, since: str = "") -> None:
+    def __init__(self, run: Run, phase: str, since: str = "", *, compares: bool = True) -> None:
         self._run = run
         self._phase = phase
         self._log = EvidenceLog(run.files)
         self._progress = Progress(run.files, phase, "held")
         self._since = since
+        self._compares = compares
         self._left: tuple[Place, ...] = ()
         """What stands in for real behaviour, as the last look found it."""
-
-    @property
-    def _compares(self) -> bool:
-        """Whether tests may not ask for less: while they are written they may."""
-        return not self._since
 
     async def begin(self) -> None:
         """Have a commit to compare with. Without one on record it is the newest one, and the log says so.
@@ -93,13 +90,11 @@ class HeldTests:
         Raises:
             TestsWeakened: the commit that is on record is gone.
         """
-        if self._compares and not await self._base("unweakened"):
-            await self.keep("No tests of 2a and 2b are on record. The tests as they are here are what it is held to.")
-
-    async def keep(self, reason: str, outcome: GateOutcome = "not_measured") -> None:
-        """Hold the run to the tests as they are now."""
+        if await self._base("unweakened"):
+            return
+        reason = "No tests of 2a and 2b are on record. The tests as they are here are what it is held to."
         commit = await self._run.git.checkpoint(f"{self._phase}: the tests that the run is held to")
-        await in_thread(partial(self._note, "unweakened", outcome, reason, commit, ()))
+        await in_thread(partial(self._note, self._gate("unweakened", "not_measured", reason, commit)))
 
     async def hold(self, role: str) -> PhaseEnd:
         """Look, and send an agent of a role back until nothing is left to be brought back.
@@ -155,7 +150,7 @@ class HeldTests:
             return Found(commit=commit, is_known=True)
         base = self._since or await self._base("unweakened")
         looked = await look(self._run, base, commit)
-        if self._compares and (other := await self._base("no_mocks")) not in ("", base):
+        if not self._since and (other := await self._base("no_mocks")) not in ("", base):
             looked = looked.replace(replaced=(await look(self._run, other, commit)).replaced)
         sent = await in_thread(self._sent_so_far)
         left = [place for place in looked.replaced if sent.get(place.key, 0) >= _MOCK_TRIES]
@@ -224,42 +219,40 @@ class HeldTests:
 
     def _record(self, found: Found) -> None:
         unread = f" Not looked at: {'; '.join(found.unread[:_NAMED])}." if found.unread else ""
+        faults = tuple(found.unread)
         mocks = (*found.replaced, *found.left)
         outcome: GateOutcome = "failed" if mocks else "not_measured" if found.unread else "passed"
         reason = (
             f"{len(mocks)} places stand in for real behaviour." if mocks else "Nothing new stands in for behaviour."
         )
-        self._note("no_mocks", outcome, reason + unread, found.commit, mocks)
+        self._note(self._gate("no_mocks", outcome, reason + unread, found.commit, mocks).replace(faults=faults))
         if not self._compares:
             return
         if found.weakened:
             reason = f"{len(found.weakened)} places ask for less than they did, and no review let that stand."
-            self._note("unweakened", "failed", reason + unread, found.commit, found.weakened)
+            self._note(self._gate("unweakened", "failed", reason + unread, found.commit, found.weakened))
             return
         places = tuple(place for place, _ in found.accepted)
         by = " ".join(dict.fromkeys(judgement.by for _, judgement in found.accepted))
         said = " ".join(f"{place.told}: {judgement.reason}" for place, judgement in found.accepted[:_NAMED])
         outcome = "accepted" if places else "not_measured" if found.unread else "passed"
         reason = f"A review let stand what asks for less. {said}" if places else "No test asks for less than it did."
-        self._note("unweakened", outcome, reason + unread, found.commit, places, by)
+        gate = self._gate("unweakened", outcome, reason + unread, found.commit, places)
+        self._note(gate.replace(accepted_by=by, faults=faults))
 
-    def _note(
-        self, name: GateName, outcome: GateOutcome, reason: str, commit: str, places: Sequence[Place], by: str = ""
-    ) -> None:
+    def _gate(
+        self, name: GateName, outcome: GateOutcome, reason: str, commit: str, places: Sequence[Place] = ()
+    ) -> Gate:
         told = tuple(place.told for place in places)
         tests = tuple(dict.fromkeys(f"{place.file}::{place.test}" for place in places if place.test))
-        gate = Gate(
-            name=name,
-            phase=self._phase,
-            outcome=outcome,
-            reason=reason,
-            commit=commit,
-            tests=tests,
-            places=told,
-            accepted_by=by,
+        return Gate(
+            name=name, phase=self._phase, outcome=outcome, reason=reason, commit=commit, tests=tests, places=told
         )
+
+    def _note(self, gate: Gate) -> None:
         self._log.add(gate)
-        self._run.journal.note("gate", name=name, phase=self._phase, outcome=outcome, places=list(told[:_NAMED]))
+        places = list(gate.places[:_NAMED])
+        self._run.journal.note("gate", name=gate.name, phase=self._phase, outcome=gate.outcome, places=places)
 
     def _is_known(self, commit: str) -> bool:
         names: tuple[GateName, ...] = ("no_mocks", "unweakened") if self._compares else ("no_mocks",)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from marvin_core import Record, counted
 
 from .own_modules import OwnModules, is_test
 from .records import GateOutcome, TestReport, TestResult
+from .reported import Reported, holds, is_file, without_case
 
 _IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "MODULE_NOT_FOUND", "MISSING_EXPORT"})
 _OF_RUST = frozenset({"E0432", "E0433", "E0463"})
@@ -31,6 +31,10 @@ class Judgement(Record):
     """What stands against it, a line each."""
     is_missing: bool = False
     """Whether tests are gone, or do not run any more, that were there before."""
+    is_hollow: bool = False
+    """Whether they pass where there is no code, too."""
+    faults: tuple[str, ...] = ()
+    """Why less is known than should be."""
 
 
 class Before(Record):
@@ -42,6 +46,15 @@ class Before(Record):
     """The files that were changed since, relative to the project."""
     earlier: frozenset[str] = frozenset()
     """The tests that were red when the phase was done before, by their names."""
+    is_as_earlier: bool = False
+    """Whether that was measured, and the tests and what has a say in them are as they were then."""
+    renamed: Mapping[str, str] | None = None
+    """The new paths of files that were moved since, by their old ones."""
+
+    def following(self, reports: Sequence[TestReport]) -> Before:
+        """The same, in which tests that were moved are known by their new names."""
+        reported = Reported([one for report in reports for one in report.results], self.known, self.renamed)
+        return self.replace(known=self.known | {one for name in self.known for one in reported.called(name)})
 
     def is_new(self, result: TestResult) -> bool:
         """Whether a test is new.
@@ -50,7 +63,7 @@ class Before(Record):
         was changed, and the same holds where no test was reported before at all.
         """
         if result.name in self.known:
-            return _is_file(result) and result.file in self.changed
+            return is_file(result) and result.file in self.changed
         was_read = bool(self.known) and result.file not in self.known
         return not result.file or was_read or result.file in self.changed
 
@@ -62,6 +75,7 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
         own: the modules that the project is to have.
     """
     sorted_out = _Sorted()
+    before = before.following(reports)
     for report in reports:
         sorted_out.add(report, before, own)
     by_code = [report for report in reports if not report.runner and not report.fault]
@@ -72,7 +86,9 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
     if not count and not wrong and not unclear:
         if not by_code and before.earlier & before.known:
             reason = "No test is new: those that were red when the phase was done before are there."
-            return Judgement(outcome="not_measured", reason=reason, tests=tuple(sorted(before.earlier)))
+            as_then: GateOutcome = "passed" if before.is_as_earlier else "not_measured"
+            reason += " They are as they were then." if before.is_as_earlier else " They were changed since."
+            return Judgement(outcome=as_then, reason=reason, tests=tuple(sorted(before.earlier)))
         passing = [f"`{one.command}` ends with exit code 0, though the code is not there." for one in by_code]
         wrong = passing or ["No new test was run."]
     if wrong:
@@ -103,7 +119,7 @@ class _Sorted:
             if not before.is_new(result):
                 continue
             if result.cause == "build":
-                self.unclear.append(f"{result.name} does not build")
+                self.unclear.append(f"{result.name} does not build, and Go tells programs no reason for it")
             elif why := _why_not_red(result, own, report.runner):
                 self.wrong.append(_place(result, why))
             elif report.runner == "cargo":
@@ -112,14 +128,20 @@ class _Sorted:
                 self.red.append(result.name)
 
 
-def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Collection[str] = ()) -> Judgement:
-    """Whether the tests that were red pass, and none of them is missing.
+def judge_green(
+    reports: Sequence[TestReport],
+    red: Collection[str],
+    let_go: Collection[str] = (),
+    renamed: Mapping[str, str] | None = None,
+) -> Judgement:
+    """Whether the tests that were red pass, and none of them is missing. They are named as they are called now.
 
     Args:
         red: the tests that were, by their names; of a file that could not be imported the file.
         let_go: the tests that a review let be gone or skipped, as `FILE::TEST`.
+        renamed: as of `Before`.
     """
-    reported = _Reported([result for report in reports for result in report.results], red)
+    reported = Reported([result for report in reports for result in report.results], red, renamed)
     faults = [f"{report.command}: {report.fault}" for report in reports if report.fault]
     by_code = [report for report in reports if report.runner in ("", "cargo") and not report.fault]
     whole = by_code if red else [report for report in reports if not report.fault]
@@ -130,15 +152,15 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Col
     for name in red:
         found = reported.of(name)
         is_missing = all(one.outcome == "skipped" for one in found)
-        if is_missing and any(_is_same(name, one) for one in let_go):
+        if is_missing and any(is_let_go(name, one) for one in let_go):
             left_out += 1
         elif is_missing:
             missing.append(f"{name}: {'it is skipped' if found else 'it is gone'}")
         elif bad := next((one for one in found if one.outcome not in ("passed", "skipped")), None):
             failing.append(_place(bad, f"it does not pass ({bad.outcome}) {_cause(bad)}".rstrip()))
         else:
-            green.append(name)
-    places = [*faults, *missing, *failing]
+            green += reported.called(name)
+    places, green = [*faults, *missing, *failing], list(dict.fromkeys(green))
     if places:
         return Judgement(
             outcome="failed",
@@ -153,7 +175,7 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str], let_go: Col
     return Judgement(outcome="passed", reason=f"{told}{how}", tests=tuple(green))
 
 
-def _is_same(name: str, let_go: str) -> bool:
+def is_let_go(name: str, let_go: str) -> bool:
     """Whether a test is one that a review let go, or the file in which it was.
 
     Args:
@@ -163,67 +185,12 @@ def _is_same(name: str, let_go: str) -> bool:
     file, _, test = let_go.partition("::")
     if name == file:
         return True
-    known = _without_case(name)
+    known = without_case(name)
     return (
         name == f"{file} > {test}"
         or known == let_go
-        or (_holds(file, name) and known.endswith(f".{test.replace('::', '.')}"))
+        or (holds(file, name) and known.endswith(f".{test.replace('::', '.')}"))
     )
-
-
-class _Reported:
-    """The tests of reports, to be found by the names of those that were red."""
-
-    def __init__(self, results: Sequence[TestResult], red: Iterable[str]) -> None:
-        self._names: dict[str, list[TestResult]] = {}
-        self._files: dict[str, list[TestResult]] = {}
-        self._cases: dict[str, list[TestResult]] = {}
-        for one in results:
-            self._names.setdefault(one.name, []).append(one)
-            self._files.setdefault(one.file, []).append(one)
-            self._cases.setdefault(_without_case(one.name), []).append(one)
-        self._broken = [one for one in results if _is_file(one) and one.outcome == "error"]
-        self._red = Counter(map(_without_case, red))
-
-    def of(self, name: str) -> Sequence[TestResult]:
-        """What there is of a test, or of a file; nothing where it is gone."""
-        return self._names.get(name) or self._below(name) or self._other_cases(name) or self._around(name)
-
-    def _below(self, name: str) -> Sequence[TestResult]:
-        """The tests of a file, or below a folder: one that is a package, or whose conftest.py it is."""
-        if name in self._files or "::" in name:
-            return self._files.get(name, ())
-        is_conftest = name == "conftest.py" or name.endswith("/conftest.py")
-        folder = name.removesuffix("conftest.py") if is_conftest else f"{name}/"
-        return [one for file, tests in self._files.items() if file and file.startswith(folder) for one in tests]
-
-    def _other_cases(self, name: str) -> Sequence[TestResult]:
-        """The cases of a test, where their names change from run to run, as with dates in them, and none is lost."""
-        test = _without_case(name)
-        cases = self._cases.get(test, ()) if test != name else ()
-        return cases if len(cases) >= self._red[test] else ()
-
-    def _around(self, name: str) -> Sequence[TestResult]:
-        """The file of a test that is not told of, since the file cannot be imported any more."""
-        return [one for one in self._broken if _holds(one.file, name)]
-
-
-def _without_case(name: str) -> str:
-    """The name of a test without that of its case, as pytest puts it behind."""
-    return name.partition("[")[0]
-
-
-def _holds(file: str, name: str) -> bool:
-    """Whether a test is in a file, told from its name, which begins with the path or, in unittest, with the module."""
-    if name.startswith(file):
-        return True
-    parts = file.removesuffix(".py").split("/")
-    return any(name.startswith(".".join(parts[number:]) + ".") for number in range(len(parts)))
-
-
-def _is_file(result: TestResult) -> bool:
-    """Whether it stands for a file as a whole."""
-    return bool(result.file) and result.name == result.file
 
 
 def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,12 @@ from ..review.fixing import changed_files
 from ..review.texts import fenced
 from ..run.ends import PhaseEnd
 from ..state import PHASES
-from .judging import Before, Judgement, judge_green, judge_red
+from .judging import Before, Judgement, is_let_go, judge_green, judge_red
 from .own_modules import own_modules
+from .probing import without_code
 from .records import EvidenceLog, Gate, GateName, TestReport
 from .reports.running import commands_with_tests, run_tests
+from .syntax.files import counts
 
 if TYPE_CHECKING:
     from ..run.context import Run
@@ -28,6 +30,7 @@ _NO_TESTS = (
     "No command was found that runs tests. Make them run by the usual command of the project's language: a script "
     "`test` in package.json, pytest or unittest for Python, or a target `test` in a Makefile."
 )
+_HOLLOW = "The tests pass, and they pass as well where there is no code: so they show nothing of it."
 _RED_PHASES = ("2a", "2b")
 _BLOCKING = 20
 
@@ -73,8 +76,7 @@ async def prove_red(run: Run, phase: str, role: str, begun: str, held: HeldTests
     while True:
         commit = await run.git.checkpoint(f"{phase}: before the new tests are run")
         reports = await proof.reports()
-        changed = frozenset(await changed_files(run, begun))
-        judged = await in_thread(partial(proof.judge_red, reports, changed))
+        judged = await proof.judge_red(reports, begun, commit)
         await proof.record("red", judged, commit)
         if judged.outcome != "failed":
             await in_thread(partial(proof.note_names, _names(reports), commit))
@@ -84,14 +86,14 @@ async def prove_red(run: Run, phase: str, role: str, begun: str, held: HeldTests
 
 
 async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends_later: bool = False) -> PhaseEnd:
-    """See to it that the tests which were red pass now, and that none of them is gone.
+    """See to it that the tests which were red pass now, that none of them is gone, and that without the code they fail.
 
     What is wrong goes back to an agent, `proof_rounds` times at most.
 
     Args:
         role: the agent that it goes back to.
         held: looks at what the agent mends, before it is run: tests that ask for less pass as well.
-        mends_later: a later phase mends tests that fail; only those that are gone go back.
+        mends_later: a later phase mends tests that fail; only those that are gone, or that prove nothing, go back.
 
     Raises:
         NotProven: something stays wrong.
@@ -108,11 +110,11 @@ async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends
         return PhaseEnd(outcome="passed", reason="")
     while True:
         commit = await run.git.checkpoint(f"{phase}: before the tests are run that were red")
-        judged = await in_thread(partial(proof.judge_green, await proof.reports(), red))
+        judged = await proof.judge_green(red, commit)
         await proof.record("green", judged, commit)
         if judged.outcome != "failed":
             return PhaseEnd(outcome="passed", reason=judged.reason)
-        if mends_later and not judged.is_missing:
+        if mends_later and not judged.is_missing and not judged.is_hollow:
             return PhaseEnd(outcome="ended", reason=f"{judged.reason} Phase 4a mends that.")
         await proof.send_back("green", judged, role)
         await held.hold(role)
@@ -186,7 +188,7 @@ class _Proof:
         found: set[str] = set()
         for gate in self._log.read():
             if gate.name == "red" and gate.phase in _RED_PHASES:
-                found.clear()
+                found = {one for one in found if not any(is_let_go(name, one) for name in gate.tests)}
             elif gate.name == "unweakened" and gate.outcome == "accepted":
                 found.update(gate.tests)
         return found
@@ -204,18 +206,55 @@ class _Proof:
         run.limits.check_time()  # what the end of the run cut off says nothing of the tests
         return reports
 
-    def judge_red(self, reports: Sequence[TestReport], changed: frozenset[str]) -> Judgement:
-        """What the reports prove of the new tests. Blocks."""
+    async def judge_red(self, reports: Sequence[TestReport], begun: str, commit: str) -> Judgement:
+        """What the reports prove of the new tests.
+
+        Args:
+            begun: the commit that the phase began with.
+            commit: the one whose tests were run.
+        """
         run = self._run
         if not reports:
             return Judgement(outcome="failed", reason="No test can be run.", places=(_NO_TESTS,))
-        earlier = (name for gate in self._red_gates() if gate.phase == self._phase for name in gate.tests)
-        before = Before(known=frozenset(self.known() or ()), changed=changed, earlier=frozenset(earlier))
-        return judge_red(reports, before, own_modules(run.folder, run.files.text("design.md"), self._folders))
+        earlier = [gate for gate in await in_thread(self._red_gates) if gate.phase == self._phase]
+        as_earlier = bool(earlier) and earlier[0].outcome == "passed" and await self._has_same_tests(earlier[0].commit)
+        known = await in_thread(self.known)
+        before = Before(
+            known=frozenset(known or ()),
+            changed=frozenset(await changed_files(run, begun)),
+            earlier=frozenset(name for gate in earlier for name in gate.tests),
+            is_as_earlier=as_earlier,
+            renamed=await self._renames([begun], commit),
+        )
+        own = await in_thread(lambda: own_modules(run.folder, run.files.text("design.md"), self._folders))
+        return await in_thread(partial(judge_red, reports, before, own))
 
-    def judge_green(self, reports: Sequence[TestReport], red: Collection[str]) -> Judgement:
-        """What the reports prove of the tests that were red. Blocks."""
-        return judge_green(reports, red, self._let_go())
+    async def _has_same_tests(self, commit: str) -> bool:
+        """Whether no file that has a say in what tests ask for is another one since a commit."""
+        return await self._run.git.knows(commit) and not any(map(counts, await changed_files(self._run, commit)))
+
+    async def judge_green(self, red: Collection[str], commit: str) -> Judgement:
+        """What the tests prove that were red, at a commit: they pass, and without the code they do not."""
+        gates = await in_thread(self._red_gates)
+        renamed = await self._renames([gate.commit for gate in gates], commit)
+        let_go = await in_thread(self._let_go)
+        judged = await in_thread(partial(judge_green, await self.reports(), red, let_go, renamed))
+        if judged.outcome != "passed":
+            return judged
+        probe = await without_code(self._run)
+        if probe.reports:
+            hollow = await in_thread(partial(judge_green, probe.reports, red, let_go, renamed))
+            if hollow.outcome == "passed" and probe.is_loaded:
+                return Judgement(outcome="failed", reason=_HOLLOW, places=(probe.told,), is_hollow=True)
+            fault = probe.told if hollow.outcome == "passed" else ""
+        else:
+            fault = probe.fault
+        return judged.replace(reason=f"{judged.reason} {fault}", faults=(fault,)) if fault else judged
+
+    async def _renames(self, commits: Sequence[str], commit: str) -> Mapping[str, str]:
+        git = self._run.git
+        found = [await git.commits.renames(one, commit) for one in commits if await git.knows(one)]
+        return {old: new for renames in found for old, new in renames.items()}
 
     async def record(self, name: GateName, judged: Judgement, commit: str) -> None:
         """Keep what was found with its commit, and tell of it."""
@@ -228,6 +267,7 @@ class _Proof:
             commit=commit,
             tests=judged.tests,
             places=judged.places,
+            faults=judged.faults,
         )
         await in_thread(partial(self._log.add, gate))
         shown = {"outcome": gate.outcome, "reason": gate.reason, "commit": commit, "places": list(gate.places)}

@@ -79,6 +79,9 @@ class Gate(Record):
     faults: tuple[str, ...] = ()
     """Why less is known than was asked for, as where a tool is missing or fails. `--strict` holds that against the run,
     also against a later one that goes on with it."""
+    excused: str = ""
+    """Why `--strict` does not hold it against the run that it is not measured: the user does without it, or there was
+    nothing to measure. Empty where it does."""
 
 
 class EvidenceLog:
@@ -124,6 +127,7 @@ def _gate(line: bytes) -> Gate | None:
             places=tuple(value["places"]),
             accepted_by=value["accepted_by"],
             faults=tuple(value.get("faults", ())),
+            excused=value.get("excused", ""),
         )
     except (ValueError, RecursionError, KeyError, TypeError):
         return None

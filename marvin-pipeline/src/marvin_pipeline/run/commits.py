@@ -51,6 +51,13 @@ class Commits:
         parts = printed.split(b"\0")
         return [_change(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False) if head]
 
+    async def renames(self, before: str, after: str) -> Mapping[str, str]:
+        """The files that were moved or renamed between two commits: their new paths by their old ones."""
+        flags = ("--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff", "--relative", "-z")
+        printed = await self._git("diff", *flags, before, after, limit=_NAMES)
+        parts = [os.fsdecode(part) for part in printed.split(b"\0")]
+        return dict(zip(parts[1::3], parts[2::3], strict=False))
+
     async def names(self, commit: str) -> list[str]:
         """The files of a commit, by their paths below the project."""
         printed = await self._git("ls-tree", "-r", "-z", "--name-only", commit, limit=_NAMES)

@@ -9,7 +9,7 @@ from marvin_core import MarvinError, in_thread
 
 from ...run.failures import RedTests
 from .results import Ending, Results, gather
-from .strict import weaknesses
+from .strict import red_end, weaknesses
 from .writing import write_report
 
 if TYPE_CHECKING:
@@ -35,18 +35,20 @@ class Reports:
             await write_report(self._run, Ending(ended="running", is_strict=self._config.strict))
 
     async def check(self) -> None:
-        """With `--strict`, refuse a run that came to a good end where the evidence for that is weak.
+        """Refuse a run that came to its end with red tests, and with `--strict` one whose evidence is weak.
 
         Raises:
-            RedTests: it is; the text says where.
+            RedTests: it is so; the text says where.
             FileFault: a log cannot be read.
             GitFault: git fails.
         """
-        if not self._config.strict:
-            return
         run = self._run
         results = await gather(run.files, run.git, run.settings.review_floor, Ending(ended="running"))
-        if weak := await in_thread(lambda: weaknesses(results)):
+        if red := red_end(results):
+            raise RedTests(red)
+        if not self._config.strict:
+            return
+        if weak := await in_thread(lambda: weaknesses(results, run.settings.unmeasured)):
             raise RedTests(f"The evidence is too weak for --strict. {' '.join(weak)}")
 
     async def ended(self, ending: Ending) -> None:

@@ -121,9 +121,10 @@ def _logs(files: ProjectFiles) -> tuple[History, Sequence[Gate], Sequence[NotedF
 
 def _is_sound(gate: Gate) -> bool:
     """Whether a line of the log is what a gate writes; one that is not does not count."""
-    texts = (gate.phase, gate.reason, gate.commit, gate.accepted_by, *gate.tests, *gate.places, *gate.faults)
+    texts = (gate.phase, gate.reason, gate.commit, gate.accepted_by, gate.excused)
     is_known = gate.name in get_args(GateName) and gate.outcome in get_args(GateOutcome) and gate.phase in PHASES
-    return is_known and all(isinstance(text, str) for text in texts)
+    lists = (*gate.tests, *gate.places, *gate.faults)
+    return is_known and all(isinstance(text, str) for text in (*texts, *lists))
 
 
 def _lines(mentions: Sequence[Mention], file: str) -> Sequence[int]:

@@ -1,16 +1,21 @@
-"""What `--strict` holds against a run that came to a good end: evidence that is missing, or worth too little."""
+"""What is held against a run that came to its end: red tests always, and with `--strict` all evidence that is weak.
+
+Weak is what is missing, what failed, and what was not measured: nobody can say that it would have been well. Only where
+the user said to do without it, or where there was nothing to measure, that is no weakness.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..records import GateName
 from .results import GateResult, Results
 from .words import GATE_WORDS
 
 _NEEDED: Mapping[str, tuple[GateName, ...]] = {
-    "2a": ("red",),
-    "2b": ("red",),
+    "2a": ("red", "no_mocks"),
+    "2b": ("red", "no_mocks", "unweakened"),
+    "3": ("unweakened",),
     "4a": ("green", "unweakened", "mutations"),
     "5": ("unweakened",),
 }
@@ -18,12 +23,28 @@ _NEEDED: Mapping[str, tuple[GateName, ...]] = {
 _NAMED = 10
 
 
-def weaknesses(results: Results) -> Sequence[str]:
-    """What is weak, a sentence each; nothing where all of it holds."""
-    return [*_gates(results), *_criteria(results)]
+def red_end(results: Results) -> str:
+    """Why a run that came to its end has red tests, as one that was to end at phase 3; empty where it has none."""
+    done = {phase.phase for phase in results.history.phases if phase.is_done}
+    red = [one.gate for one in results.gates if one.gate.name == "green" and one.standing == "failed"]
+    return "".join(
+        f"Phase {gate.phase} is finished, and its tests are red. {gate.reason} Phase 4a mends what fails: run the "
+        "pipeline again, up to that phase or a later one."
+        for gate in red[-1:]
+        if gate.phase in done
+    )
 
 
-def _gates(results: Results) -> Sequence[str]:
+def weaknesses(results: Results, unmeasured: Collection[GateName] = ()) -> Sequence[str]:
+    """What is weak, a sentence each; nothing where all of it holds.
+
+    Args:
+        unmeasured: the gates that may be not measured.
+    """
+    return [*_gates(results, unmeasured), *_criteria(results)]
+
+
+def _gates(results: Results, unmeasured: Collection[GateName]) -> Sequence[str]:
     there = {(one.gate.phase, one.gate.name) for one in results.gates}
     done = [phase.phase for phase in results.history.phases if phase.is_done]
     needed = [(phase, name) for phase in done for name in _NEEDED.get(phase, ())]
@@ -32,18 +53,26 @@ def _gates(results: Results) -> Sequence[str]:
         for phase, name in needed
         if (phase, name) not in there
     ]
-    return [*missing, *(_about(one) for one in results.gates if not one.holds or _lacks(one))]
+    lacking = [one for one in results.gates if one.holds and _lacks(one) and one.gate.name not in unmeasured]
+    return [*missing, *(_about(one) for one in results.gates if not one.holds or one in lacking)]
 
 
 def _lacks(result: GateResult) -> bool:
     """Whether less is known than was asked for, and nothing later made up for it."""
-    return bool(result.gate.faults) and result.standing not in ("settled", "accepted")
+    if result.standing == "not_measured" and not result.gate.excused:
+        return True
+    return bool(result.gate.faults) and result.standing != "settled"
 
 
 def _about(result: GateResult) -> str:
     gate = result.gate
     if result.standing == "of_elsewhere":
         return f"What {gate.phase} recorded on this is of another history: {GATE_WORDS[gate.name]}."
+    if result.holds:
+        return (
+            f"{gate.phase}: not all of this was measured: {GATE_WORDS[gate.name]}. {gate.reason} Mend that and begin "
+            f"with --from {gate.phase}, or do without it: packs.pipeline.unmeasured takes `{gate.name}`."
+        )
     return f"{gate.phase}: {gate.reason} Once that is mended, begin with --from {gate.phase}."
 
 

@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marvin_core import in_thread
 
+from ...checks.files import folders_in
 from ...checks.running import CommandRun, run_command
 from .tried import NotMeasured
 
@@ -23,13 +24,19 @@ if TYPE_CHECKING:
 _LEFT = re.compile(r"mutations-[a-z0-9_]{8}")
 """As `tempfile` names a folder."""
 _MODULES = "node_modules"
+_DEEPEST, _MOST = 5, 2_000
+"""Folders below one another, and all together, that are looked through for what a package manager fetched."""
+_GROUPS = (".bin",)
+"""Folders of it whose entries are looked at one by one, beside those of scopes as `@acme`."""
+NO_CODE = b"\x00 this is no code {{{ (\n"
+"""What no language takes for code."""
 
 
 @asynccontextmanager
 async def copied(run: Run) -> AsyncIterator[Path]:
     """A copy of what git has of the project, below `.marvin`, where the sandbox lets it be changed.
 
-    What a package manager fetched for JavaScript is linked to.
+    What a package manager fetched for JavaScript is linked to; packages of a workspace are those of the copy.
 
     Raises:
         GitFault: git fails.
@@ -37,18 +44,44 @@ async def copied(run: Run) -> AsyncIterator[Path]:
     folder = Path(await in_thread(lambda: tempfile.mkdtemp(prefix="mutations-", dir=run.folder / ".marvin")))
     try:
         await run.git.copy_to(folder)
-        await in_thread(lambda: _link_modules(run.folder, folder))
+        await in_thread(lambda: link_modules(run.folder, folder))
         yield folder
     finally:
         await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-def _link_modules(root: Path, copy: Path) -> None:
-    for place in (root, *(entry for entry in root.iterdir() if entry.is_dir() and not entry.is_symlink())):
-        target = copy / place.relative_to(root)
-        if (place / _MODULES).is_dir() and target.is_dir():
+def link_modules(root: Path, copy: Path) -> None:
+    """Give a copy what a package manager fetched for the project, wherever it lies. Blocks."""
+    for modules in _fetched(root):
+        place = copy / modules.parent.relative_to(root)
+        if place.is_dir():
             with suppress(OSError):  # the project has committed them
-                os.symlink(place / _MODULES, target / _MODULES)
+                _link_entries(modules, place / _MODULES, root, copy)
+
+
+def _fetched(root: Path) -> Iterator[Path]:
+    """The folders `node_modules` of a project and its packages."""
+    waiting, seen = [(root, 0)], 0
+    while waiting and seen < _MOST:
+        folder, depth = waiting.pop()
+        seen += 1
+        if (folder / _MODULES).is_dir():
+            yield folder / _MODULES
+        if depth < _DEEPEST:
+            waiting += [(inner, depth + 1) for inner in folders_in(folder) if inner.name != _MODULES]
+
+
+def _link_entries(modules: Path, target: Path, root: Path, copy: Path) -> None:
+    """Link to each entry, and where it is a package of the project, or its program, to that of the copy."""
+    target.mkdir()
+    for entry in modules.iterdir():
+        is_group = entry.name.startswith("@") or entry.name in _GROUPS
+        if is_group and entry.is_dir() and not entry.is_symlink():
+            _link_entries(entry, target / entry.name, root, copy)
+            continue
+        real = entry.resolve()
+        is_own = real.is_relative_to(root) and _MODULES not in real.relative_to(root).parts
+        os.symlink(copy / real.relative_to(root) if is_own else entry, target / entry.name)
 
 
 def remove_copies(root: Path) -> None:
@@ -101,5 +134,14 @@ def break_code(copy: Path, files: Sequence[str]) -> Mapping[Path, bytes]:
     paths = [copy / file for file in files]
     contents = {path: path.read_bytes() for path in paths if path.resolve() == copy.resolve() / path.relative_to(copy)}
     for path in contents:
-        path.write_bytes(b"\x00 this is no code {{{ (\n")
+        path.write_bytes(NO_CODE)
     return contents
+
+
+def write_inside(copy: Path, name: str, data: bytes) -> bool:
+    """Write a file of the copy that is there; says whether it did. A link is left alone. Blocks."""
+    path = copy / name
+    if path.resolve() != copy.resolve() / name or not path.is_file():
+        return False
+    path.write_bytes(data)
+    return True

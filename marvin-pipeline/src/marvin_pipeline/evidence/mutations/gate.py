@@ -2,25 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from marvin_core import Record, in_thread
 
-from ...progress import Progress
+from ...checks.commands import ProjectCommand
+from ...checks.running import commands_of
 from ...run.ends import PhaseEnd
-from ..criteria import is_test_file
+from ..new_code import new_lines
 from ..records import EvidenceLog, Gate, GateOutcome
 from . import javascript, python
-from .tried import ENOUGH, NotMeasured, Tried, share
+from .parts import parts_of
+from .tried import ENOUGH, Limit, NotMeasured, Part, Tried, share
 
 if TYPE_CHECKING:
     from ...run.context import Run
 
-_TOOLS = ((python.SUFFIXES, python.try_python), (javascript.SUFFIXES, javascript.try_javascript))
-_CODE = (".go", ".rs", ".java", ".kt", ".rb", ".php", ".c", ".cc", ".cpp", ".cs", ".swift", ".ex", ".scala")
-_BEGUN = ("3", "2a")
-"""The phases from whose beginning on code is new, the first one that is noted."""
+_Attempt: TypeAlias = "Callable[[Run, Part, Limit], Awaitable[Tried]]"
+
+
+class _Tool(Record):
+    """A tool for a language."""
+
+    language: str
+    suffixes: tuple[str, ...]
+    programs: Collection[str]
+    """What runs its tests."""
+    attempt: _Attempt
+
+
+_TOOLS = (
+    _Tool(language="Python", suffixes=python.SUFFIXES, programs=python.PROGRAMS, attempt=python.try_python),
+    _Tool(
+        language="JavaScript",
+        suffixes=javascript.SUFFIXES,
+        programs=javascript.PROGRAMS,
+        attempt=javascript.try_javascript,
+    ),
+)
+_OTHERS = {
+    ".go": "Go",
+    ".rs": "Rust",
+    ".java": "Java",
+    ".kt": "Kotlin",
+    ".rb": "Ruby",
+    ".php": "PHP",
+    ".c": "C",
+    ".cc": "C++",
+    ".cpp": "C++",
+    ".cs": "C#",
+    ".swift": "Swift",
+    ".ex": "Elixir",
+    ".scala": "Scala",
+}
+"""Languages without a tool here, by what their files end with."""
+_UNKNOWN = "Nothing tells which code is new, as where the run began behind phase 3."
+_NAMED = 5
 
 
 async def check_mutations(run: Run, phase: str) -> PhaseEnd:
@@ -45,40 +83,62 @@ async def check_mutations(run: Run, phase: str) -> PhaseEnd:
 
 async def _measured(run: Run, phase: str, commit: str) -> Gate:
     if not run.settings.mutations:
-        return _gate(phase, commit, "not_measured", "No mutations are asked for (packs.pipeline.mutations is 0).")
-    new = await _new_lines(run)
-    done: list[Tried] = []
-    faults: list[str] = []
-    others: list[str] = []
-    for suffixes, attempt in _TOOLS:
-        own = {file: lines for file, lines in new.items() if file.endswith(suffixes)}
-        if not own:
-            continue
-        try:
-            done.append(await attempt(run, own, _seconds(run)))
-        except NotMeasured as why:
-            (faults if why.is_fault else others).append(str(why))
-        except OSError as error:  # the disk is full, or what agents wrote is in the way
-            faults.append(f"The copy of the project cannot be worked with: {error}")
-    if any(file.endswith(_CODE) for file in new):
-        others.append("There is no tool here for some of the languages.")
-    return _judged(phase, commit, _Found(done=tuple(done), faults=tuple(faults), others=tuple(others)))
+        why = "No mutations are asked for (packs.pipeline.mutations is 0)."
+        return _gate(phase, commit, "not_measured", why).replace(excused=why)
+    new = await new_lines(run)
+    if new is None:
+        return _gate(phase, commit, "not_measured", _UNKNOWN)
+    return _judged(phase, commit, await _tried(run, new))
 
 
 class _Found(Record):
-    """What the tools said: what they tried, where they failed, and where there is none."""
+    """What the tools said: what they tried, why they tried less than there is, and where there is nothing to try."""
 
     done: tuple[Tried, ...]
     faults: tuple[str, ...]
-    others: tuple[str, ...]
+    nothing: tuple[str, ...]
+
+
+async def _tried(run: Run, new: Mapping[str, Sequence[int]]) -> _Found:
+    commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
+    faults = list(_untold(commands.of("test"), new))
+    work = list(_work(commands.of("test"), new))
+    done, nothing = list[Tried](), list[str]()
+    for tool, part in work:
+        try:
+            done.append(await tool.attempt(run, part, _limit(run, len(work))))
+        except NotMeasured as why:
+            (faults if why.is_fault else nothing).append(str(why))
+        except OSError as error:  # the disk is full, or what agents wrote is in the way
+            faults.append(f"The copy of the project cannot be worked with: {error}")
+    return _Found(done=tuple(done), faults=tuple(dict.fromkeys(faults)), nothing=tuple(nothing))
+
+
+def _work(tests: Sequence[ProjectCommand], new: Mapping[str, Sequence[int]]) -> Iterator[tuple[_Tool, Part]]:
+    for tool in _TOOLS:
+        own = {file: lines for file, lines in new.items() if file.endswith(tool.suffixes)}
+        yield from ((tool, part) for part in parts_of(tests, own, tool.programs)[0])
+
+
+def _untold(tests: Sequence[ProjectCommand], new: Mapping[str, Sequence[int]]) -> Iterator[str]:
+    """What nobody tries."""
+    for tool in _TOOLS:
+        own = {file: lines for file, lines in new.items() if file.endswith(tool.suffixes)}
+        if untested := parts_of(tests, own, tool.programs)[1]:
+            more = f" and {len(untested) - _NAMED} more files" if len(untested) > _NAMED else ""
+            yield f"No command was found that tests the {tool.language} of {', '.join(untested[:_NAMED])}{more}."
+    others = sorted({name for file in new for suffix, name in _OTHERS.items() if file.endswith(suffix)})
+    if others:
+        yield f"There is no tool here that makes mutations of {', '.join(others)}."
 
 
 def _judged(phase: str, commit: str, found: _Found) -> Gate:
     mutations = [mutation for tried in found.done for mutation in tried.mutations]
-    told = " ".join([*found.faults, *found.others])
+    told = " ".join([*found.faults, *found.nothing])
     if not mutations:
         why = told or "There is no new code that a tool could change."
-        return _gate(phase, commit, "not_measured", why).replace(faults=found.faults)
+        gate = _gate(phase, commit, "not_measured", why)
+        return gate.replace(faults=found.faults, excused="" if found.faults else why)
     caught = sum(one.caught for one in mutations)
     tools = ", ".join(f"{one.tool}{' (cut off by its time)' if one.is_cut_off else ''}" for one in found.done)
     reason = (
@@ -94,24 +154,8 @@ def _gate(phase: str, commit: str, outcome: GateOutcome, reason: str) -> Gate:
     return Gate(name="mutations", phase=phase, outcome=outcome, reason=reason, commit=commit)
 
 
-def _seconds(run: Run) -> float:
-    left = run.limits.time_left
-    return run.settings.mutation_time if left is None else min(run.settings.mutation_time, left)
-
-
-async def _new_lines(run: Run) -> Mapping[str, Sequence[int]]:
-    """The lines of code that came since the implementation began, by file; tests are none."""
-    since = await in_thread(lambda: _begun(run))
-    if not await run.git.knows(since):
-        return {}
-    names = [name for name in await run.git.changed_since(since) if not name.startswith(".") and not is_test_file(name)]
-    lines = {name: await run.git.new_lines(since, name) for name in names if "." in name}
-    return {name: numbers for name, numbers in lines.items() if numbers}
-
-
-def _begun(run: Run) -> str:
-    for phase in _BEGUN:
-        notes = reversed(Progress(run.files, phase, "writers").read())
-        if begun := next((str(note["begun"]) for note in notes if "begun" in note), ""):
-            return begun
-    return ""
+def _limit(run: Run, parts: int) -> Limit:
+    """What each of so many parts may take of the mutations and of the time."""
+    settings, left = run.settings, run.limits.time_left
+    seconds = settings.mutation_time if left is None else min(settings.mutation_time, left)
+    return Limit(mutations=max(1, settings.mutations // parts), seconds=seconds / parts)

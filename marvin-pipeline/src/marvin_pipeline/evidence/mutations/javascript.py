@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from marvin_core import in_thread, output_text
 
-from ...checks.running import commands_of
 from ..ci.files import text_below
 from .copying import check_copy, copied, in_copy
-from .tried import Mutation, NotMeasured, Tried
+from .tried import Limit, Mutation, NotMeasured, Part, Tried
 
 if TYPE_CHECKING:
     from ...checks.commands import ProjectCommand
@@ -21,7 +20,11 @@ if TYPE_CHECKING:
 
 TOOL = "Stryker"
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-_MISSING = "Stryker is not installed in the project. Add it: npm install --save-dev @stryker-mutator/core"
+PROGRAMS = ("npm", "npx", "pnpm", "yarn", "bun", "node")
+_MISSING = (
+    "Stryker is not installed in the project: there is no node_modules/@stryker-mutator/core. Add it: "
+    "npm install --save-dev @stryker-mutator/core"
+)
 _PROGRAM = "node_modules/@stryker-mutator/core/bin/stryker.js"
 _FOLDER, _CONFIG, _REPORT = ".stryker-of-marvin", "stryker.json", "report.json"
 _OUTPUT, _SHOWN = 100_000, 300
@@ -30,29 +33,16 @@ _LEAST = 5_000
 _CAUGHT = {"Killed": True, "Timeout": True, "Survived": False, "NoCoverage": False}
 
 
-async def try_javascript(run: Run, new: Mapping[str, Sequence[int]], seconds: float) -> Tried:
+async def try_javascript(run: Run, part: Part, limit: Limit) -> Tried:
     """Try the mutations in a sample of some new lines.
-
-    Args:
-        new: the numbers of new lines by file, relative to the project.
-        seconds: how long it may take all together.
 
     Raises:
         NotMeasured: the tool is missing or fails, or the tests cannot tell.
         GitFault: git fails.
     """
-    commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
-    tests = [one for one in commands.of("test") if one.argv[0] in ("npm", "pnpm", "yarn", "bun", "node")]
-    if not tests:
-        raise NotMeasured("No command was found that tests the JavaScript code.")
-    command = tests[0]
-    if not (run.folder / command.folder / _PROGRAM).is_file():
-        raise NotMeasured(_MISSING)
-    folder = "" if command.folder == "." else f"{command.folder}/"
-    own = {file.removeprefix(folder): lines for file, lines in new.items() if file.startswith(folder)}
-    drawn = _drawn(own, run.settings.mutations)
-    if not drawn:
-        raise NotMeasured("There is no new code where the tests are.", is_fault=False)
+    command, folder, seconds = part.command, part.prefix, limit.seconds
+    program = _program(run.folder, command.folder)
+    drawn = _drawn({file.removeprefix(folder): lines for file, lines in part.new.items()}, limit.mutations)
     async with copied(run) as copy:
         clock = run.control.clock
         begun = clock.monotonic()
@@ -61,12 +51,28 @@ async def try_javascript(run: Run, new: Mapping[str, Sequence[int]], seconds: fl
         await check_copy(run, copy, moved, files, seconds)
         place = copy / command.folder
         await in_thread(lambda: _prepare(place, moved, drawn))
-        await _run(run, moved, place, seconds - (clock.monotonic() - begun))
+        left = seconds - (clock.monotonic() - begun)
+        await _run(run, moved.replace(argv=("node", str(program), "run", f"{_FOLDER}/{_CONFIG}")), place, left)
         report = await in_thread(lambda: text_below(place, f"{_FOLDER}/{_REPORT}"))
     mutations = tuple(_mutations(report, folder))
     if not mutations:
         raise NotMeasured(f"{TOOL} tried nothing.", is_fault=False)
     return Tried(tool=TOOL, mutations=mutations, found=len(mutations))
+
+
+def _program(root: Path, folder: str) -> Path:
+    """Where Stryker is: a workspace has it in the package, or in a folder above that, up to the project's own.
+
+    Raises:
+        NotMeasured: it is nowhere.
+    """
+    package = root / folder
+    for place in (package, *package.parents):
+        if (place / _PROGRAM).is_file():
+            return place / _PROGRAM
+        if place == root:
+            break
+    raise NotMeasured(_MISSING)
 
 
 def _drawn(new: Mapping[str, Sequence[int]], most: int) -> Sequence[tuple[str, int]]:
@@ -97,9 +103,8 @@ def _prepare(place: Path, command: ProjectCommand, drawn: Sequence[tuple[str, in
 
 
 async def _run(run: Run, command: ProjectCommand, place: Path, seconds: float) -> None:
-    argv = ["node", _PROGRAM, "run", f"{_FOLDER}/{_CONFIG}"]
     done = await run.control.session.processes.run(
-        argv,
+        command.argv,
         cwd=place,
         timeout=max(1.0, seconds),
         output_limit=_OUTPUT,

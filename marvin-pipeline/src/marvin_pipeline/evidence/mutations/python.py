@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from marvin_core import in_thread, output_text
 
-from ...checks.running import commands_of
 from .copying import check_copy, copied, in_copy
-from .tried import Mutation, NotMeasured, Tried
+from .tried import Limit, Mutation, NotMeasured, Part, Tried
 
 if TYPE_CHECKING:
     from ...checks.commands import ProjectCommand
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 TOOL = "Cosmic Ray"
 SUFFIXES = (".py",)
+PROGRAMS = ("python", "pypy", "pytest")
 _MISSING = 'Cosmic Ray is not installed. Install it: pip install "marvin-pipeline[mutation]"'
 _DUMP = 20_000_000
 _SHOWN = 300
@@ -34,12 +34,8 @@ _FAST: Mapping[str, tuple[str, ...]] = {"pytest": ("-x", "-q", "-p", "no:cachepr
 """What has a runner end with the first failure."""
 
 
-async def try_python(run: Run, new: Mapping[str, Sequence[int]], seconds: float) -> Tried:
+async def try_python(run: Run, part: Part, limit: Limit) -> Tried:
     """Try a sample of the mutations of some new lines.
-
-    Args:
-        new: the numbers of new lines by file, relative to the project.
-        seconds: how long it may take all together.
 
     Raises:
         NotMeasured: the tool is missing or fails, or the tests cannot tell.
@@ -47,12 +43,8 @@ async def try_python(run: Run, new: Mapping[str, Sequence[int]], seconds: float)
     """
     if find_spec("cosmic_ray") is None:
         raise NotMeasured(_MISSING)
-    commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
-    tests = [one for one in commands.of("test") if "python" in Path(one.argv[0]).name or one.argv[0] == "make"]
-    if not tests:
-        raise NotMeasured("No command was found that tests the Python code.")
     async with copied(run) as copy:
-        return await _Session(run, copy, in_copy(tests[0], run.folder, copy)).run(new, seconds)
+        return await _Session(run, copy, in_copy(part.command, run.folder, copy)).run(part.new, limit)
 
 
 class _Session:
@@ -64,16 +56,16 @@ class _Session:
         self._command = command
         self._own = Path(tempfile.mkdtemp(prefix="cosmic-ray-", dir=copy))  # no name that a link could have
 
-    async def run(self, new: Mapping[str, Sequence[int]], seconds: float) -> Tried:
-        clock = self._run.control.clock
+    async def run(self, new: Mapping[str, Sequence[int]], given: Limit) -> Tried:
+        clock, seconds = self._run.control.clock, given.seconds
         begun = clock.monotonic()
         well = await check_copy(self._run, self._copy, self._command, tuple(new), seconds)
         limit = max(_LEAST, _FACTOR * well.seconds)
         await in_thread(lambda: self._prepare(new, limit))
         await self._do(*_PROGRAM, "init", "config.toml", "all.sqlite", seconds=seconds)
         sample = str(Path(__file__).with_name("sample.py"))
-        count, seed = f"{self._run.settings.mutations}", "marvin"
-        drawn = json.loads(await self._do("-P", sample, "all.sqlite", "sample.sqlite", "lines.json", count, seed))
+        named = ("all.sqlite", "sample.sqlite", "lines.json", f"{given.mutations}", "marvin")
+        drawn = json.loads(await self._do("-P", sample, *named))
         if not drawn["drawn"]:
             raise NotMeasured("There is nothing in the new code that the tool could change.", is_fault=False)
         left = seconds - (clock.monotonic() - begun)

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from marvin_core import MarvinError, Record
 
+from ...checks.commands import ProjectCommand
+
 ENOUGH = 0.6
 """The part of them that is to be caught (issue 19 of the project asks for 60 %)."""
+
+
+class Part(Record):
+    """New code, and the command that tests it."""
+
+    command: ProjectCommand
+    new: Mapping[str, Sequence[int]]
+    """The numbers of new lines by file, relative to the project; all of them lie below the folder of the command."""
+
+    @property
+    def prefix(self) -> str:
+        """What the paths of the files begin with; empty for the project's own folder."""
+        return "" if self.command.folder == "." else f"{self.command.folder}/"
+
+
+class Limit(Record):
+    """How much a tool may do."""
+
+    mutations: int
+    seconds: float
 
 
 class Mutation(Record):

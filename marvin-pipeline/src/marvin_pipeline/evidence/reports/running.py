@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from marvin_core import Processes, in_thread, one_line
+from marvin_core import Processes, counted, in_thread, one_line
 
 from ...checks.commands import ProjectCommand, ProjectCommands
 from ...checks.running import CommandRun, run_command
@@ -70,9 +70,21 @@ def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadRepo
     fault = read.fault
     if done.exit_code is None:
         fault = f"The command did not come to its end: {done.ending}."
+    elif runner and not fault:
+        fault = _contradiction(read, done.exit_code)
     if fault and (said := one_line(done.output[-_SAID:])):
         fault = f"{fault} Its output ends with: {said}"
     return TestReport(command=command.shown, runner=runner, exit_code=done.exit_code, results=read.results, fault=fault)
+
+
+def _contradiction(read: ReadReport, code: int) -> str:
+    """Why a report and the exit code of its command cannot both be right; empty where they can."""
+    failures = sum(one.outcome in ("failed", "error") for one in read.results)
+    if failures and code == 0:
+        return f"The report has {counted(failures, 'failure')}, and yet the command ended with exit code 0."
+    if read.results and not failures and code != 0:
+        return f"The report has no failure, and yet the command ended with exit code {code}."
+    return ""
 
 
 def _read(plan: Plan, root: Path, report: Path, done: CommandRun) -> ReadReport:

@@ -9,7 +9,7 @@ from marvin_core import Record
 
 from .javascript_assertions import assertion_of, chain_of
 from .javascript_mocks import replacements_in
-from .model import Assertion, Mark, TestFile, Unit
+from .model import Body, Mark, TestFile, Unit
 from .tree import line_of, parsed, raw, string_of, text_of, walk
 
 if TYPE_CHECKING:
@@ -221,27 +221,12 @@ def _unit(name: str, function: Node, around: _Around, *, is_test: bool) -> Unit:
         reader.block(body, ())
     elif body is not None:
         reader.expression(body, ())
-    return Unit(
-        name=" > ".join((*around.names, name)),
-        line=line_of(function),
-        is_test=is_test,
-        body=text_of(body),
-        assertions=tuple(reader.assertions),
-        statements=tuple(reader.statements),
-        skips=(*around.skips, *reader.skips),
-        exits=tuple(reader.exits),
-    )
+    unit = reader.unit(" > ".join((*around.names, name)), line_of(function), text_of(body))
+    return unit.replace(skips=(*around.skips, *unit.skips))
 
 
-class _Body:
+class _Body(Body):
     """Goes through the body of one function."""
-
-    def __init__(self, *, is_test: bool) -> None:
-        self.is_test = is_test
-        self.assertions: list[Assertion] = []
-        self.statements: list[Mark] = []
-        self.skips: list[Mark] = []
-        self.exits: list[Mark] = []
 
     def block(self, node: Node, guards: tuple[str, ...]) -> None:
         """Read statements that are come to under some conditions."""

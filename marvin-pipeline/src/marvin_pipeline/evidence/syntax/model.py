@@ -100,6 +100,34 @@ class Unit(Record):
     """Where it ends before its end."""
 
 
+class Body:
+    """What is found in the body of one function, by the reader of its language.
+
+    Args:
+        is_test: whether the function is a test.
+    """
+
+    def __init__(self, *, is_test: bool) -> None:
+        self.is_test = is_test
+        self.assertions: list[Assertion] = []
+        self.statements: list[Mark] = []
+        self.skips: list[Mark] = []
+        self.exits: list[Mark] = []
+
+    def unit(self, name: str, line: int, body: str) -> Unit:
+        """The function, with what was found; what stands around it is for the reader to add."""
+        return Unit(
+            name=name,
+            line=line,
+            is_test=self.is_test,
+            body=body,
+            assertions=tuple(self.assertions),
+            statements=tuple(self.statements),
+            skips=tuple(self.skips),
+            exits=tuple(self.exits),
+        )
+
+
 class Replacement(Record):
     """A place that puts something in place of real behaviour."""
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from .model import Assertion, Mark, TestFile, Unit, Unreadable
+from .model import Body, Mark, TestFile, Unit, Unreadable
 from .python_assertions import assertions_of, context_assertion, dotted, last_name, line_of, text_of
 from .python_mocks import replacements_in
 
@@ -203,17 +203,12 @@ def _unit(function: Function, around: tuple[ast.ClassDef, ...], skips: tuple[Mar
     body = _Body(is_test=_is_test(function, around))
     body.block(function.body, ())
     cases = [case for each in function.decorator_list for case in _cases(each)]
-    return Unit(
-        name="::".join((*(each.name for each in around), function.name)),
-        line=function.lineno,
-        is_test=body.is_test,
-        body="\n".join(text_of(each) for each in function.body if not _is_docstring(each)),
-        assertions=tuple(body.assertions),
-        statements=tuple(body.statements),
-        skips=(*skips, *(mark for mark in own if _is_skip(mark)), *body.skips),
+    text = "\n".join(text_of(each) for each in function.body if not _is_docstring(each))
+    unit = body.unit("::".join((*(each.name for each in around), function.name)), function.lineno, text)
+    return unit.replace(
+        skips=(*skips, *(mark for mark in own if _is_skip(mark)), *unit.skips),
         marks=tuple(mark for mark in own if not _is_skip(mark)),
         cases=tuple(cases),
-        exits=tuple(body.exits),
     )
 
 
@@ -244,15 +239,8 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-class _Body:
+class _Body(Body):
     """Goes through the body of one function."""
-
-    def __init__(self, *, is_test: bool) -> None:
-        self.is_test = is_test
-        self.assertions: list[Assertion] = []
-        self.statements: list[Mark] = []
-        self.skips: list[Mark] = []
-        self.exits: list[Mark] = []
 
     def block(self, statements: Sequence[ast.stmt], guards: tuple[str, ...]) -> None:
         """Read statements that are come to under some conditions."""

@@ -1,0 +1,150 @@
+"""The tests of reports, to be found by the names that they once had: also where a file, or a test, was moved since."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from .records import TestResult
+
+_OF_GO = re.compile(r".*?\.((?:Test|Fuzz|Example|Benchmark)\w*(?:/.*)?)")
+"""A package of Go, and the test in it."""
+_DOTTED = re.compile(r"[\w.]+")
+
+
+class Reported:
+    """The tests of reports.
+
+    Args:
+        results: all of them.
+        known: the tests that are asked for, by the names that they had.
+        renamed: the new paths of files that were moved or renamed since, by their old ones.
+    """
+
+    def __init__(
+        self, results: Sequence[TestResult], known: Iterable[str], renamed: Mapping[str, str] | None = None
+    ) -> None:
+        self._names: dict[str, list[TestResult]] = {}
+        self._files: dict[str, list[TestResult]] = {}
+        self._cases: dict[str, list[TestResult]] = {}
+        for one in results:
+            self._names.setdefault(one.name, []).append(one)
+            self._files.setdefault(one.file, []).append(one)
+            self._cases.setdefault(without_case(one.name), []).append(one)
+        self._broken = [one for one in results if is_file(one) and one.outcome == "error"]
+        self._known = frozenset(known)
+        self._counts = Counter(map(without_case, self._known))
+        self._renamed = dict(renamed or {})
+        self._lost = Counter(_bare(name) for name in self._known if name not in self._names)
+        self._new: dict[str, list[TestResult]] = {}
+        for one in results:
+            if one.name not in self._known and not is_file(one):
+                self._new.setdefault(_bare(one.name), []).append(one)
+
+    def of(self, name: str) -> Sequence[TestResult]:
+        """What there is of a test, or of a file; nothing where it is gone."""
+        return self._here(name) or self._moved(name) or self._around(name)
+
+    def called(self, name: str) -> Sequence[str]:
+        """What a test, or a file, is called now; as before where it is gone."""
+        if self._here(name):
+            return (name,)
+        return (self._new_name(name),) if self._new_name(name) else [one.name for one in self._alone(name)] or (name,)
+
+    def _moved(self, name: str) -> Sequence[TestResult]:
+        other = self._new_name(name)
+        return self._here(other) if other else self._alone(name)
+
+    def _new_name(self, name: str) -> str:
+        """What it is called since its file was moved; empty where nothing is called so."""
+        return next((other for other in self._other_names(name) if self._here(other)), "")
+
+    def _alone(self, name: str) -> Sequence[TestResult]:
+        """What there is of a test that was moved to another file."""
+        # It has its own name there. Where several are called so, all of them stand for those that are lost, and there
+        # have to be as many: which one is which nobody can say.
+        bare = _bare(name)
+        new = self._new.get(bare, ()) if bare else ()
+        return new if len(new) >= self._lost[bare] else ()
+
+    def _here(self, name: str) -> Sequence[TestResult]:
+        return self._names.get(name) or self._below(name) or self._other_cases(name)
+
+    def _below(self, name: str) -> Sequence[TestResult]:
+        """The tests of a file, or below a folder: one that is a package, or whose conftest.py it is."""
+        if name in self._files or "::" in name:
+            return self._files.get(name, ())
+        is_conftest = name == "conftest.py" or name.endswith("/conftest.py")
+        folder = name.removesuffix("conftest.py") if is_conftest else f"{name}/"
+        return [one for file, tests in self._files.items() if file and file.startswith(folder) for one in tests]
+
+    def _other_cases(self, name: str) -> Sequence[TestResult]:
+        """The cases of a test, where their names change from run to run, as with dates in them, and none is lost."""
+        test = without_case(name)
+        cases = self._cases.get(test, ()) if test != name else ()
+        return cases if len(cases) >= self._counts[test] else ()
+
+    def _around(self, name: str) -> Sequence[TestResult]:
+        """The file of a test that is not told of, since the file cannot be imported any more."""
+        return [one for one in self._broken if holds(one.file, name)]
+
+    def _other_names(self, name: str) -> Iterator[str]:
+        """What a test may be called since its file was moved."""
+        for mark in ("::", " > "):
+            file, found, test = name.partition(mark)
+            if file in self._renamed:
+                yield f"{self._renamed[file]}{found}{test}"
+            if found:
+                return
+        for old, new in self._renamed.items():
+            if old.endswith(".py"):
+                yield from _of_modules(name, old, new)
+            elif old.endswith(".go"):
+                yield from _of_packages(name, old, new)
+
+
+def _of_modules(name: str, old: str, new: str) -> Iterator[str]:
+    """As unittest names tests, by their module: which folders count depends on where it looks for tests."""
+    before, after = (path.removesuffix(".py").split("/") for path in (old, new))
+    for number in range(len(before)):
+        head = f"{'.'.join(before[number:])}."
+        if name.startswith(head):
+            yield from (f"{'.'.join(after[at:])}.{name.removeprefix(head)}" for at in range(len(after)))
+
+
+def _of_packages(name: str, old: str, new: str) -> Iterator[str]:
+    before, after = (str(PurePosixPath(path).parent) for path in (old, new))
+    package, mark, test = name.partition(f"/{before}.")
+    if mark and before != ".":
+        yield f"{package}.{test}" if after == "." else f"{package}/{after}.{test}"
+
+
+def _bare(name: str) -> str:
+    """What a test is called within its file or module; empty where that cannot be told, as of a file."""
+    plain = without_case(name)
+    for mark in ("::", " > "):
+        if mark in plain:
+            return plain.partition(mark)[2]
+    if found := _OF_GO.fullmatch(name):
+        return found[1]
+    return ".".join(plain.split(".")[-2:]) if _DOTTED.fullmatch(plain) and plain.count(".") >= 2 else ""
+
+
+def without_case(name: str) -> str:
+    """The name of a test without that of its case, as pytest puts it behind."""
+    return name.partition("[")[0]
+
+
+def holds(file: str, name: str) -> bool:
+    """Whether a test is in a file, told from its name, which begins with the path or, in unittest, with the module."""
+    if name.startswith(file):
+        return True
+    parts = file.removesuffix(".py").split("/")
+    return any(name.startswith(".".join(parts[number:]) + ".") for number in range(len(parts)))
+
+
+def is_file(result: TestResult) -> bool:
+    """Whether it stands for a file as a whole."""
+    return bool(result.file) and result.name == result.file
