@@ -54,10 +54,10 @@ class Permissions(Record):
     """The rules of config.yaml, each `tool` or `tool(pattern)`."""
 
     allow: tuple[str, ...] = ()
-    """Calls that are not asked about: `TOOL` or `TOOL(PATTERN)`, with *, ? and [...]; see
+    """Calls that need no approval: `TOOL` or `TOOL(PATTERN)`, with *, ? and [...]; see
     [Permissions](../how-to/permissions.md)."""
     ask: tuple[str, ...] = ()
-    """Calls that are asked about."""
+    """Calls that need approval."""
     deny: tuple[str, ...] = ()
     """Calls that never run."""
 
@@ -70,19 +70,19 @@ class Labels(Record):
     """Which kinds of tools are asked about once a session has read something of an origin."""
 
     web: tuple[Sink, ...] = ("send", "spend", "run")
-    """What asks once something was read from the network: tools that send, spend or run, or that reach the network at
-    all; see [Permissions](../how-to/permissions.md#after-what-was-read)."""
+    """Which tools need approval after something was read from the network: `send`, `spend`, `run`, or `reach` for all
+    that reach the network; see [Permissions](../how-to/permissions.md#after-what-was-read)."""
     repository: tuple[Sink, ...] = ("send",)
-    """The same for files of the working directory and what commands print."""
+    """The same for files of the working directory and the output of commands."""
     private: tuple[Sink, ...] = ("send",)
-    """The same for stored data, as notes and calendars."""
+    """The same for stored data, such as notes and calendars."""
     secret: tuple[Sink, ...] = ("send",)
-    """The same for results that a key or password was taken out of."""
+    """The same for results from which a key or password was removed."""
     tools: tuple[Sink, ...] = ("send",)
     """The same once a request carried descriptions of tools that neither Marvin nor you wrote, as those of packs of
     others and of projects."""
     unattended: bool = False
-    """Whether that counts where nobody is there to ask: such calls are denied then."""
+    """Whether this also applies to non-interactive runs. If so, these calls are denied."""
 
 
 class ShellHook(Record):
@@ -150,20 +150,20 @@ class Price(Record):
     """USD per million tokens, from config.yaml."""
 
     input: float = 0.0
-    """What a million input tokens of this model cost, in USD."""
+    """The price of a million input tokens of this model, in USD."""
     output: float = 0.0
-    """What a million output tokens cost."""
+    """The price of a million output tokens."""
     cache_read: float | None = None
-    """What a million tokens cost that come from the service's cache."""
+    """The price of a million tokens that are read from the service's cache."""
     cache_write: float | None = None
-    """What a million tokens cost that go into it."""
+    """The price of a million tokens that are written to the service's cache."""
 
 
 class EndpointSettings(Record):
     """One entry of `providers:` in config.yaml; empty fields keep the provider's defaults."""
 
     wire: str = ""
-    """The format that the service speaks; default: chat-completions."""
+    """The wire format of the service; default: chat-completions."""
     base_url: str = ""
     """Its address, up to the version: https://models.example.com/v1."""
     key: str = ""
@@ -171,18 +171,18 @@ class EndpointSettings(Record):
     models: tuple[str, ...] = ()
     """What it serves, the default first."""
     context_window: int | None = None
-    """How many tokens its models take."""
+    """The context window of its models, in tokens."""
     windows: Mapping[str, int] | None = None
     """The context window, in tokens, of models whose name starts with NAME."""
     max_tools: int | None = None
-    """How many tools a request may carry."""
+    """The maximum number of tools in a request."""
     headers: Mapping[str, str] | None = None
-    """Sent with every request."""
+    """HTTP headers that are sent with every request."""
     auth_url: str = ""
-    """Where `marvin login` logs in."""
+    """The address at which `marvin login` logs in."""
     free: bool | None = None
-    """Whether its requests cost nothing. Without it, those of a server on this machine that runs its models itself do;
-    those of a gateway on this machine cost what its model costs."""
+    """Whether its requests cost nothing. Without it, those to a server on this machine that runs its models itself do.
+    Requests to a gateway on this machine cost what its model costs."""
 
 
 class PackSettings(Record):
@@ -225,19 +225,20 @@ class ChatPreferences(Record):
     """How the chat on a terminal behaves, as `ui:` in config.yaml says."""
 
     markdown: bool = True
-    """`off`: answers are written as models typed them, to be copied; `on`: they are drawn."""
+    """Whether Markdown in answers is rendered: `on`, or `off` to show the source as the model wrote it."""
     thinking: bool = False
-    """`on`: what a model thinks is shown, dim and folded. Ctrl+O shows it in any case."""
+    """Whether the thinking of a model is shown, dimmed and folded: `on` or `off`. Ctrl+O always shows it."""
     status: tuple[StatusPart, ...] = ("model", "mode", "thinking", "folder", "branch", "context", "cost", "running")
-    """The parts of the status row, in their order. An empty list hides it."""
+    """The parts of the status row, in order: model, mode, thinking, folder, branch, context, cost, running, profile,
+    shell, messages, tokens. An empty list hides it."""
     keys: Literal["emacs", "vi"] = "emacs"
-    """The keys that edit the line."""
+    """The key bindings of the line editor: `emacs` or `vi`."""
     completion: Literal["typing", "tab"] = "typing"
-    """When completions are shown: `typing`, while a name or a file is typed, or `tab`."""
+    """When completions are shown: `typing` (while a name or a file is typed) or `tab`."""
     pictures: bool = True
     """Whether pictures of tools are drawn where the terminal says that it can; else their paths are told."""
     attention: tuple[Attention, ...] = ("bell",)
-    """How the chat calls for somebody who looks elsewhere: by the bell, a notification, or the window's title."""
+    """How the chat asks for your attention: bell, notify, title."""
 
 
 class Config(Record):

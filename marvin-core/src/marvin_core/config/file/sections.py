@@ -57,7 +57,7 @@ class Interface(ChatPreferences):
     """`ui:`, where it is a mapping."""
 
     name: str = ""
-    """The interface of the chat; packs bring others beside `plain`."""
+    """The interface of the chat: `plain`, or one that a pack provides."""
 
 
 class PackChoices(Record):
@@ -65,9 +65,10 @@ class PackChoices(Record):
 
     rest: ClassVar[str] = "sections"
     off: tuple[Text, ...] = ()
-    """Packs that are not used, by their names or those of their distributions."""
+    """The names of packs, or of their distributions, that are not loaded."""
     prefer: tuple[Text, ...] = ()
-    """Packs that come first where several bring the same name; Marvin's own come before all of them."""
+    """The packs that take precedence if several provide the same name. Marvin's own names take precedence over all
+    packs."""
     sections: Mapping[str, Mapping[str, Any]] = _NONE
     """The settings of a pack, by the name in `marvin packs list`; see below for ours."""
 
@@ -77,69 +78,69 @@ class NetworkSettings(Record):
 
     kind: Literal["", "none", "loopback", "all", "hosts"] = ""
     hosts: Hosts = ()
-    """Reach these hosts only: example.org for all of its ports, example.org:443 for one, *.example.com for
-    sub-domains."""
+    """Commands can reach these hosts only: example.org for all of its ports, example.org:443 for one,
+    *.example.com for sub-domains."""
 
 
 class FileSettings(Record):
     """config.yaml as a whole. A key that is an empty text counts as one that is not there."""
 
     provider: str = ""
-    """The model service, where neither --provider nor LLM_PROVIDER names one."""
+    """The model service, if neither --provider nor LLM_PROVIDER is given."""
     model: str = ""
-    """The model, where neither --model nor MARVIN_MODEL names one."""
+    """The model, if neither --model nor MARVIN_MODEL is given."""
     models: Mapping[TierName, str] = _NONE
     """The model of a tier."""
     thinking: ThinkingLevel | None = None
-    """How hard models think, where neither --thinking nor MARVIN_THINKING says so. Without it they think as little as
-    they can."""
+    """How much models think, if neither --thinking nor MARVIN_THINKING is given. Without it, as little as they can."""
     tier_thinking: Mapping[TierName, ThinkingLevel] = _NONE
-    """How hard the model of this tier thinks, whatever else is said."""
+    """How much the model of this tier thinks. It takes precedence over `thinking`."""
     cache: Literal["5m", "1h"] | None = None
-    """How long services keep what they read, where one may choose; 1h costs more to write."""
+    """How long services cache prompts, if the service offers a choice: 5m, or 1h, which costs more to write."""
     providers: Mapping[str, EndpointSettings] = Each(EndpointSettings)
     fallback: tuple[Text, ...] = ()
-    """The models that go on where one fails, in this order: `PROVIDER` or `PROVIDER/MODEL`."""
+    """The models that take over if one fails, in this order: `PROVIDER` or `PROVIDER/MODEL`."""
     tools: str = ""
     """Tool sets, groups and names, as in --tools."""
     tool_search: ToolSearchUse = "auto"
-    """Whether tools wait until the model looks for them, where neither --tool-search nor MARVIN_TOOL_SEARCH says so:
-    `auto`, where there are many; `on`, all but a few; `off`, only where the service takes no more."""
+    """Whether tools are hidden until the model searches for them, if neither --tool-search nor MARVIN_TOOL_SEARCH is
+    given: `auto`, if there are many; `on`, all but a few; `off`, only if the service accepts no more."""
     ui: Annotated[Interface, ShortForm("name")] = Interface()
-    """The interface of the chat, as `ui.name`; or the keys below it, which are those of the plain chat."""
+    """The interface of the chat, the same as `ui.name`. The keys below it are settings of the plain chat."""
     theme: str = "dark"
-    """What the chat is drawn with: dark, light, contrast, colorblind, or a theme of your own."""
+    """The colour theme of the chat: dark, light, contrast, colorblind, or the name of your own theme."""
     screen_reader: bool = False
-    """`on`: the chat is written for a screen reader, as with --screen-reader."""
+    """`on` makes the chat suitable for a screen reader, as --screen-reader does."""
     packs: PackChoices = PackChoices()
     permission_mode: PermissionMode | None = None
-    """How much is asked before calls run. Without it a chat begins with auto where the sandbox holds, else with
-    ask."""
+    """Which calls need approval before they run: ask, edit, auto or readonly. Default in a chat: auto if the sandbox
+    works, else ask."""
     permissions: Permissions = Permissions()
     labels: Labels = Labels()
     mcp_servers: Servers = Each(McpSettings)
     hooks: Hooks = Each(ShellHook)
-    """Commands that this event starts: a method of `Hook`, as before_tool, or the type of an event; see
+    """Commands that run on this event: a method of `Hook`, such as before_tool, or the type of an event; see
     [Commands on events](../how-to/shell-hooks.md)."""
     child_env: tuple[Text, ...] = ()
-    """Secret variables that programs which tools start may see all the same."""
+    """Names of secret variables that the programs of tools may still see."""
     sandbox: SandboxUse = "auto"
-    """Whether commands run in a sandbox, where neither --sandbox nor MARVIN_SANDBOX says so: `auto`, where one works;
-    `required`, only in one; `off`, never."""
+    """Whether commands run in a sandbox, if neither --sandbox nor MARVIN_SANDBOX is given: `auto`, if one works;
+    `required`; or `off`."""
     transport: Literal["direct", "stock"] = "direct"
-    """`direct`, Marvin's own connections to model services, or `stock`, those of the library httpx."""
+    """How Marvin connects to model services: `direct`, with its own HTTP transport, or `stock`, with that of the
+    library httpx."""
     ca_file: str = ""
-    """A file with the certificate authorities to trust; without it that of SSL_CERT_FILE."""
+    """A PEM file with the certificate authorities to trust; without it the file that SSL_CERT_FILE names."""
     prices: Mapping[str, Price] = Each(Price)
     instructions: str = ""
-    """Text that every system prompt carries."""
+    """Text that is part of every system prompt."""
     allow_addresses: Addresses = ()
-    """Hosts and networks that tools may reach, though they are private or this machine itself."""
+    """Hosts and networks that tools may reach even if they are private or this machine itself."""
     network: Annotated[NetworkSettings, ShortForm("kind", network_word, otherwise="hosts")] = NetworkSettings()
-    """What commands reach in the sandbox: none, loopback or all, where --network and MARVIN_NETWORK name nothing.
-    Without it that is loopback in a chat, which asks about further hosts, and all elsewhere."""
+    """What commands can reach in the sandbox, if neither --network nor MARVIN_NETWORK is given: none, loopback or
+    all. Without it: loopback in a chat, which asks before other hosts are reached; all elsewhere."""
     seed: bool = True
-    """`off`: a chat does not begin with what was said last in its folder."""
+    """Whether a chat starts with the last conversation of its folder: `on` or `off`."""
     timeouts: Timeouts = Timeouts()
     limits: Limits = Limits()
 
