@@ -170,6 +170,28 @@ def test_the_first_signal_ends_a_plain_chat_that_is_held_before_a_prompt_or_behi
     assert running.finish().code == 130
 
 
+@pytest.mark.parametrize(
+    "method", ["on_prompt", "system_prompt", "before_request", "before_tool", "after_tool", "on_stop"]
+)
+def test_a_hook_that_blocks_delays_a_prompt_no_longer_than_a_hook_may(
+    dull: Marvin, marvin_model_server: ModelServer, method: str
+) -> None:
+    """No time-out fires while the event loop is blocked, so the hook is interrupted."""
+    dull.config("timeouts: {stall: 0.2, hook_decision: 0.5}\n")
+    (dull.config_folder / "hooks").mkdir()
+    (dull.config_folder / "hooks" / "dull.py").write_text(
+        "import time\nfrom marvin_core import Hook\nclass Dull(Hook):\n"
+        f"    async def {method}(self, *given):\n        time.sleep(600)\n"
+    )
+    marvin_model_server.script(calls(("get_working_dir", {})), text("Done."))
+    result = dull.ask()
+    assert result.code == 0, result.said
+    assert result.text.endswith("Done.\n")
+    assert f"the hook Dull.{method}" in result.said
+    told = str(marvin_model_server.requests[-1].body["messages"][-1]["content"])
+    assert (str(dull.project) in told) is (method != "before_tool"), "a guard that fails denies"
+
+
 Open = Callable[[], Terminal]
 
 

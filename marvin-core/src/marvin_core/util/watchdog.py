@@ -21,6 +21,8 @@ _SHOWING = ("marvin_core.ui.", "marvin_core.util.bus", "marvin_core.util.streams
 """Modules that show what happens: where these hold the loop, whoever published the event has no part in it."""
 _OURS = frozenset({"marvin_core", "httpx", "httpcore", "h11", "anyio", "sniffio", "idna", "certifi", "pydantic"})
 """Packages whose code is not a pack's: Marvin's own, and what its model services are reached with."""
+HOOK = "the hook "
+"""How the owner begins whose code is a hook: it may hold the loop for no longer than a hook may take."""
 _TRIES = 2
 """So often code that holds the loop is asked to end, before the program leaves without it."""
 _PATIENCE = 8
@@ -157,7 +159,8 @@ class Watchdog:
         if not since and self._held is not None:
             self._held(True)
         self._name(held)
-        if since and time.monotonic() - since > self._timeouts.held and self._can_signal and not self._armed:
+        limit = self._timeouts.hook_decision if held.startswith(HOOK) else self._timeouts.held
+        if since and time.monotonic() - since > limit and self._can_signal and not self._armed:
             self._overdue += 1
             signal.pthread_kill(self._main, signal.SIGALRM)
         return since or time.monotonic()
