@@ -111,7 +111,7 @@ class Timeouts(Record):
     stall: float = 1.0
     """Code of a pack that holds the event loop for longer is named."""
     held: float = 120.0
-    """Such code is interrupted after this time, and that of a hook after `hook_decision`: no time-out works meanwhile."""
+    """Such code is interrupted after this time, that of a hook after `hook_decision`: no time-out works meanwhile."""
     release: float = 0.4
     """After a signal that asks to end: for such code to let go, and once more for it to save before leaving."""
     lock: float = 5.0
