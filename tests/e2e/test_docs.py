@@ -260,7 +260,7 @@ RUN = {
     "extend/sub-commands.md": {"python": 2, "toml": 1, "sh": 1},
     "how-to/run-the-pipeline.md": {"sh": 6, "yaml": 1},  # tests/pipeline: test_pipeline_command.py, test_whole_run.py
     "how-to/run-many-tasks.md": {"json": 1, "sh": 3},  # tests/pipeline/test_batch*.py, tests/real/test_batch_on_dask.py
-    "how-to/evidence-in-ci.md": {"yaml": 3},  # tests/pipeline/evidence/test_ci_page.py
+    "how-to/evidence-in-ci.md": {"yaml": 4},  # tests/pipeline/evidence/test_ci_page.py
     "how-to/review-a-code-base.md": {"console": 2, "yaml": 1},  # tests/pipeline/test_review_jobs.py
     "how-to/mcp-servers.md": {"sh": 2, "yaml": 1, "json": 1},  # tests/e2e/test_mcp_servers.py
     "how-to/language-servers.md": {"yaml": 1},  # tests/tools_coding/test_lsp_commands.py

@@ -214,6 +214,9 @@ permissions:
   deny: ["run_command(rm *)", "write_file(secrets/**)"]
 labels: {web: [run], secret: [], unattended: true}
 hooks: {before_tool: [./check, {command: lint, tools: [write_*], sandbox: true}], turn.end: [ring]}
+mcp_servers:
+  issues: {command: npx, args: [-y, 7], env: {A: 1}, cwd: sub, read_only: [get_*], sandbox: off, off: true}
+  docs: {url: https://mcp.example/mcp, headers: {X-Team: blue}}
 child_env: [AWS_PROFILE, 5]
 sandbox: required
 tool_search: on

@@ -37,6 +37,10 @@ _AS_THEY_ARE = (
 """The keys of config.yaml whose values are fields of `Config` of the same name."""
 
 
+SERVED_BEHIND = "MARVIN_MCP_TOKEN"
+"""The variable with the token that clients of `marvin mcp serve --http` send: a secret, which `Config` leaves out."""
+
+
 def load(
     argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None, with_file: bool = True
 ) -> tuple[Config, Secrets]:

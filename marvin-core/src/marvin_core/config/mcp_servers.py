@@ -79,7 +79,8 @@ def problem_of(name: str, server: Any) -> str:
         return "needs a command or a url, and not both"
     if server.url and not re.match(r"https?://[^/]", server.url):
         return "url takes an address such as https://mcp.example.com/mcp"
-    if "\0" in "".join((server.command, *server.args, *server.env, *server.env.values(), server.cwd)):
+    env = server.env or {}
+    if "\0" in "".join((server.command, *server.args, *env, *env.values(), server.cwd)):
         return "holds a character that no program can be given (NUL)"
     return ""
 

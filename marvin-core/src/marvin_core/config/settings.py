@@ -124,12 +124,9 @@ def _whole(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def _as_checked(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     """What may hold keys of an entry, as the check gives it: numbers are texts there."""
     here = {key: value for key, value in entry.items() if key in _MAY_HOLD_KEYS[section]}
-    for key, value in here.items():
-        if isinstance(value, dict):
-            here[key] = {name: str(text) for name, text in value.items()}
-        elif isinstance(value, list):
-            here[key] = [str(one) for one in value]
-    return here
+    for key in here.keys() & {"headers", "env"}:
+        here[key] = {name: str(text) for name, text in here[key].items()}
+    return {**here, "args": list(map(str, here["args"]))} if "args" in here else here
 
 
 def parse_settings(content: bytes, path: Path) -> dict[str, Any]:

@@ -338,9 +338,8 @@ class HookSessionView(SecretAccess):
 
     def settings(self, model: type[S]) -> S:
         """The settings of the pack. Its hooks reach the addresses that the user set there."""
-        pack = self._pack
-        found = pack.settings(model)
-        trust_addresses(pack.given(), self._parts.setup.clients)
+        found = self._pack.settings(model)
+        trust_addresses(self._pack.given(), self._parts.setup.clients)
         return found
 
     def _secret(self, name: str, default: Any) -> Any:
@@ -348,9 +347,8 @@ class HookSessionView(SecretAccess):
 
     def notify(self, text: str) -> None:
         """Tell the person something, in a line that names the pack."""
-        name = self._pack.name
         told = cut(self._parts.bus.clean(text), _LONGEST_NOTICE)
-        self._parts.bus.emit(Notice(level="info", text=f"{name}: {told}", pack=name))
+        self._parts.bus.emit(Notice(level="info", text=f"{self._pack.name}: {told}", pack=self._pack.name))
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request."""
@@ -379,11 +377,9 @@ class SessionAgents:
 
 
 def hook_runner(parts: SessionParts) -> HookRunner:
-    """What calls the hooks of a session: those of packs and of the user's files, then those of a trusted folder, then
-    the commands of config.yaml."""
+    """What calls the hooks of a session: those of packs and the user, of a trusted folder, and of config.yaml."""
     hooks = parts.setup.hooks
-    project = parts.config.project
-    if project is not None and project.hooks:
+    if (project := parts.config.project) is not None and project.hooks:
         from .hooks.project import project_hooks
 
         hooks = (*hooks, project_hooks(parts, project))

@@ -179,24 +179,26 @@ async def serve_stdio(session: Served) -> None:
         await served.run(read, write, served.create_initialization_options())
 
 
-async def serve_http(session: Served, port: int, token: str, ready: Callable[[int], None]) -> None:
+async def serve_http(session: Served, place: tuple[int, float], token: str, ready: Callable[[int], None]) -> None:
     """Serve on this machine's loopback address until cancelled.
 
     Args:
-        port: 0 for a free one.
+        place: the port, 0 for a free one; and how many seconds open answers have at the end.
         token: what each request has to carry.
         ready: told the port, once it is open.
 
     Raises:
         MarvinError: where the port is taken.
     """
+    port, closing = place
     app = OnlyWithToken(ToolServer(session).server.streamable_http_app(), token)
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except OSError as error:
         raise MarvinError(f"Port {port} cannot be opened: {error.strerror}. Choose another one with --http.") from error
     with listening:
-        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2)
+        limit = max(1, int(closing))
+        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=limit)
         program = _Web(config)
         ready(listening.getsockname()[1])
         await program.serve([listening])

@@ -166,7 +166,7 @@ OWN = GITHUB.replace(base_url="http://127.0.0.1:9/v1", key=Secret("sk-0123456789
          Unreachable, "at http://127.0.0.1:9/v1"),
         (OWN, '{"message":"rate limit reached","type":"","code":null}', "rate_limit", 429, RateLimited, "rate limit"),
         (OWN, "400 maximum context length is 100 tokens", "query", 400, ContextOverflow, "/compact"),
-        (OWN, '{"message":"bad key sk-0123456789","code":null}', "", 401, AuthFailed, "is MY_KEY the right one?"),
+        (OWN, '{"message":"bad key sk-0123456789","code":null}', "", 401, AuthFailed, "Check the key in MY_KEY."),
         (GITHUB, "Bad credentials", "authentication", None, AuthFailed, "`gh auth login`"),
         (GITHUB, "token expired", "", 401, AuthFailed, "`gh auth login`"),
         (GITHUB, "You have used up your premium requests.", "quota", None, QuotaExhausted, "premium requests"),

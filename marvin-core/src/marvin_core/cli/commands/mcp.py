@@ -12,6 +12,7 @@ import typer
 
 from ...api.config import McpServer
 from ...api.errors import ConfigError, ToolError, UsageError
+from ...config.load import SERVED_BEHIND
 from ...config.mcp_servers import server_of
 from ...config.program import command_name
 from ...config.stored.settings import store_setting
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ...engine.session import Session
 
 _KEY = "mcp_servers"
-_VARIABLE = "MARVIN_MCP_TOKEN"
 
 
 def extend(app: typer.Typer) -> None:
@@ -166,18 +166,20 @@ def serve(
     except ImportError as error:
         raise ConfigError(f"This needs the Python package mcp ({error}): pip install 'marvin-core[mcp]'") from error
     run.config = run.config.replace(tools=tools or run.config.tools)
+    given = run.secrets.value(SERVED_BEHIND, default="")
     session = run.app().session(asker=ask_client, interactive=False)
     if http is None:
         run_watched(run, serve_stdio(session), close=session.close, rescue=session.rescue)
         return
-    given = run.secrets.setting(_VARIABLE)
     token = given or secrets.token_urlsafe(32)
 
     def ready(port: int) -> None:
         run.warn(f"Serving on http://127.0.0.1:{port}/mcp with the header `Authorization: Bearer ...`.")
-        run.warn(f"The token is that of {_VARIABLE}." if given else f"The token of this run: {token}")
+        run.warn(f"The token is that of {SERVED_BEHIND}." if given else f"The token of this run: {token}")
 
-    run_watched(run, serve_http(session, http, token, ready), close=session.close, rescue=session.rescue)
+    run_watched(
+        run, serve_http(session, (http, run.timeouts.close), token, ready), close=session.close, rescue=session.rescue
+    )
 
 
 def remove(
