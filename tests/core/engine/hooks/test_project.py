@@ -11,10 +11,10 @@ import pytest
 
 from marvin_core.api.config import ProjectFiles
 from marvin_core.api.events import Event, Notice
-from marvin_core.api.messages import ToolOutput
 from marvin_core.api.permissions import Question, Reply
 from marvin_core.guard.sandbox.state import RESULT
-from tests.support.engine import BARE_PATH, QUICK, Made, calls, do, make, run, says
+from tests.support.engine import BARE_PATH, QUICK, Made, calls, do, make, says
+from tests.support.hooked import marked, prompt, warnings
 from tests.support.sandboxes import tried
 
 HURRIED = QUICK.replace(hook=3.0, hook_decision=3.0)
@@ -34,24 +34,6 @@ def hooked(tmp_path: Path, *files: str, script: tuple[Any, ...] = (), **settings
     project = ProjectFiles(root=tmp_path / "project", hooks=hooks, commands={}, tools=None)
     script = script or (calls(("c0", "mark", '{"name": "x"}')), says("done"))
     return make(tmp_path, *script, project=project, **settings)
-
-
-def prompt(made: Made, text: str = "go") -> str:
-    async def go() -> str:
-        try:
-            return (await made.session.submit(text)).text
-        finally:
-            await made.session.close()
-
-    return run(go())
-
-
-def marked(made: Made) -> ToolOutput:
-    return do(made, ("mark", {"name": "x"}))[0]
-
-
-def warnings(made: Made) -> str:
-    return "\n".join(event.text for event in made.seen(Notice) if event.level == "warning")
 
 
 def test_each_method_of_a_hook_has_its_say(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ import pytest
 
 from marvin_core.api.config import Config, ShellHook
 from marvin_core.api.errors import ConfigError
-from marvin_core.api.events import Event, Notice
-from marvin_core.api.messages import ToolOutput
+from marvin_core.api.events import Event
 from marvin_core.api.permissions import Question, Reply
 from marvin_core.config.file.shell_hooks import event_names
 from marvin_core.config.settings import parse_settings
 from marvin_core.guard.sandbox.state import RESULT
-from tests.support.engine import BARE_PATH, QUICK, Made, calls, do, make, run, says
+from tests.support.engine import BARE_PATH, QUICK, Made, calls, make, run, says
+from tests.support.hooked import marked, prompt, warnings
 from tests.support.sandboxes import tried
 
 HURRIED = QUICK.replace(hook=0.4, hook_decision=0.4)
@@ -33,27 +33,6 @@ def hooked(tmp_path: Path, *hooks: tuple[str, str], **settings: Any) -> Made:
     """A session with these commands, whose model calls `mark` and then says that it is done."""
     settings.setdefault("shell_hooks", tuple(ShellHook(event=event, command=command) for event, command in hooks))
     return make(tmp_path, calls(("c0", "mark", '{"name": "x"}')), says("done"), **settings)
-
-
-def prompt(made: Made, text: str = "go") -> str:
-    """The answer to one prompt."""
-
-    async def go() -> str:
-        try:
-            return (await made.session.submit(text)).text
-        finally:
-            await made.session.close()
-
-    return run(go())
-
-
-def marked(made: Made) -> ToolOutput:
-    """The output of one call."""
-    return do(made, ("mark", {"name": "x"}))[0]
-
-
-def warnings(made: Made) -> str:
-    return "\n".join(event.text for event in made.seen(Notice) if event.level == "warning")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
