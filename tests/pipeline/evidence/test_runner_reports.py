@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from marvin_pipeline.checks.commands import ProjectCommand
 from marvin_pipeline.evidence.records import TestResult as Result
+from marvin_pipeline.evidence.reports.go import read_go, with_unbuilt
 from marvin_pipeline.evidence.reports.plans import RUNNERS, plan_of
-from marvin_pipeline.evidence.reports.reading import ReadReport, read_go, read_lines
+from marvin_pipeline.evidence.reports.reading import ReadReport, read_lines
 
 PYTEST, UNITTEST = ("python3", "-m", "pytest"), ("python3", "-m", "unittest")
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is missing")
@@ -371,6 +372,7 @@ def test_any_bytes_are_read_as_a_report_or_a_fault(data: bytes) -> None:
     read = read_lines(data)
     assert read.fault or read.results == ()
     read_go(data)
+    with_unbuilt(read_go(data), data, "sub")
 
 
 GO = [
@@ -389,9 +391,9 @@ GO = [
 
 
 def test_events_of_go_tell_how_each_test_ended() -> None:
-    assert told(read_go(b"plain words\n" + lines(*GO))) == {
+    assert told(read_go(b"plain words\n" + lines(*GO)).read) == {
         "adder.TestAdd": ("failed", "", ""),
         "adder.TestSub": ("skipped", "", ""),
         "adder/cmd": ("error", "build", ""),
     }
-    assert "did not come to the end" in read_go(lines(*GO[:6])).fault
+    assert "The runner did not finish adder" in read_go(lines(*GO[:6])).read.fault

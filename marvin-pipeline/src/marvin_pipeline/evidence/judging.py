@@ -8,9 +8,10 @@ from marvin_core import Record, counted
 
 from .own_modules import OwnModules, is_test
 from .records import GateOutcome, TestReport, TestResult
-from .reported import Reported, holds, is_file, without_case
+from .reported import Reported, holds, is_file, is_in_package, is_package, without_case
+from .reports.go import MISSING, NOT_BUILT, UNREAD
 
-_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "MODULE_NOT_FOUND", "MISSING_EXPORT"})
+_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "MODULE_NOT_FOUND", "MISSING_EXPORT", MISSING})
 _OF_RUST = frozenset({"E0432", "E0433", "E0463"})
 """What the compiler says of a path, or a crate, that it does not find: https://doc.rust-lang.org/error_codes/"""
 _HERE = frozenset({"crate", "self", "super"})
@@ -62,6 +63,8 @@ class Before(Record):
         What a file has that cannot be imported nobody knows. So what comes to light there later is new where the file
         was changed, and the same holds where no test was reported before at all.
         """
+        if is_package(result):
+            return result.name not in self.known or any(is_in_package(name, result) for name in self.changed)
         if result.name in self.known:
             return is_file(result) and result.file in self.changed
         was_read = bool(self.known) and result.file not in self.known
@@ -118,7 +121,7 @@ class _Sorted:
         for result in report.results if report.is_structured else ():
             if not before.is_new(result):
                 continue
-            if result.cause == "build":
+            if result.cause == NOT_BUILT:
                 self.unclear.append(f"{result.name} does not build, and Go tells programs no reason for it")
             elif why := _why_not_red(result, own, report.runner):
                 self.wrong.append(_place(result, why))
@@ -207,6 +210,8 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
     if runner == "cargo" and result.cause in _OF_RUST:
         is_own = result.missing[:1].isupper() or result.missing in _HERE or own.has(result.missing, of_python=False)
         return "" if is_own else _foreign_import(result)
+    if result.cause == UNREAD:
+        return f"Go cannot read its files: {result.message}"
     if result.cause == "SyntaxError":
         return f"{result.origin or 'a file'} has a syntax error: {result.message}"
     in_test = not result.origin or is_test(result.origin)

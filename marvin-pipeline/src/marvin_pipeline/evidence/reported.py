@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from .records import TestResult
+from .reports.go import MISSING, NOT_BUILT, UNREAD
 
-_OF_GO = re.compile(r".*?\.((?:Test|Fuzz|Example|Benchmark)\w*(?:/.*)?)")
+_OF_GO = re.compile(r"(.*?)\.((?:Test|Fuzz|Example|Benchmark)\w*(?:/.*)?)")
 """A package of Go, and the test in it."""
 _DOTTED = re.compile(r"[\w.]+")
 
@@ -29,10 +30,13 @@ class Reported:
         self._names: dict[str, list[TestResult]] = {}
         self._files: dict[str, list[TestResult]] = {}
         self._cases: dict[str, list[TestResult]] = {}
+        self._packages: dict[str, list[TestResult]] = {}
         for one in results:
             self._names.setdefault(one.name, []).append(one)
             self._files.setdefault(one.file, []).append(one)
             self._cases.setdefault(without_case(one.name), []).append(one)
+            if not one.file and (found := _OF_GO.fullmatch(one.name)):
+                self._packages.setdefault(found[1], []).append(one)
         self._broken = [one for one in results if is_file(one) and one.outcome == "error"]
         self._known = frozenset(known)
         self._counts = Counter(map(without_case, self._known))
@@ -74,6 +78,8 @@ class Reported:
 
     def _below(self, name: str) -> Sequence[TestResult]:
         """The tests of a file, or below a folder: one that is a package, or whose conftest.py it is."""
+        if name in self._packages:
+            return self._packages[name]
         if name in self._files or "::" in name:
             return self._files.get(name, ())
         is_conftest = name == "conftest.py" or name.endswith("/conftest.py")
@@ -128,7 +134,7 @@ def _bare(name: str) -> str:
         if mark in plain:
             return plain.partition(mark)[2]
     if found := _OF_GO.fullmatch(name):
-        return found[1]
+        return found[2]
     return ".".join(plain.split(".")[-2:]) if _DOTTED.fullmatch(plain) and plain.count(".") >= 2 else ""
 
 
@@ -148,3 +154,13 @@ def holds(file: str, name: str) -> bool:
 def is_file(result: TestResult) -> bool:
     """Whether it stands for a file as a whole."""
     return bool(result.file) and result.name == result.file
+
+
+def is_package(result: TestResult) -> bool:
+    """Whether it stands for a package of Go whose tests do not build. Its file is the folder."""
+    return result.cause in (MISSING, NOT_BUILT, UNREAD)
+
+
+def is_in_package(path: str, package: TestResult) -> bool:
+    """Whether a file is one of the tests of such a package."""
+    return path.endswith("_test.go") and str(PurePosixPath(path).parent) == package.file

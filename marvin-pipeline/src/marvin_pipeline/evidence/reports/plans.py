@@ -31,6 +31,9 @@ _SHELL = frozenset("&|;<>()$`\n*?")
 _PYTEST = ("-p", f"{OF_PYTHON}.pytest_plugin", "--continue-on-collection-errors", "--maxfail=0")
 """All tests are reported, also where the first one fails or a file of them cannot be imported."""
 
+_FRESH = ("-count=1",)
+"""Go runs the tests, and does not tell what it keeps of an earlier run in a folder that tests can write."""
+
 
 class Plan(Record):
     """A command, changed so that its runner reports. `runner` is empty where only the exit code tells."""
@@ -65,7 +68,7 @@ def plan_of(command: ProjectCommand, root: Path, report: Path) -> Plan:
     elif program == "vitest":
         return _with_flags(command, "vitest", (f"--reporter={RUNNERS / 'vitest_reporter.mjs'}",), report)
     elif program == "go" and words[1:2] == ["test"] and command.argv == tuple(words):
-        argv = (*words[:2], *(() if "-json" in words else ("-json",)), *words[2:])
+        argv = (*words[:2], *(() if "-json" in words else ("-json",)), *_FRESH, *words[2:])
         return Plan(command=command.replace(argv=argv), runner="go", form="go")
     elif program == "cargo" and words[1:2] == ["test"] and command.argv == tuple(words):
         return Plan(command=command, runner="cargo", form="cargo")

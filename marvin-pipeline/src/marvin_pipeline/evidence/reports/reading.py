@@ -13,9 +13,11 @@ from ..records import TestOutcome, TestResult
 
 LARGEST = 20_000_000
 """Bytes of a report that are read."""
-_MOST = 50_000
+MOST = 50_000
 """Tests in a report."""
-_NAME, _MESSAGE = 500, 300
+NAME = 500
+"""Characters of a name."""
+_MESSAGE = 300
 _OUTCOMES: tuple[TestOutcome, ...] = get_args(TestOutcome)
 _WORSE: tuple[TestOutcome, ...] = ("passed", "expected_failure", "skipped", "failed", "error")
 """Of several outcomes of one test the last of these counts."""
@@ -51,44 +53,6 @@ def read_lines(data: bytes, folder: str = ".") -> ReadReport:
     return ReadReport(results=results)
 
 
-def read_go(output: bytes, folder: str = ".") -> ReadReport:
-    """What `go test -json` printed: events of packages and their tests (https://pkg.go.dev/cmd/test2json)."""
-    outcomes: Mapping[str, TestOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
-    results: dict[str, TestResult] = {}
-    begun: set[str] = set()
-    with_tests: set[str] = set()
-    for line in output.splitlines():
-        value = _object(line)
-        if value is None:
-            continue  # what the tests print stands between the events
-        package, test, action = (one_line(str(value.get(key, "")), _NAME) for key in ("Package", "Test", "Action"))
-        if not package or action == "output":
-            continue
-        name = f"{package}.{test}" if test else package
-        begun.add(package)
-        if test:
-            with_tests.add(package)
-        if action in outcomes and test:
-            results[name] = TestResult(name=name, file="", outcome=outcomes[action])
-            begun.discard(name)
-        elif action == "fail" and package not in with_tests:
-            results[name] = TestResult(
-                name=name,
-                file="",
-                outcome="error",
-                cause="build",
-                message="The package does not build, or ended early.",
-            )
-        if action in outcomes and not test:
-            begun.discard(package)
-        if len(results) > _MOST:
-            return ReadReport(fault=_too_many())
-    if not results and not output.strip():
-        return ReadReport(fault="The runner reported nothing.")
-    fault = f"The runner did not come to the end of {sorted(begun)[0]}." if begun else ""
-    return ReadReport(results=tuple(results.values()), fault=fault)
-
-
 def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
     """The lines of a report; a text where it is none, or not a whole one."""
     if not data.strip():
@@ -97,16 +61,17 @@ def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
         return f"The report has more than {LARGEST:,} bytes."
     found = []
     for line in data.splitlines():
-        value = _object(line)
+        value = object_of(line)
         if value is None:
             return "The report has a line that is none of a report."
         found.append(value)
-        if len(found) > 2 * _MOST:
-            return _too_many()
+        if len(found) > 2 * MOST:
+            return too_many()
     return found
 
 
-def _object(line: bytes) -> Mapping[str, Any] | None:
+def object_of(line: bytes) -> Mapping[str, Any] | None:
+    """The object of JSON that a text is; None where it is none."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -132,8 +97,8 @@ def _results(tests: Iterable[Mapping[str, Any]], folder: str) -> tuple[TestResul
         before = results.get(key)
         if before is None or _WORSE.index(result.outcome) > _WORSE.index(before.outcome):
             results[key] = result
-        if len(results) > _MOST:
-            return _too_many()
+        if len(results) > MOST:
+            return too_many()
     return tuple(results.values())
 
 
@@ -146,17 +111,17 @@ def result_of(test: Mapping[str, Any], folder: str) -> TestResult | None:
     texts = {key: test.get(key, "") for key in ("name", "file", "outcome", "cause", "missing", "message", "origin")}
     if not all(isinstance(text, str) for text in texts.values()) or texts["outcome"] not in _OUTCOMES:
         return None
-    name, file = one_line(texts["name"], _NAME), _placed(texts["file"], folder)
+    name, file = one_line(texts["name"], NAME), placed(texts["file"], folder)
     if not name:
         return None
     return TestResult(
-        name=_name_from(folder, name, one_line(texts["file"], _NAME)),
+        name=_name_from(folder, name, one_line(texts["file"], NAME)),
         file=file,
         outcome=texts["outcome"],
-        cause=one_line(texts["cause"], _NAME),
-        missing=one_line(texts["missing"], _NAME),
+        cause=one_line(texts["cause"], NAME),
+        missing=one_line(texts["missing"], NAME),
         message=one_line(texts["message"], _MESSAGE),
-        origin=_placed(texts["origin"], folder),
+        origin=placed(texts["origin"], folder),
     )
 
 
@@ -165,15 +130,16 @@ def _name_from(folder: str, name: str, file: str) -> str:
     if folder == "." or not file:
         return name
     if name.startswith(file):
-        return f"{_placed(file, folder)}{name[len(file) :]}"
+        return f"{placed(file, folder)}{name[len(file) :]}"
     return f"{folder.replace('/', '.')}.{name}"  # a module and what is in it
 
 
-def _placed(path: str, folder: str) -> str:
+def placed(path: str, folder: str) -> str:
     """A path relative to the project."""
-    shown = one_line(path, _NAME)
+    shown = one_line(path, NAME)
     return shown if folder == "." or not shown else str(PurePosixPath(folder, shown))
 
 
-def _too_many() -> str:
-    return f"The report has more than {_MOST:,} tests."
+def too_many() -> str:
+    """What is wrong with a report of more tests than are read."""
+    return f"The report has more than {MOST:,} tests."

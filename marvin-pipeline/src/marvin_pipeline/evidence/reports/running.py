@@ -16,8 +16,9 @@ from ...checks.commands import ProjectCommand, ProjectCommands
 from ...checks.running import CommandRun, run_command
 from ..records import TestReport
 from .cargo import build_argv, read_cargo
+from .go import list_argv, read_go, with_unbuilt
 from .plans import OF_PYTHON, Plan, plan_of
-from .reading import LARGEST, ReadReport, read_go, read_lines
+from .reading import LARGEST, ReadReport, read_lines
 
 _LEFT = re.compile(r"evidence-[a-z0-9_]{8}")
 """As `tempfile` names a folder."""
@@ -50,7 +51,10 @@ async def run_tests(processes: Processes, root: Path, command: ProjectCommand, t
                 return broken
             plan = plan.replace(runner="", form="exit code")
         done = await run_command(processes, root, plan.command, timeout, _OUTPUT if plan.form == "go" else None)
-        read = await in_thread(lambda: _read(plan, root, report, done))
+        if plan.form == "go":
+            read = await _of_go(processes, root, plan.command, done, timeout)
+        else:
+            read = await in_thread(lambda: _read(plan, root, report, done))
     finally:
         await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
     return _told(command, plan.runner, done, read)
@@ -62,8 +66,23 @@ async def _broken(processes: Processes, root: Path, command: ProjectCommand, tim
     done = await run_command(processes, root, build, timeout, _OUTPUT)
     if done.exit_code == 0:
         return None
-    output = done.output.encode("utf-8", "replace")
-    return _told(command, "cargo", done, await in_thread(lambda: read_cargo(output, root, command.folder)))
+    return _told(command, "cargo", done, await in_thread(lambda: read_cargo(_bytes(done), root, command.folder)))
+
+
+async def _of_go(
+    processes: Processes, root: Path, command: ProjectCommand, done: CommandRun, timeout: float
+) -> ReadReport:
+    """What Go tells of tests, and where some fail, which packages do not build."""
+    report = await in_thread(lambda: read_go(_bytes(done)))
+    listing = list_argv(command.argv)
+    if not done.exit_code or not listing:
+        return report.read
+    listed = await run_command(processes, root, command.replace(argv=listing), timeout, _OUTPUT)
+    return await in_thread(lambda: with_unbuilt(report, _bytes(listed), command.folder))
+
+
+def _bytes(done: CommandRun) -> bytes:
+    return done.output.encode("utf-8", "replace")
 
 
 def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadReport) -> TestReport:
@@ -71,18 +90,18 @@ def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadRepo
     if done.exit_code is None:
         fault = f"The command did not come to its end: {done.ending}."
     elif runner and not fault:
-        fault = _contradiction(read, done.exit_code)
+        fault = _contradiction(read, runner, done.exit_code)
     if fault and (said := one_line(done.output[-_SAID:])):
         fault = f"{fault} Its output ends with: {said}"
     return TestReport(command=command.shown, runner=runner, exit_code=done.exit_code, results=read.results, fault=fault)
 
 
-def _contradiction(read: ReadReport, code: int) -> str:
+def _contradiction(read: ReadReport, runner: str, code: int) -> str:
     """Why a report and the exit code of its command cannot both be right; empty where they can."""
     failures = sum(one.outcome in ("failed", "error") for one in read.results)
     if failures and code == 0:
         return f"The report has {counted(failures, 'failure')}, and yet the command ended with exit code 0."
-    if read.results and not failures and code != 0:
+    if (read.results or runner == "go") and not failures and code != 0:
         return f"The report has no failure, and yet the command ended with exit code {code}."
     return ""
 
@@ -90,8 +109,6 @@ def _contradiction(read: ReadReport, code: int) -> str:
 def _read(plan: Plan, root: Path, report: Path, done: CommandRun) -> ReadReport:
     if plan.form == "exit code":
         return ReadReport()
-    if plan.form == "go":
-        return read_go(done.output.encode("utf-8", "replace"), plan.command.folder)
     folder = root / plan.command.folder
     if plan.runner in ("pytest", "unittest") and any(folder.glob(f"{OF_PYTHON}*")):  # Python would take it for ours
         return ReadReport(fault=f"The project has a module {OF_PYTHON}, which is the name of Marvin's reporters.")
