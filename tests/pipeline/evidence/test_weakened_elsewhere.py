@@ -37,6 +37,10 @@ def weakened(path: str, before: str, now: str, tests: tuple[str, ...] = ()) -> l
         ("\t\tt.Fatalf", "\t\tt.Logf", "what it does was changed"),
         ("wanted = 5", "wanted = 6", "the value wanted"),
         ("func TestAdd", "func testAdd", "the test is gone"),
+        ("TestAdd(", "TestAdd[T any](", "the test is gone"),
+        ("\tgot :=", "\tsyscall.Exit(0)\n\tgot :=", "it is skipped"),
+        ("\tgot :=", "\tgoto end\n\tgot :=", "it returns early"),
+        ("func TestAdd", "func TestMain(m *testing.M) {}\n\nfunc TestAdd", "a new helper leaves tests out"),
         ("package adder", "//go:build never\n\npackage adder", "tests are left out"),
     ],
 )
@@ -44,6 +48,37 @@ def test_go(old: str, new: str, what: str) -> None:
     assert old in GO
     assert what in "\n".join(each["what"] for each in weakened("add_test.go", GO, GO.replace(old, new)))
     assert weakened("add_test.go", GO, GO.replace("\tgot", "\n\t// It adds.\n\tgot", 1)) == []
+
+
+def test_a_method_in_go_does_not_stand_for_the_test_of_its_name() -> None:
+    method = "\ntype Suite struct{}\n\n" + GO[GO.index("func ") :].replace("func ", "func (Suite) ")
+    assert weakened("add_test.go", GO, GO + method) == []
+    assert weakened("add_test.go", GO, GO.replace("t.Fatalf", "t.Logf") + method)
+
+
+def test_a_main_function_of_tests_in_go_that_runs_them_leaves_none_out() -> None:
+    main = "\nfunc TestMain(m *testing.M) {\n\tos.Exit(m.Run())\n}\n"
+    assert weakened("add_test.go", GO, GO + main) == []
+    assert weakened("add_test.go", GO + main, GO + main.replace("os.Exit(m.Run())", "os.Exit(0)"))
+
+
+@pytest.mark.parametrize(
+    ("path", "is_found"),
+    [
+        ("sub/add_test.go", True),
+        ("add_window_test.go", True),
+        ("add_windows_test.go", False),
+        ("add_linux_arm64_test.go", False),
+        ("_add_test.go", False),
+        ("testdata/add_test.go", False),
+        ("_old/add_test.go", False),
+        ("add.go", False),
+    ],
+)
+def test_a_test_in_go_that_is_moved_to_where_go_does_not_look(path: str, is_found: bool) -> None:
+    found = compare({"add_test.go": GO}, {path: GO}, ())["weakened"]
+    assert bool(found) is not is_found
+    assert is_still_found(path, path)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,18 @@ _LANGUAGES: dict[str, Language] = {
 }
 _FOLDERS = frozenset("test tests __tests__ spec specs testing __mocks__ e2e cypress".split())
 _KEPT = frozenset("__snapshots__ testdata snapshots".split())
+_GO_EVERYWHERE = (
+    r"(?![_.])(?!.*_(?:aix|android|darwin|dragonfly|freebsd|hurd|illumos|ios|js|linux|nacl|netbsd|openbsd|plan9|solaris|"
+    r"wasip1|windows|zos|386|amd64|arm|arm64|loong64|mips\w*|ppc64\w*|riscv64|s390x|sparc64|wasm)_test\.go).*_test\.go"
+)
+"""The tests of Go that are built for each system. The others are so for the one in their name, or never."""
 _SHAPES = {
     "python": (r"test_.*\.py", r".*_test\.py", r"test.*\.py"),
     "script": (r".*\.test\.\w+", r".*\.spec\.\w+", r".*[-_]test\.\w+", r"test-.*\.\w+", r"test\.\w+"),
-    "go": (r".*_test\.go",),
+    "go": (_GO_EVERYWHERE, r".*_test\.go"),
 }
+_GO_LEFT_OUT = ("testdata", "vendor")
+"""Folders that Go takes no packages from; those whose names begin with `_` or a dot are as well."""
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _SETTINGS = re.compile(
     r"pytest\.ini|\.pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|package\.json|Cargo\.toml|[Mm]akefile|GNUmakefile|"
@@ -54,6 +61,8 @@ def shapes_of(path: str) -> frozenset[str]:
         return frozenset({"rust"})
     names = _SHAPES["script" if language in _SCRIPTS else language]
     found = [shape for shape in names if re.fullmatch(shape, place.name)]
+    if language == "go" and any(part in _GO_LEFT_OUT or part[0] in "_." for part in place.parts[:-1]):
+        found = [shape for shape in found if shape != _GO_EVERYWHERE]
     if language in _SCRIPTS:
         found += [f"{part}/" for part in place.parts[:-1] if part in ("test", "tests", "__tests__")]
     return frozenset(found)

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 _GO_TEST = re.compile(r"(?:Test|Fuzz|Benchmark|Example)(?![a-z])")
 _GO_SKIP = re.compile(r"\w+ \. (?:Skip|Skipf|SkipNow) \(")
-_GO_EXIT = re.compile(r"os \. Exit \(|runtime \. Goexit \(")
+_GO_EXIT = re.compile(r"(?:os|syscall) \. Exit \((?! \w+ \. Run \()|runtime \. Goexit \(")
+_GO_JUMPS = ("return", "continue", "break", "goto")
+_GO_MAIN = "TestMain"
+"""Runs the tests of a package in the place of Go, by `m.Run()`."""
+_GO_RUN = re.compile(r"\w \. Run \(")
 _RUST_TEST = re.compile(r"\b(?:test|rstest|test_case|proptest|quickcheck)\b")
 _HARMLESS = re.compile(r"# \[ (?:allow|expect|warn|doc|inline|must_use|tokio|derive)\b")
 _SKIPS = re.compile(r"# \[ (?:ignore|cfg|cfg_attr)\b")
@@ -33,7 +37,7 @@ def read_go(source: str) -> TestFile:
     units, values, replaced = dict[str, Unit](), dict[str, Mark](), list[Replacement]()
     for node in root.named_children:
         if node.type in ("function_declaration", "method_declaration"):
-            name = raw(node.child_by_field_name("name"))
+            name = _go_name(node)
             units[name] = _go_unit(name, node)
         elif node.type in ("var_declaration", "const_declaration"):
             values.update(_go_values(node))
@@ -62,16 +66,27 @@ def _go_values(node: Node) -> Iterator[tuple[str, Mark]]:
                 yield raw(name), Mark(text=text_of(value), line=line_of(each))
 
 
+def _go_name(node: Node) -> str:
+    """The name of a function; of a method, behind its type, as it is no test of that name itself."""
+    name, receiver = raw(node.child_by_field_name("name")), node.child_by_field_name("receiver")
+    typed = raw(receiver).strip("()").split()[-1:] if receiver is not None else []
+    return ".".join((*(one.lstrip("*") for one in typed), name))
+
+
 def _go_unit(name: str, node: Node) -> Unit:
     statements = list(_statements(node.child_by_field_name("body"), ()))
     skips = [each for each in statements if _GO_SKIP.match(each.text) or _GO_EXIT.match(each.text)]
-    is_test = bool(_GO_TEST.match(name))
-    exits = [each for each in statements if is_test and each.text == "return"]
+    body = text_of(node.child_by_field_name("body"))
+    is_generic = node.child_by_field_name("type_parameters") is not None  # Go runs none of those
+    is_test = bool(_GO_TEST.match(name.rpartition(".")[2])) and name != _GO_MAIN and not is_generic
+    if name == _GO_MAIN and not _GO_RUN.search(body):
+        skips.append(Mark(text=f"{_GO_MAIN} runs no tests", line=line_of(node)))
+    exits = [each for each in statements if is_test and each.text.partition(" ")[0] in _GO_JUMPS]
     return Unit(
         name=name,
         line=line_of(node),
         is_test=is_test,
-        body=text_of(node.child_by_field_name("body")),
+        body=body,
         statements=tuple(each for each in statements if each not in skips and each not in exits),
         skips=tuple(skips),
         exits=tuple(exits),
