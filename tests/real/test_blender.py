@@ -46,6 +46,8 @@ def blender(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
                 environment |= {"DISPLAY": f":{told.readline().strip()}", "LIBGL_ALWAYS_SOFTWARE": "1"}
             home = str(tmp_path_factory.mktemp("blender"))
             environment |= {"HOME": home, "TMPDIR": home, "BLENDERMCP_NO_UPDATE_CHECK": "1"}
+            # The Python inside looks for its libraries beside the first `python3` of PATH.
+            environment["PATH"] = "/usr/bin:/bin"
             argv = ["blender", "--factory-startup", "-noaudio", "--python", str(PROGRAMS / "blender_add_on.py")]
             argv += ["--", str(ADD_ON), str(port)]
         stack.enter_context(running(argv, env=environment))
