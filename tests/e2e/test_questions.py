@@ -243,8 +243,8 @@ def test_shift_tab_goes_through_the_modes(marvin: Marvin, marvin_model_server: M
 def test_trust_is_asked_for_once_for_this_content(
     marvin: Marvin, marvin_model_server: ModelServer, start: Start
 ) -> None:
+    terminal = start()  # what is there at the start is asked about before
     (marvin.project / ".mcp.json").write_text("{}")
-    terminal = start()
     assert "is not trusted, and not loaded: nobody was asked" in terminal.say("/permissions", "/permissions MODE")
     assert "| .mcp.json" in terminal.say("/permissions trust", "[yes/no]")
     terminal.say("yes", "is trusted: you said so")

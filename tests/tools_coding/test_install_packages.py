@@ -324,7 +324,7 @@ def test_in_the_sandbox_the_user_is_asked_about_the_registry(tmp_path: Path, ans
             decides=lambda given: SessionNetwork(given, Clients(given), Bus(), person, {}),
         )
         assert len(questions) == 1
-        assert f"reach 127.0.0.2, port {there.port}" in questions[0]
+        assert f"reach 127.0.0.2:{there.port}" in questions[0]
 
 
 def test_all_of_a_long_output_is_in_a_file(tmp_path: Path) -> None:

