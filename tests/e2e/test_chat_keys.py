@@ -141,7 +141,7 @@ def test_up_on_an_empty_line_brings_back_what_waits(
     terminal.until("Three.")
     assert said(marvin_model_server) == ["first", "second", "third"]
     terminal.type(UP)
-    terminal.until("> third")  # the history, as nothing waits
+    terminal.until("third")  # the history, as nothing waits; only what is new is drawn
 
 
 def test_the_editor_of_the_user(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
