@@ -210,8 +210,8 @@ def test_titles_names_and_places(marvin: Marvin, marvin_model_server: ModelServe
     terminal.type(f"{CTRL_C}see @fi")
     time.sleep(0.5)
     terminal.type(f"{TAB}{CTRL_C}")
-    terminal.say("/resume", "or your own words]")
-    terminal.say("1", "Going on")
+    terminal.say("/resume", "Enter pick")
+    terminal.say("", "Going on")
     paged(terminal)
     assert terminal.leave() == 0
     assert strange(terminal.output) == []
