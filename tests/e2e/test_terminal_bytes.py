@@ -211,7 +211,7 @@ def test_titles_names_and_places(marvin: Marvin, marvin_model_server: ModelServe
     time.sleep(0.5)
     terminal.type(f"{TAB}{CTRL_C}")
     terminal.say("/resume", "Enter pick")
-    terminal.say("", "Going on")
+    terminal.press_until(ENTER, "Going on")
     paged(terminal)
     assert terminal.leave() == 0
     assert strange(terminal.output) == []

