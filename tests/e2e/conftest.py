@@ -10,6 +10,7 @@ import pytest
 
 from marvin_core.testing import ModelServer
 from tests.e2e.support_e2e import PROGRAM, Marvin
+from tests.e2e.support_terminal import Open, opening
 from tests.support.agents import AgentModels
 
 
@@ -36,6 +37,12 @@ def cache_of_first_start(folder: Path, program: Sequence[str]) -> Path:
 def marvin(tmp_path: Path, marvin_model_server: ModelServer, warm_cache: Path) -> Marvin:
     """Marvin with a model behind it, in an empty project."""
     return Marvin(tmp_path, marvin_model_server, warm_cache)
+
+
+@pytest.fixture
+def chat(marvin: Marvin) -> Iterator[Open]:
+    """Opens chats on terminals of their own."""
+    yield from opening(marvin)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import Marvin, assert_loadable, posts, put_away, wait_until
-from tests.e2e.test_chat_terminal import CTRL_C, Terminal
+from tests.e2e.support_terminal import CTRL_C, Open, Terminal, opening
 
 pytestmark = pytest.mark.slow
 
@@ -192,21 +192,9 @@ def test_a_hook_that_blocks_delays_a_prompt_no_longer_than_a_hook_may(
     assert (str(dull.project) in told) is (method != "before_tool"), "a guard that fails denies"
 
 
-Open = Callable[[], Terminal]
-
-
 @pytest.fixture
 def chat(dull: Marvin) -> Iterator[Open]:
-    opened: list[Terminal] = []
-
-    def open_chat() -> Terminal:
-        opened.append(Terminal(dull))
-        opened[-1].ready()
-        return opened[-1]
-
-    yield open_chat
-    for one in opened:
-        put_away(one.process)
+    yield from opening(dull)
 
 
 def test_ctrl_c_ends_an_answer_of_the_terminal_chat_that_is_held(

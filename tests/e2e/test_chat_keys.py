@@ -4,45 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from marvin_core.testing import Answer, ModelServer, calls, hang_after, pause, text
-from tests.e2e.support_e2e import Marvin, conversation, posts, put_away, told
-from tests.e2e.test_chat_terminal import CTRL_G, ENTER, TAB, UP, Terminal, bare
+from marvin_core.testing import ModelServer, calls, pause, text
+from tests.e2e.support_e2e import Marvin, conversation, posts, told
+from tests.e2e.support_terminal import CTRL_G, ENTER, TAB, UP, Open, bare, hanging, prompts
 
 pytestmark = pytest.mark.slow
 
 ESC = "\x1b"
-Open = Callable[..., Terminal]
-
-
-@pytest.fixture
-def chat(marvin: Marvin) -> Iterator[Open]:
-    """Opens chats, and closes them after the test."""
-    opened: list[Terminal] = []
-
-    def begin(*args: str, **options: Any) -> Terminal:
-        opened.append(Terminal(marvin, *args, **options))
-        opened[-1].ready()
-        return opened[-1]
-
-    yield begin
-    for one in opened:
-        put_away(one.process)
-
-
-def said(server: ModelServer) -> list[str]:
-    """What the user said, as the last request has it."""
-    return [message["content"] for message in conversation(server) if message["role"] == "user"]
-
-
-def begun(words: str) -> Answer:
-    """An answer that does not go on behind these words."""
-    answer = text(words, chunks=1)
-    return hang_after(answer.body.index(b'finish_reason": "stop'), answer)
 
 
 def run_command(command: str) -> Any:
@@ -55,7 +27,7 @@ def run_command(command: str) -> Any:
 def test_escape_ends_an_answer_and_keeps_what_is_typed(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open
 ) -> None:
-    marvin_model_server.script(begun("Once upon"), text("Fine."))
+    marvin_model_server.script(hanging("Once upon"), text("Fine."))
     terminal = chat()
     terminal.say("tell", "Once upon")
     terminal.type("a draft")
@@ -66,7 +38,7 @@ def test_escape_ends_an_answer_and_keeps_what_is_typed(
     terminal.type("/")
     terminal.until("/")  # the key after it is not eaten
     terminal.say("", "Fine.")
-    assert said(marvin_model_server)[-1] == "a draft/"
+    assert prompts(marvin_model_server)[-1] == "a draft/"
 
 
 def test_escape_with_nothing_under_way_does_nothing(
@@ -79,7 +51,7 @@ def test_escape_with_nothing_under_way_does_nothing(
     terminal.type(ESC)
     time.sleep(0.3)
     terminal.say("lo", "Fine.")
-    assert said(marvin_model_server) == ["hello"]
+    assert prompts(marvin_model_server) == ["hello"]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +77,7 @@ def test_option_and_command_keys(
 ) -> None:
     """By words and to the ends of the line; also in pieces, as a slow connection has them, and during an answer."""
     marvin.config("timeouts: {escape: 0.7}\n")  # the machine may be busy, and send the pieces late
-    marvin_model_server.script(begun("Well"), text("Fine."))
+    marvin_model_server.script(hanging("Well"), text("Fine."))
     terminal = chat()
     terminal.say("begin", "Well")
     terminal.type("one two three")
@@ -139,7 +111,7 @@ def test_up_on_an_empty_line_brings_back_what_waits(
     terminal.until("(queued) third")
     go_on.set()
     terminal.until("Three.")
-    assert said(marvin_model_server) == ["first", "second", "third"]
+    assert prompts(marvin_model_server) == ["first", "second", "third"]
     terminal.type(UP)
     terminal.until("third")  # the history, as nothing waits; only what is new is drawn
 
@@ -155,7 +127,7 @@ def test_the_editor_of_the_user(marvin: Marvin, marvin_model_server: ModelServer
     terminal.type(CTRL_G)
     terminal.until("second")
     terminal.say("", "Fine.")
-    assert said(marvin_model_server) == ["typed, edited\nsecond"]
+    assert prompts(marvin_model_server) == ["typed, edited\nsecond"]
     terminal.type("again")
     terminal.until("again")
     terminal.type("\x18\x05")
@@ -200,7 +172,7 @@ def test_a_word_typed_by_hand_leaves_nothing_behind(
         time.sleep(0.05)
     terminal.until("Done.")
     terminal.say("later", "Later.")
-    assert said(marvin_model_server) == ["do it", "later"]
+    assert prompts(marvin_model_server) == ["do it", "later"]
 
 
 def test_t_tells_the_model_why_not(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
@@ -261,7 +233,7 @@ def test_a_paste_that_is_not_said_to_be_one_is_not_sent(
     time.sleep(0.3)
     assert posts(marvin_model_server) == 0
     terminal.say("", "Fine.")
-    assert [line for line in said(marvin_model_server)[0].split("\n") if line] == lines
+    assert [line for line in prompts(marvin_model_server)[0].split("\n") if line] == lines
 
 
 def test_files_and_commands_are_completed_while_somebody_types(
@@ -276,7 +248,7 @@ def test_files_and_commands_are_completed_while_somebody_types(
     terminal.type(TAB)
     terminal.until("@src/application.py ")
     terminal.say("please", "Fine.")
-    assert "print('attached')" in said(marvin_model_server)[0]
+    assert "print('attached')" in prompts(marvin_model_server)[0]
     terminal.type("/permi")
     terminal.until("how much is asked before calls run")
     terminal.type("ssions rea")
@@ -295,7 +267,7 @@ def test_vi_keys(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -
     terminal.type("bao")
     terminal.until("orld")
     terminal.say("", "Fine.")
-    assert said(marvin_model_server) == ["hello world"]
+    assert prompts(marvin_model_server) == ["hello world"]
 
 
 def test_the_status_row_and_curses(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:

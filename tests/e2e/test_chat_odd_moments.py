@@ -6,39 +6,16 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from marvin_core.testing import Answer, ModelServer, calls, paced, pause, text
-from tests.e2e.support_e2e import Marvin, assert_loadable, conversation, posts, put_away, wait_until
+from tests.e2e.support_e2e import Marvin, assert_loadable, posts, put_away, wait_until
 from tests.e2e.support_screen import Screen
-from tests.e2e.test_chat_terminal import CTRL_C, CTRL_D, CTRL_G, ENTER, UP, Terminal, bare, hanging
+from tests.e2e.support_terminal import CTRL_C, CTRL_D, CTRL_G, ENTER, UP, Open, Terminal, bare, hanging, prompts
 
 pytestmark = pytest.mark.slow
 needs_tmux = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
-Open = Callable[..., Terminal]
-
-
-@pytest.fixture
-def chat(marvin: Marvin) -> Iterator[Open]:
-    """Opens chats, and closes them after the test."""
-    opened: list[Terminal] = []
-
-    def begin(*args: str, **options: Any) -> Terminal:
-        opened.append(Terminal(marvin, *args, **options))
-        opened[-1].ready()
-        return opened[-1]
-
-    yield begin
-    for one in opened:
-        put_away(one.process)
-
-
-def said(server: ModelServer) -> list[str]:
-    """What the user said, as the last request has it."""
-    return [message["content"] for message in conversation(server) if message["role"] == "user"]
 
 
 def gated(answer: Answer, word: str) -> tuple[Answer, threading.Event]:
@@ -67,7 +44,7 @@ def test_bytes_that_are_no_text_are_not_sent(
     terminal.type("café")
     terminal.until("é")
     terminal.say("", "Fine.")
-    assert said(marvin_model_server) == ["café"]
+    assert prompts(marvin_model_server) == ["café"]
     assert terminal.leave() == 0
 
 
@@ -87,7 +64,7 @@ def test_a_hidden_answer_forgets_no_other_paste(marvin: Marvin, marvin_model_ser
     terminal.type(f"{UP}{UP}")
     terminal.until("[pasted 40 lines]")
     terminal.say("", "Second.")
-    assert said(marvin_model_server) == [pasted, pasted]
+    assert prompts(marvin_model_server) == [pasted, pasted]
 
 
 def test_a_paste_of_a_megabyte_is_one_message_that_is_asked_about(
@@ -288,7 +265,7 @@ def test_ctrl_c_everywhere(marvin: Marvin, marvin_model_server: ModelServer) -> 
         screen.type("go on")
         screen.press("Enter")
         screen.until("Last.")
-    assert said(marvin_model_server) == ["first", "go on"]
+    assert prompts(marvin_model_server) == ["first", "go on"]
 
 
 # --- a terminal that closes -----------------------------------------------------------------------------------------

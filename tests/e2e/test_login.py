@@ -10,7 +10,7 @@ import pytest
 
 from marvin_core.testing import Answer, LoopbackServer, ModelServer, RecordedRequest, document, error, text
 from tests.e2e.support_e2e import Marvin
-from tests.e2e.test_chat_terminal import Terminal
+from tests.e2e.support_terminal import Terminal
 from tests.e2e.test_plain_chat import Chat
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from marvin_core.testing import ModelServer, text
 from tests.e2e.support_e2e import Marvin, put_away
 from tests.e2e.support_screen import Screen
-from tests.e2e.test_chat_terminal import Terminal
+from tests.e2e.support_terminal import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")]
 

@@ -8,7 +8,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import Marvin, put_away, told, wait_until
-from tests.e2e.test_chat_terminal import CTRL_D, Terminal
+from tests.e2e.support_terminal import CTRL_D, Terminal
 
 CTRL_C = "\x03"
 STEPS = ["Read the code", "Write a \x1b]0;test\x07", "Mend it"]

@@ -10,7 +10,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, pause, text
 from tests.e2e.support_e2e import Marvin, posts, put_away, told
-from tests.e2e.test_chat_terminal import CTRL_D, CTRL_G, ENTER, SHIFT_TAB, Terminal, bare
+from tests.e2e.support_terminal import CTRL_D, CTRL_G, ENTER, SHIFT_TAB, Terminal, bare
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, pause, text
 from tests.e2e.support_e2e import Marvin, conversation, posts, put_away, told, wait_until
-from tests.e2e.test_chat_terminal import ASKED, BELL, Terminal, bare
+from tests.e2e.support_terminal import ASKED, BELL, Terminal, bare
 
 pytestmark = pytest.mark.slow
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from marvin_core.testing import ModelServer, calls, error, hang_after, pause, text
-from tests.e2e.support_e2e import Marvin, put_away
-from tests.e2e.test_chat_terminal import CTRL_C, ENTER, SHIFT_TAB, TAB, UP, Terminal, bare
+from tests.e2e.support_e2e import Marvin
+from tests.e2e.support_terminal import CTRL_C, ENTER, SHIFT_TAB, TAB, UP, Open, Terminal, bare
 from tests.support.terminal_bytes import ATTACK, strange
 
 pytestmark = pytest.mark.slow
@@ -21,23 +19,6 @@ CTRL_L, CTRL_O, CTRL_R, ESC = "\x0c", "\x0f", "\x12", "\x1b"
 QUIET = "ui: {attention: [], thinking: on}\n"
 HOME = "\x1b[0;0H"
 """Where Ctrl+L puts the line."""
-Open = Callable[..., Terminal]
-
-
-@pytest.fixture
-def chat(marvin: Marvin) -> Iterator[Open]:
-    """Opens chats, and closes them after the test."""
-    opened: list[Terminal] = []
-
-    def begin(*args: str, wait: bool = True, **options: Any) -> Terminal:
-        opened.append(Terminal(marvin, *args, **options))
-        if wait:
-            opened[-1].ready()
-        return opened[-1]
-
-    yield begin
-    for one in opened:
-        put_away(one.process)
 
 
 def paged(terminal: Terminal) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import Marvin, conversation, put_away, told
-from tests.e2e.test_chat_terminal import Open, Terminal
+from tests.e2e.support_terminal import Open, Terminal
 
 pytestmark = pytest.mark.slow
 
