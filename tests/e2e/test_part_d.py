@@ -13,12 +13,17 @@ from tests.support import part_d
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")]
 needs_screen = pytest.mark.skipif(not SCREEN, reason="GNU screen is not installed")
-INSIDE = [False, pytest.param(True, marks=needs_screen)]
+# One width for each in the slow tests; the others with the real programs, where xterm.js is.
+WINDOWS = [
+    pytest.param(inside, columns, marks=marks, id=f"{'screen' if inside else 'tmux'}-{columns}")
+    for inside, always, needs in ((False, 40, ()), (True, 80, (needs_screen,)))
+    for columns in (40, 80, 120)
+    for marks in [[*needs, *(() if columns == always else (pytest.mark.real,))]]
+]
 
 
 @pytest.mark.parametrize("scenario", part_d.EVERYWHERE.values(), ids=part_d.EVERYWHERE)
-@pytest.mark.parametrize("columns", [40, 80, 120])
-@pytest.mark.parametrize("inside", INSIDE, ids=["tmux", "screen"][: len(INSIDE)])
+@pytest.mark.parametrize(("inside", "columns"), WINDOWS)
 def test_it_holds(
     marvin: Marvin, marvin_model_server: ModelServer, inside: bool, columns: int, scenario: part_d.Scenario
 ) -> None:

@@ -105,6 +105,7 @@ def typed(marvin: Marvin, server: ModelServer, count: int, seed: int) -> None:
         typist.close()
 
 
-@pytest.mark.parametrize("part", range(10))
+# A tenth of them in each run of the slow tests, and all of them with the real programs.
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.real) for part in range(1, 10))])
 def test_a_thousand_timings(marvin: Marvin, marvin_model_server: ModelServer, part: int) -> None:
     typed(marvin, marvin_model_server, 100, random.SystemRandom().randrange(1_000_000))
