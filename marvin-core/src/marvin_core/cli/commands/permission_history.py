@@ -165,7 +165,9 @@ class DryRun:
         for tool, count in sorted(by_tool.items(), key=lambda item: -item[1]):
             yield f"{count:6}  {tool}"
         if not self.proposals:
-            yield "No rule would change that: none covers three such calls, and no call that was refused."
+            yield (
+                "There is no rule to propose: a rule must cover at least three such calls, and none that was refused."
+            )
             return
         yield f"\nThese rules would have asked {counted(self.left, 'time')} instead of {len(self.asked)}:"
         for proposal in self.proposals:
