@@ -39,7 +39,7 @@ _CALLED: Mapping[Origin, str] = {
     "tools": "",
 }
 _DOES: Mapping[Sink, str] = {
-    "send": "send or store something elsewhere",
+    "send": "send data to a service",
     "spend": "may spend money",
     "run": "run programs",
     "reach": "reach the network",
