@@ -32,19 +32,19 @@ examples:
 
 sub-commands:
   doctor     what works here, what does not, and what to do about it
-  login      set the key of a model service, or log in with an account
+  login      store the key of a model service, or log in with an account
   logout     forget that key or login
   providers  the model services, and how to set one up
-  models     the models of services: windows, prices, thinking, ends
+  models     the models of services: context windows, prices, end of service
   config     show or change what is configured
   permissions  the rules in force, and what they say of a command
-  undo       take back what tools changed
+  undo       undo what tools changed
   mcp        servers with tools (MCP): add, try, remove
-  tools      list the tools, and call one by hand; that needs no model
-  tk         tickets: what is to be done, by whom, and what waits for what
-  sessions   list, search, show and export what was said before
+  tools      list the tools, or call one by hand, without a model
+  tk         tickets: what has to be done, by whom, and in which order
+  sessions   list, search, show and export earlier conversations
   profiles   list and switch profiles: preferences, places, history
-  packs      what is installed; a pack may bring more sub-commands
+  packs      what is installed; a pack may add more sub-commands
 """
 
 EPILOG = """\

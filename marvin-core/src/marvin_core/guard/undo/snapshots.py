@@ -275,7 +275,7 @@ class Snapshots:
         def read() -> dict[str, int]:
             found = dict(line.split(b" ", 1) for line in said.splitlines() if b" " in line)
             if any(not size.isdigit() for size in found.values()) or len(found) != len({*contents}):
-                raise SnapshotFailure("The earlier content of its files is no longer recorded, or incomplete.")
+                raise SnapshotFailure("The record of the earlier content of its files is missing or incomplete.")
             return {name.decode(): int(size) for name, size in found.items()}
 
         return await in_thread(read)
@@ -289,7 +289,7 @@ class Snapshots:
         try:
             return await in_thread(lambda: contents_in(said, sizes))
         except ValueError as error:
-            raise SnapshotFailure("The earlier content of its files is no longer recorded, or incomplete.") from error
+            raise SnapshotFailure("The record of the earlier content of its files is missing or incomplete.") from error
 
     async def _git(
         self,

@@ -146,7 +146,7 @@ async def fork(session: SessionControl, words: str) -> str:
     copy = session.sessions.fork()
     facts = [counted(len(session.snapshot().messages), "message")]
     facts += [f"the last prompt at {local_time(prompts[-1].time)}"] if prompts else []
-    return f"Going on in the copy {copy} ({', '.join(facts)}). The original stays as it is: /resume {earlier}"
+    return f"Continuing in the copy {copy} ({', '.join(facts)}). The original is unchanged: /resume {earlier}"
 
 
 async def tree(session: SessionControl, words: str) -> str:

@@ -347,7 +347,7 @@ class LineEditor(DrawnAbove):
     def _enter(self, buffer: Buffer) -> None:
         text = self._current_folds.unfold(buffer.text)
         if not is_text(text):  # a terminal that writes another encoding
-            self._handlers.tell("That line is not UTF-8, so it was not sent. Write it anew, or change it.")
+            self._handlers.tell("That line is not UTF-8, so it was not sent. Type it again, or change it.")
         elif self._question.is_open:
             buffer.reset()
             self._hidden_folds.forget()
