@@ -91,7 +91,7 @@ def test_the_main_folder_may_have_gone_on(repository: TestRepository) -> None:
         repository.git("commit", "--quiet", "-m", "Main")
 
     told = repository.agent(work)
-    assert "Not in the worktree, since it is not committed: notes.txt." in told
+    assert "Not in the worktree, because it is not committed: notes.txt." in told
     assert "merged into main" in told
     first, second = repository.git("log", "-1", "--format=%P").split()
     assert repository.git("log", "-1", "--format=%s", first).strip() == "Main"

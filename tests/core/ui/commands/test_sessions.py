@@ -127,7 +127,9 @@ def test_a_copy_says_what_it_begins_with_and_keeps_the_times(tmp_path: Path) -> 
     async def work(chat: Chat) -> None:
         await chat.session.submit("about apples")
         told = await chat.do("/fork")
-        assert re.search(r" \(2 messages, the last prompt at \d{4}-\d\d-\d\d \d\d:\d\d\)\. The original stays", told)
+        assert re.search(
+            r" \(2 messages, the last prompt at \d{4}-\d\d-\d\d \d\d:\d\d\)\. The original is unchanged", told
+        )
         await chat.session.submit("and plums")
 
     chat = chatting(attended(tmp_path, Person(), "One.", "Two."), work)

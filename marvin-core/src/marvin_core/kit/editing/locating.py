@@ -372,7 +372,7 @@ class Locator:
             spans += found.spans
             after = found.end
         if not spans:
-            raise NotFound("has only '...', which stands for omitted lines")
+            raise NotFound("has no line besides '...'")
         return Match(spans=tuple(spans), how="lines omitted at '...'")
 
 

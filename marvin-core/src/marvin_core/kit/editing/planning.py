@@ -190,7 +190,7 @@ class Plan:
         """Refuse to replace all of a file that somebody changed since it was read."""
         if draft.snapshot is not None and not draft.is_touched and self._standing(draft) == "changed":
             raise ToolError(
-                f"{draft.path!r} was changed by the user or another program after you read it; nothing was changed. "
+                f"{draft.path!r} was changed after you read it, by the user or another program; nothing was changed. "
                 "Read it again."
             )
 
@@ -325,9 +325,9 @@ def _only_creates(hunks: Sequence[Hunk]) -> bool:
 
 def _not_empty(path: str, text: str) -> str:
     return (
-        f"The text to be replaced is empty, which creates a new file; {path!r} is there, has {count_lines(text):,} "
-        "line(s), and was not read, so nothing was changed. Give lines of it and their replacement; or read it "
-        "first, then the same call replaces all of it."
+        f"The text to be replaced is empty, which creates a new file; but {path!r} exists, with "
+        f"{count_lines(text):,} line(s), and you have not read it, so nothing was changed. Give lines of it and their "
+        "replacement; or read it first, then the same call replaces all of it."
     )
 
 

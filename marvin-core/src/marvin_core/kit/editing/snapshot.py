@@ -60,7 +60,7 @@ class Snapshot:
             )
         if codec is None:
             raise ToolError(
-                f"{self.path!r} is not UTF-8, and in which encoding it is cannot be determined with certainty; "
+                f"{self.path!r} is not UTF-8, and its encoding cannot be determined with certainty; "
                 "nothing was changed. Convert it to UTF-8 with iconv first, if the user agrees."
             )
         return codec

@@ -119,10 +119,10 @@ def require_known(file: Snapshot, known: KnownFiles | None) -> None:
     content = file.data if file.status.st_size <= LARGEST else b""
     standing = known.standing(file.place, file.status, content)
     if standing == "unknown":
-        raise FileChanged(f"{file.path!r} exists, and you have not read it yet; nothing was changed. Read it first.")
+        raise FileChanged(f"{file.path!r} exists but has not been read yet; nothing was changed. Read it first.")
     if standing == "changed":
         raise FileChanged(
-            f"{file.path!r} was changed by the user or another program after you read it; nothing was changed. Read "
+            f"{file.path!r} was changed after you read it, by the user or another program; nothing was changed. Read "
             "it again."
         )
 
