@@ -49,9 +49,9 @@ def command_line() -> str:
             lines.append(f"| `{', '.join(action.option_strings)}{value}` | {action.help} |")
     lines += ["", "| sub-command | meaning |", "|---|---|", *_subcommands()]
     lines += ["", "| exit code | meaning |", "|---|---|", "| 0 | done |", "| 1 | an error |"]
-    lines += ["| 2 | a wrong flag, value or sub-command |", "| 3 | the price ceiling was reached |"]
-    lines += ["| 4 | the pipeline: findings of a review above the floor are left |"]
-    lines += ["| 5 | the pipeline: tests, or what tries the program, fail or are worth too little |"]
+    lines += ["| 2 | a wrong flag, value or sub-command |", "| 3 | the cost ceiling was reached |"]
+    lines += ["| 4 | the pipeline: findings of a review above the threshold are open |"]
+    lines += ["| 5 | the pipeline: tests or other checks of the program fail, or their evidence is too weak |"]
     lines += ["| 130 | interrupted (Ctrl+C, SIGTERM) |"]
     return "\n".join(lines)
 

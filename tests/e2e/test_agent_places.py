@@ -83,14 +83,14 @@ def test_an_agent_in_a_worktree(marvin: Marvin, marvin_model_server: ModelServer
     assert shown[0] == f"on the branch marvin/agent, in {marvin.project}/.marvin/worktrees/agent"
     result = result_of(marvin)
     assert result["ended"] == "answered", result
-    assert "Not in the worktree, since it is not committed: notes.txt." in result["worktree"]
+    assert "Not in the worktree, because it is not committed: notes.txt." in result["worktree"]
     assert "left 1 file uncommitted" in result["worktree"]
     assert "merged into main" in result["worktree"]
     assert (marvin.project / "new.py").read_text() == "x = 1\n"
     assert marvin.git("branch", "--format=%(refname:short)").split() == ["main"]
     assert marvin.git("worktree", "list").count("\n") == 1
     asked = prompts(marvin_model_server)
-    assert "git worktree of your own" in asked[1]
+    assert "You work in your own git worktree, on the branch" in asked[1]
     assert "The product adds numbers." in asked[1]
     assert "notes.txt" in asked[1]
     assert "marvin/agent" in asked[2]
@@ -155,7 +155,7 @@ def test_what_an_agent_leaves_uncommitted_in_the_main_folder(marvin: Marvin, mar
     assert done.code == 0, done.said
     told = result_of(marvin)["worktree"]
     assert "left 1 file uncommitted, now in commit" in told
-    assert "perhaps not its own: by-command.txt" in told
+    assert "which may not be its own: by-command.txt" in told
     assert marvin.git("show", "--format=", "--name-only", "HEAD").split() == ["new.py"]
     assert marvin.git("status", "--porcelain").splitlines() == [
         "A  staged.py",
@@ -233,8 +233,7 @@ def test_a_run_that_is_killed_leaves_its_worktree_to_the_next(marvin: Marvin, ma
     assert done.code == 0, done.said
     assert f"left the worktree of an agent: {tree} (branch marvin/agent)" in done.err.decode()
     assert (
-        "A run that was interrupted left the worktree of an agent, with 1 uncommitted file"
-        in prompts(marvin_model_server)[-1]
+        "An interrupted run left the worktree of an agent, with 1 uncommitted file" in prompts(marvin_model_server)[-1]
     )
     assert (tree / "new.py").exists()
 

@@ -83,7 +83,7 @@ def without_rights() -> list[str]:
         (["--model", "high="], "high="),
         (["--provider", "opnai-compat"], "openai-compat"),
         (["--design-first"], "--working-dir=."),
-        (["--ntfy", "a b"], "cannot be a topic"),
+        (["--ntfy", "a b"], "is not a valid topic"),
         (["--until", "2a"], "Add --design-first"),
     ],
 )
@@ -742,8 +742,8 @@ def test_a_home_that_cannot_be_written(marvin: Marvin, marvin_model_server: Mode
     assert (result.code, result.text) == (0, "  🔧 create_file\nDone.\n")
     assert (marvin.project / "a.txt").read_text() == "a\n"
     assert result.said.count("session cannot be saved") == 1
-    assert result.said.count("totals were not saved") == 1
-    assert result.said.count("cannot be taken back") == 1
+    assert result.said.count("The lifetime usage totals could not be saved") == 1
+    assert result.said.count("cannot be undone") == 1
     assert len(result.said.splitlines()) == 3
     assert result.cost()["llm_turns"] == 2
     assert list(marvin.home.iterdir()) == []

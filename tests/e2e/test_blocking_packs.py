@@ -101,12 +101,15 @@ def test_the_first_signal_ends_a_run(
     marvin_model_server.script(calls((name, {}), text="Let me see."), text("Going on."))
     running = dull.ask_in_background("--output-format", "json" if name == "nap" else "text")
     running.until(begun(dull), "the call")
-    running.until(lambda: b"holds up everything else" in running.err, "the tool to be named")
+    running.until(
+        lambda: b"blocks the whole program: its code blocks the event loop" in running.err,
+        "the tool to be named",
+    )
     running.send(number)
     result = running.finish()
     assert result.code == 130
     assert result.said.count(f"the tool {name} of your configuration ({dull.config_folder}/tools/dull.py, line ") >= 1
-    assert result.said.count("holds up everything else") == 1
+    assert result.said.count("blocks the whole program: its code blocks the event loop") == 1
     assert result.cost()["llm_turns"] == 1
     if name == "nap":
         assert json.loads(result.text)["exit_code"] == 130
@@ -203,7 +206,10 @@ def test_ctrl_c_ends_an_answer_of_the_terminal_chat_that_is_held(
     """Nobody reads keys while the loop is held; the key is a signal then, and a key again afterwards."""
     marvin_model_server.script(calls(("nap", {})), text("Awake."))
     terminal = chat()
-    terminal.say("sleep\r", "holds up everything else")
+    terminal.say(
+        "sleep\r",
+        "blocks the whole program: its code blocks the event loop",
+    )
     terminal.press_until(CTRL_C, "[Cancelled]")
     terminal.say("wake up\r", "Awake.")
     assert terminal.leave() == 0
@@ -215,7 +221,10 @@ def test_the_first_signal_ends_a_terminal_chat_that_is_held(
 ) -> None:
     marvin_model_server.script(calls(("stubborn", {})))
     terminal = chat()
-    terminal.say("sleep\r", "holds up everything else")
+    terminal.say(
+        "sleep\r",
+        "blocks the whole program: its code blocks the event loop",
+    )
     terminal.process.kill(number)
     assert terminal.ended() == 130
     assert_saved(dull)
@@ -254,13 +263,16 @@ def test_the_first_signal_ends_a_sub_command_that_is_held(
         assert dull.run("tools", "call", "settle").text == "settled\n"
     running = dull.start(*words)
     running.until(begun(dull), "the call")
-    running.until(lambda: b"holds up everything else" in running.err, "the tool to be named")
+    running.until(
+        lambda: b"blocks the whole program: its code blocks the event loop" in running.err,
+        "the tool to be named",
+    )
     running.send(number)
     result = running.finish()
     assert (result.code, result.text) == (130, "")
-    assert result.said.count("holds up everything else") == 1
+    assert result.said.count("blocks the whole program: its code blocks the event loop") == 1
     if words[-1] == "stubborn":
-        assert "does not stop, so the command ends without it.\n" in result.said
+        assert "does not stop, so the command ends without waiting for it.\n" in result.said
 
 
 def test_a_call_by_hand_prints_its_output_alone(dull: Marvin) -> None:
@@ -298,7 +310,7 @@ def test_a_hook_that_is_slow_to_import_is_named(marvin: Marvin, marvin_model_ser
     marvin.ask()  # the first start imports it beforehand, to see what it brings
     result = marvin.ask()
     assert result.code == 0
-    assert "the pack hooks/slow.py of your configuration held up this start by 0." in result.said
+    assert "the pack hooks/slow.py of your configuration delayed this start by 0." in result.said
 
 
 @pytest.mark.parametrize("where", ["plain", "terminal"])

@@ -169,9 +169,9 @@ def test_text_as_it_was_typed(marvin: Marvin, marvin_model_server: ModelServer) 
     with Screen(marvin) as screen:
         go(screen, "one", "bold and code")
         go(screen, "/raw", "**bold** and `code`")
-        go(screen, "/raw on", "/raw off draws them again")
+        go(screen, "/raw on", "From now on, answers are shown as Markdown source. /raw off renders them again")
         go(screen, "two", "■ **bold** and `code`")
-        go(screen, "/raw off", "drawn from here on")
+        go(screen, "/raw off", "From now on, answers are rendered")
         go(screen, "three", "> three\n■ bold and code")
     marvin.config("ui: {markdown: off}\n")
     with Screen(marvin) as screen:

@@ -152,7 +152,10 @@ def test_a_key_alone_answers(
 ) -> None:
     marvin_model_server.script(run_command("touch made"), text("Done."))
     terminal = chat()
-    terminal.say("do it", "Its first letter alone answers")
+    terminal.say(
+        "do it",
+        "(Press the first letter of an answer, after a pause of half",
+    )
     terminal.asked()
     terminal.type(key)
     terminal.until("Done.")
@@ -197,7 +200,7 @@ def test_no_key_answers_right_after_typing(marvin: Marvin, marvin_model_server: 
     typed.set()
     terminal.until("Run run_command?")
     terminal.process.send("y")
-    terminal.until("A question waits above")
+    terminal.until("(There is an open question above. Press Ctrl+G to answer it; this line comes back afterwards.)")
     assert not (marvin.project / "made").exists()
     terminal.type("\x7f")
     terminal.asked()
@@ -250,7 +253,7 @@ def test_files_and_commands_are_completed_while_somebody_types(
     terminal.say("please", "Fine.")
     assert "print('attached')" in prompts(marvin_model_server)[0]
     terminal.type("/permi")
-    terminal.until("how much is asked before calls run")
+    terminal.until("which calls need approval before they run")
     terminal.type("ssions rea")
     terminal.until("readonly")
     terminal.type("\x15")
@@ -284,6 +287,6 @@ def test_cd_and_programs_that_need_the_terminal_are_explained(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open
 ) -> None:
     terminal = chat()
-    terminal.say("!cd src", "cd lasts no longer than its command")
-    terminal.say("!vim x", "needs the terminal to itself")
-    terminal.say("!echo hi", "@! in a message attaches it")
+    terminal.say("!cd src", "cd affects only its own command: each command starts in")
+    terminal.say("!vim x", "needs the whole terminal. Press Ctrl+Z to suspend Marvin, and type fg to return")
+    terminal.say("!echo hi", "(The model does not see this output. Write @! in a message to attach it.)")

@@ -131,7 +131,7 @@ def test_keys_that_end_while_a_question_waits_for_the_line(
     terminal.type("dra")
     terminal.until("dra")
     gate.set()
-    terminal.until("A question waits above")
+    terminal.until("There is an open question above")
     for key in keys:
         terminal.type(key)
         time.sleep(0.2)
@@ -231,7 +231,7 @@ def test_ctrl_c_everywhere(marvin: Marvin, marvin_model_server: ModelServer) -> 
     marvin.env["EDITOR"] = str(editor)
     marvin_model_server.script(text("First."), text("Last."))
     places = (
-        (["/the"], "with a name, draw"),
+        (["/the"], "with a name, switch"),
         (["C-r"], "backward"),
         (["/resume", "Enter"], "Enter pick"),
         (["/login groq", "Enter"], "[hidden]"),
@@ -278,7 +278,7 @@ def test_the_window_closes_wherever_somebody_is(marvin: Marvin, marvin_model_ser
     places = {
         "question": (["go", "Enter"], "/view]"),
         "secret": (["/login groq", "Enter"], "[hidden]"),
-        "menu": (["/the"], "with a name, draw"),
+        "menu": (["/the"], "with a name, switch"),
     }
     keys, shown = places[place]
     with Screen(marvin, columns=100) as screen:

@@ -33,7 +33,7 @@ def said(server: ModelServer) -> list[str]:
 
 def at_rest(screen: Screen) -> None:
     """Wait until nothing runs any more that Ctrl+C would end: an answer ends a moment after its last word."""
-    said = "Nothing runs in the background."
+    said = "There are no background jobs."
     before = screen.everything().count(said)
     screen.type("/jobs")
     screen.press("Enter")
@@ -367,30 +367,36 @@ COMMANDS: dict[str, Sequence[Typed]] = {
     "permissions": [Typed("/permissions", "* ask"), Typed("/permissions nothing", "Error: ")],
     "login": [Typed("/login", "sets the key of a service"), Typed("/login nobody", "Error: ")],
     "logout": [Typed("/logout nobody", "Error: ")],
-    "undo": [Typed("/undo list", "There is nothing to take back"), Typed("/undo x", "Error: ")],
+    "undo": [Typed("/undo list", "There is nothing to undo in this folder"), Typed("/undo x", "Error: ")],
     "rewind": [Typed("/rewind", "/rewind NUMBER"), Typed("/rewind x", "Error: ")],
     "sessions": [Typed("/sessions", "first question (")],
     "resume": [Typed("/resume 1999", "Error: ")],
     "rename": [Typed("/rename", "Error: "), Typed("/rename another name", "now called: another name")],
     "export": [Typed("/export talk.html", "talk.html"), Typed("/export talk.html", "exists.")],
     "copy": [Typed("/copy", "Copied 2"), Typed("/copy x", "Error: ")],
-    "diff": [Typed("/diff", "No tool of this session changed a file")],
+    "diff": [Typed("/diff", "The tools of this session have changed no file, or their changes were undone")],
     "theme": [Typed("/theme contrast", "The theme is contrast"), Typed("/theme", "* contrast")],
     "clear": [Typed("/clear", "The conversation is empty.")],
     "compact": [Typed("/compact", "There is nothing to compact yet"), Typed("/compact x", "Error: ")],
     "summarize": [Typed(":summarize", "There is nothing to compact yet")],
-    "fork": [Typed("/fork", "Going on in the copy")],
+    "fork": [Typed("/fork", "Continuing in the copy")],
     "tree": [Typed("/tree", "* 1  ")],
     "retry": [Typed("/retry", "Answer of the model.")],
-    "jobs": [Typed("/jobs", "Nothing runs in the background."), Typed("/jobs stop", "Error: ")],
-    "steer": [Typed("/steer", "Write it after"), Typed("/steer left", "No answer is running")],
+    "jobs": [Typed("/jobs", "There are no background jobs."), Typed("/jobs stop", "Error: ")],
+    "steer": [
+        Typed(
+            "/steer",
+            "Write the text after the command: the model reads the text",
+        ),
+        Typed("/steer left", "No answer is running"),
+    ],
     "auto": [Typed("/auto on", "Auto-continue is on"), Typed("/auto", "Auto-continue is off.")],
-    "play": [Typed("/play", "Say how much it may cost."), Typed("/play x", "That is no number.")],
+    "play": [Typed("/play", "Give a budget. Use"), Typed("/play x", "That is not a number.")],
     "preferences": [Typed("preferences", "No preferences are set."), Typed("/preferences x", "Error: ")],
-    "profiles": [Typed("profiles", "* main"), Typed("/profiles guest", "Made the profile guest")],
-    "saved": [Typed("saved", "No places are saved in this profile.")],
+    "profiles": [Typed("profiles", "* main"), Typed("/profiles guest", "Created the profile guest")],
+    "saved": [Typed("saved", "This profile has no saved places.")],
     "context": [Typed("/context", "tokens of ")],
-    "raw": [Typed("/raw", "Answer of the model."), Typed("/raw on", "as they were typed"), Typed("/raw x", "Error: ")],
+    "raw": [Typed("/raw", "Answer of the model."), Typed("/raw on", "as Markdown source"), Typed("/raw x", "Error: ")],
     "usage": [Typed("usage", "Tool calls: "), Typed("/usage", "All sessions: ")],
 }
 WORDS: dict[str, Sequence[Typed]] = {
@@ -499,7 +505,7 @@ def test_nothing_is_lost_when_the_terminal_is_closed_in_the_middle_of_an_answer(
     assert log[1]["text"].startswith("Half of it,")
     assert log[2]["text"] == "[Cancelled]"
     with Screen(marvin, "--continue") as screen:
-        screen.until(f"Going on with the session {marvin.session_files()[-1].stem}.")
+        screen.until(f"Continuing the session {marvin.session_files()[-1].stem}.")
         screen.type("go on")
         screen.press("Enter")
         screen.until("Welcome back.")

@@ -43,7 +43,7 @@ def test_set_keeps_comments_and_order(unconfigured: Marvin) -> None:
 def test_unset_takes_a_value_away_and_leaves_the_rest(unconfigured: Marvin) -> None:
     path = unconfigured.config("# mine\nmodel: big\ntimeouts:\n  tool: 50 # slow machine\n  http: 20\n")
     taken = unconfigured.run("config", "unset", "timeouts.tool")
-    assert (taken.code, taken.text) == (0, f"{path}: timeouts.tool is taken away.\n")
+    assert (taken.code, taken.text) == (0, f"{path}: timeouts.tool was removed.\n")
     assert unconfigured.run("config", "unset", "model").code == 0
     assert path.read_text() == "# mine\ntimeouts:\n  http: 20\n"
 
@@ -53,7 +53,7 @@ def test_unset_of_what_is_not_set_says_so_and_changes_nothing(unconfigured: Marv
     path = unconfigured.config("provider: groq\n")
     result = unconfigured.run("config", "unset", key)
     assert result.code == 2
-    assert f"{key} is not set in {path}, so there is nothing to take away." in result.said
+    assert f"{key} is not set in {path}, so there is nothing to remove." in result.said
     assert path.read_text() == "provider: groq\n"
 
 
@@ -72,7 +72,7 @@ def test_set_makes_the_file(unconfigured: Marvin) -> None:
         ("timeouts.tool", "-1", "a number of at least 0"),
         ("provider", "nobody", "openai-compat"),
         ("transport", "pigeon", 'one of "direct", "stock"'),
-        ("model.x", "y", "holds a value"),
+        ("model.x", "y", "is a single value"),
         ("permissions.deny", "[a", "YAML"),
         ("providers.a.key", "sk-1234", "not the key itself"),
     ],
@@ -163,9 +163,9 @@ def test_show_lists_instructions_and_skills_with_their_size_and_state(unconfigur
     lines = unconfigured.run("config", "show").text.splitlines()
     assert "instructions   AGENTS.md (9 bytes): used" in lines
     assert "instructions   CLAUDE.md (14 bytes): not used: AGENTS.md beside it is" in lines
-    assert "instructions   .marvin-instructions (0 bytes): not used: it is a binary file, and no text" in lines
+    assert "instructions   .marvin-instructions (0 bytes): not used: it is a binary file, not text" in lines
     skills = [line for line in lines if line.startswith("skill ")]
-    assert [line.rpartition("'s): ")[2] for line in skills] == ["not used: its head has no description", "used"]
+    assert [line.rpartition("'s): ")[2] for line in skills] == ["not used: its front matter has no description", "used"]
     assert f"{project}/.agents/skills/pdf x (" in skills[1]
 
 

@@ -188,7 +188,7 @@ def test_packs_are_switched_off_and_preferred(tmp_path: Path, environment: dict[
         done = shell(command.replace("NAME", "web"), tmp_path, environment)
         assert done.returncode == 0, done.stderr
     done = shell("marvin packs list", tmp_path, environment)
-    assert "web  marvin-tools-web 0.1.0, switched off (packs.off in config.yaml)\n" in done.stdout
+    assert "web  marvin-tools-web 0.1.0, disabled (packs.off in config.yaml)\n" in done.stdout
 
 
 @pytest.mark.slow

@@ -247,8 +247,8 @@ def test_a_full_disk(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     assert (marvin.project / "a.txt").read_text() == "a\n"
     assert result.said.count("session cannot be saved") == 1
     assert "Free space" in result.said
-    assert result.said.count("totals were not saved") == 1
-    assert result.said.count("cannot be taken back") == 1
+    assert result.said.count("The lifetime usage totals could not be saved") == 1
+    assert result.said.count("cannot be undone") == 1
     assert len(result.said.splitlines()) == 3
     assert result.cost()["llm_turns"] == 2
 
@@ -277,7 +277,7 @@ def test_a_read_only_configuration(marvin: Marvin, marvin_model_server: ModelSer
     root = {"ROOT": str(marvin.config_folder)}
     result = marvin.ask(program=[*mounting(READ_ONLY), *PROGRAM], env=root)
     assert (result.code, result.text) == (0, "Done.\n")
-    assert "totals were not saved" in result.said
+    assert "The lifetime usage totals could not be saved" in result.said
     assert len(result.said.splitlines()) == 1
     result.cost()
     assert [block_texts(message) for message in marvin.messages()] == ["Do it.", "Done."]

@@ -57,7 +57,7 @@ def test_a_key_is_set_used_and_forgotten(groq: Marvin) -> None:
     result = groq.run("login", "groq", "--store", "file", stdin=f"{KEY}\n".encode())
     assert result.code == 0, result.said
     assert "groq answers, with 1 model." in result.text
-    assert f"The key of groq is kept in {keys_file(groq)}." in result.text.replace("\n", " ")
+    assert f"The key of groq is stored in {keys_file(groq)}." in result.text.replace("\n", " ")
     assert keys_file(groq).stat().st_mode & 0o777 == 0o600
     answered = groq.ask()
     assert (answered.code, answered.text) == (0, "Hi.\n"), answered.said
@@ -72,14 +72,14 @@ def test_a_key_is_set_used_and_forgotten(groq: Marvin) -> None:
 def test_a_key_that_is_refused_is_neither_kept_nor_shown(groq: Marvin) -> None:
     result = groq.run("login", "groq", "--store", "file", stdin=b"gsk-wrong-0123456789\n")
     assert result.code == 1
-    assert "groq does not accept this key, so it was not kept" in result.said
+    assert "groq does not accept this key, so it was not stored" in result.said
     assert "gsk-wrong" not in result.said + result.text
     assert not keys_file(groq).exists()
 
 
 def test_what_can_be_no_key_or_no_service_is_refused(groq: Marvin, server: Strict) -> None:
     for words, typed, said in (
-        (["groq"], b"two words\n", "That is no key"),
+        (["groq"], b"two words\n", "That is not a key"),
         (["groq"], b"", "No key was given"),
         (["ollama"], b"x\n", "ollama takes no key"),
         (["copilot"], b"x\n", "gh auth login"),
@@ -95,7 +95,7 @@ def test_what_can_be_no_key_or_no_service_is_refused(groq: Marvin, server: Stric
 def test_a_variable_counts_more_and_is_named(groq: Marvin) -> None:
     groq.env["GROQ_API_KEY"] = "gsk-other-0123456789"
     result = groq.run("login", "groq", "--store", "file", stdin=f"{KEY}\n".encode())
-    assert "GROQ_API_KEY is set and counts more" in result.text.replace("\n", " ")
+    assert "GROQ_API_KEY is set and takes precedence at the next start: unset it" in result.text.replace("\n", " ")
     assert "GROQ_API_KEY is still set" in groq.run("logout", "groq").text.replace("\n", " ")
 
 
@@ -120,7 +120,9 @@ def test_a_key_is_set_in_a_chat_of_lines(groq: Marvin) -> None:
 def test_a_key_is_set_in_a_chat_on_a_terminal(groq: Marvin, server: Strict) -> None:
     terminal = Terminal(groq)
     terminal.ready()
-    terminal.say(f"/login groq {KEY[::-1]}", "not typed after the name")
+    terminal.say(
+        f"/login groq {KEY[::-1]}", "Do not type the key after the name, where it stays on the screen. Type /login"
+    )
     terminal.say("/login groq", "which is not shown:")
     terminal.until("[hidden]")
     terminal.say(KEY[:-1], "does not accept this key")

@@ -142,7 +142,7 @@ def test_play_mode_without_a_budget_of_its_own_ends_with_that_of_the_run(marvin:
     result = marvin.run("--plain", "--max-cost", "0.001", stdin="\n".join(lines).encode())
     assert result.code == 0
     assert "The cost ceiling of 0.001 USD is reached" in result.text
-    assert "Play mode is over." in result.text
+    assert "Play mode has ended. Its files are in" in result.text
     assert posts(server) == 0
 
 

@@ -57,9 +57,9 @@ def test_a_server_is_added_listed_and_removed(marvin: Marvin) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["trial"], "needs a command or a url"),
+        (["trial"], "needs either a command or a url"),
         (["trial", "--url", "ftp://x"], "url takes an address such as"),
-        (["a__b", "--", "x"], "is no name of a server"),
+        (["a__b", "--", "x"], "is not a valid server name"),
         (["trial", "--env", "A", "--", "x"], "--env takes NAME=VALUE"),
     ],
 )

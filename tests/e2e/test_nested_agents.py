@@ -30,5 +30,5 @@ def test_six_are_nested_and_the_seventh_does_not_start(marvin: Marvin, marvin_mo
     results = [json.loads(line)["result"] for line in log.read_text().splitlines()]
     assert len(results) == 6
     assert [result.split()[1] for result in results] == ["6", "5", "4", "3", "2", "1"], "the innermost ends first"
-    assert "Agents may be nested 5 deep; this one would be at depth 6" in results[0]
+    assert "Agents may be nested 5 levels deep; this one would be at level 6" in results[0]
     assert all(result.split()[2] == "5.000000" for result in results)

@@ -58,7 +58,7 @@ def test_a_notice_that_does_not_arrive_changes_nothing_else(
     done = marvin.ask("--ntfy=t")
     assert (done.code, done.text) == (0, "Done.\n")
     assert done.cost()["llm_turns"] == 1
-    assert "Notices to the topic t did not arrive: " in done.said
+    assert "Notifications to the topic t were not delivered: " in done.said
 
 
 def test_an_interrupted_run_tells_so(marvin: Marvin, ntfy: NtfyService, marvin_model_server: ModelServer) -> None:

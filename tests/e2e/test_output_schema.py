@@ -71,7 +71,7 @@ def test_what_is_wrong_twice_is_an_error(asking: Marvin, marvin_model_server: Mo
     assert "output" not in report
     if wrong:
         assert posts(marvin_model_server) == 2
-        assert "does not fit the schema of --output-schema" in result.said
+        assert "does not match the schema of --output-schema" in result.said
 
 
 def test_a_service_that_knows_no_schemas_is_asked_in_words(asking: Marvin, marvin_model_server: ModelServer) -> None:
@@ -88,7 +88,7 @@ def test_a_service_that_knows_no_schemas_is_asked_in_words(asking: Marvin, marvi
         (None, "cannot be read: No such file"),
         ("{", "is not JSON"),
         ("[1]", "must hold a JSON schema"),
-        ('{"type": "thing"}', "is no JSON schema: $.type: 'thing' is not valid"),
+        ('{"type": "thing"}', "is not a valid JSON schema: $.type: 'thing' is not valid"),
     ],
 )
 def test_a_file_that_holds_no_schema(marvin: Marvin, content: str | None, said: str) -> None:

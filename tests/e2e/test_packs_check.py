@@ -109,7 +109,7 @@ from marvin_core import ToolContext, ToolError, hookimpl, tool
 async def good_page(url: Annotated[str, "The address"], context: ToolContext) -> str:
     """Read a page."""
     if not url.startswith("https://"):
-        raise ToolError(f"{url!r} is no address of a page. Begin it with https://.")
+        raise ToolError(f"{url!r} is not the address of a page. Begin it with https://.")
     response = await context.http.get(url)
     if response.status_code != 200:
         raise ToolError(f"The service answered with status {response.status_code}. Try again later.")
@@ -223,7 +223,7 @@ def test_every_kind_of_mischief_is_seen_and_none_is_done(place: Place, tmp_path:
     assert not outside.exists()
     late = problems["in time"]
     assert {line.split()[0] for line in late} == {"bad_blocking", "bad_ending"}
-    assert any("holds up the whole program" in line for line in late)
+    assert any("blocks the whole program for" in line for line in late)
     assert any("does not end when it is cancelled" in line for line in late)
     assert any("word" in line for line in problems["described"])
     assert any("py.typed" in line for line in problems["typed"])
@@ -342,7 +342,7 @@ def test_programs_are_started_only_where_that_is_allowed(place: Place) -> None:
         pack="starter",
     )
     ended = place.marvin("packs", "check", "starter")
-    assert "leave_behind, look_up wanted to start programs" in ended.out
+    assert "leave_behind, look_up tried to start programs; --programs allows that" in ended.out
     assert "does not declare" not in ended.out
     _, problems = checked(place, "starter", "--programs")
     assert problems["in time"] == ["leave_behind leaves processes behind when its calls have ended"]
@@ -373,7 +373,7 @@ def test_a_name_that_is_not_there_is_an_error_that_names_the_nearest(place: Plac
     place.install("marvin-good", GOOD, pack="good")
     ended = place.marvin("packs", "check", "core")
     assert ended.code == 2
-    assert "core gets no grade: it is a part of Marvin" in ended.err
+    assert "core gets no grade: only packs that are distributed to others" in ended.err
     ended = place.marvin("packs", "check", "goof")
     assert ended.code == 2
     assert "good" in ended.err

@@ -23,8 +23,8 @@ def test_a_command_is_explained_part_by_part_and_not_run(unconfigured: Marvin) -
     assert "allowed  'git status'\n           allow: run_command(git *)" in result.text
     assert "asked    'rm -rf \"$X\"'" in result.text
     assert "denied   'touch p'\n           deny: run_command(touch *)" in result.text
-    assert "Denied: the rule `deny: run_command(touch *)` of config.yaml forbids it." in result.text
-    assert "The rule git_comit speaks of no tool that there is. Did you mean 'git_commit'" in result.text
+    assert "Denied: the rule `deny: run_command(touch *)` in config.yaml forbids it." in result.text
+    assert "The rule git_comit matches no installed tool. Did you mean 'git_commit'" in result.text
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_the_sandbox_of_this_machine_counts_unless_another_one_is_named(unconfig
     command = ("permissions", "test", 'rm -rf "$X"', "--unattended")
     doctor = unconfigured.run("doctor").text
     section = doctor[doctor.index("Sandbox for commands") : doctor.index("Installed")]
-    lacking = [line for line in section.splitlines() if "not held:" in line and "network" not in line]
+    lacking = [line for line in section.splitlines() if "not enforced:" in line and "network" not in line]
     holds = "bubblewrap works" in section and not lacking
     assert ("removes" not in unconfigured.run(*command).text) is holds
     unconfigured.config("sandbox: off\n")
@@ -66,13 +66,13 @@ def test_the_rules_are_listed(unconfigured: Marvin) -> None:
         "deny   run_command(touch *)\nask    git_comit\nallow  run_command(git *)"
         in unconfigured.run("permissions").text
     )
-    assert "commands are taken apart by" in unconfigured.run("doctor").text
+    assert "commands are parsed by" in unconfigured.run("doctor").text
 
 
 def test_the_history_of_nobody_proposes_nothing_and_changes_nothing(unconfigured: Marvin) -> None:
     result = unconfigured.run("permissions", "history", "--add", "--no-sandbox")
     assert (result.code, result.err) == (0, b"")
-    assert result.text.startswith("0 of 0 past calls would be asked about today")
+    assert result.text.startswith("0 of 0 past calls would need your approval today, in the mode")
 
 
 @pytest.mark.slow

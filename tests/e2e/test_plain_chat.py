@@ -277,7 +277,7 @@ def test_a_command_is_run_after_a_yes_only(
     assert "touch made" in terminal.until(ASKED)
     for line in ("", "what?", "yes please", "/steer be brief"):
         terminal.process.sendline(line)
-        assert "That is no answer; nothing has run." in terminal.until(ASKED)
+        assert "That is not an answer; nothing was run." in terminal.until(ASKED)
     assert not (marvin.project / "made").exists()
     terminal.process.sendline(answer)
     terminal.until("Done.")
@@ -370,7 +370,7 @@ def test_without_a_provider(unconfigured: Marvin, chat: Open) -> None:
     terminal.until(PROMPT)
     terminal.process.sendline("")
     terminal.until(PROMPT)
-    assert "Nothing runs" in terminal.say("/jobs"), "Ctrl+C drops what was suggested"
+    assert "no background jobs" in terminal.say("/jobs"), "Ctrl+C drops what was suggested"
     terminal.say("run `rm a.txt`")
     terminal.process.sendline("")
     terminal.until(ASKED)

@@ -23,7 +23,7 @@ def test_list_use_new_and_show(unconfigured: Marvin) -> None:
     assert unconfigured.run("profiles", "use", "work").code == 0
     misspelled = unconfigured.run("profiles", "use", "wrok")
     assert misspelled.code == 2
-    assert "Did you mean 'work'? `marvin profiles new wrok` makes it." in misspelled.said
+    assert "Did you mean 'work'? `marvin profiles new wrok` creates it." in misspelled.said
     assert unconfigured.run("profiles").text == "  main\n* work\n"
     (unconfigured.config_folder / "profiles" / "work" / "preferences.yaml").write_text("dietary: [vegan]\n")
     shown = unconfigured.run("profiles", "show").text
@@ -94,7 +94,7 @@ def test_import_takes_over_what_an_older_marvin_kept(unconfigured: Marvin, tmp_p
     nothing = unconfigured.run("import", str(tmp_path))
     assert nothing.code == 2
     assert "marvin import FOLDER" in nothing.said
-    assert "1 to take over" in unconfigured.run("import", "--dry-run", str(tmp_path / "older")).text
+    assert "1 to import" in unconfigured.run("import", "--dry-run", str(tmp_path / "older")).text
     done = unconfigured.run("import", str(tmp_path / "older"))
     assert done.code == 0, done.said
     assert "main: places             1 taken over" in done.text

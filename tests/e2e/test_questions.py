@@ -54,7 +54,7 @@ def test_a_command_with_terminal_sequences_is_seen_as_it_runs(
     terminal = start()
     shown = asked(terminal)
     assert "echo hello \\x1b]; rm -rf important \\x07# done \\u202eenod" in shown
-    assert "written as escapes" in shown
+    assert "shown as escapes" in shown
     assert "\u202e" not in terminal.output
     terminal.say("no", "Done.")
     assert (marvin.project / "important").is_dir()
@@ -70,7 +70,7 @@ def test_what_is_cut_is_marked_and_can_be_opened(
     _, _, shown = asked(terminal).partition("Run run_command?")  # what stands above it is the header of the call
     assert "| rm -rf important" not in shown
     assert "echo line59" in shown
-    assert "left out here; view shows all of it" in shown
+    assert "left out here; view shows them" in shown
     terminal.say("v", "| rm -rf important")  # the question before is drawn once more, with the key that was typed
     terminal.asked()
     terminal.say("n", "Done.")
@@ -138,7 +138,7 @@ def test_always_stores_the_rule_that_was_shown_and_changed(
     assert (marvin.project / "second").exists(), "the second one was not asked about"
     assert (marvin.config_folder / "config.yaml").read_text().startswith("# mine\n")
     assert "run_command(touch *)" in (marvin.config_folder / "config.yaml").read_text()
-    assert "Allowed for this session:" in terminal.say("/permissions", "/permissions MODE")
+    assert "Allowed in this session:" in terminal.say("/permissions", "/permissions MODE")
 
 
 def test_several_calls_are_one_list(marvin: Marvin, marvin_model_server: ModelServer, start: Start) -> None:
@@ -177,7 +177,7 @@ def test_what_was_typed_before_the_question_is_no_answer(
     typed.set()
     terminal.until("run_command?")
     if terminal.process.env["TERM"] != "dumb":
-        terminal.until("A question waits above")
+        terminal.until("(There is an open question above. Press Ctrl+G to answer it; this line comes back afterwards.)")
         terminal.type(CTRL_G)
     terminal.asked()
     assert not (marvin.project / "made").exists()
@@ -245,9 +245,9 @@ def test_trust_is_asked_for_once_for_this_content(
 ) -> None:
     terminal = start()  # what is there at the start is asked about before
     (marvin.project / ".mcp.json").write_text("{}")
-    assert "is not trusted, and not loaded: nobody was asked" in terminal.say("/permissions", "/permissions MODE")
+    assert "is not trusted, and not loaded: you were not asked yet" in terminal.say("/permissions", "/permissions MODE")
     assert "| .mcp.json" in terminal.say("/permissions trust", "[yes/no]")
-    terminal.say("yes", "is trusted: you said so")
+    terminal.say("yes", "is trusted: you trusted it")
     (marvin.project / ".mcp.json").write_text('{"other": 1}')
     assert "its content has changed" in terminal.say("/permissions", "/permissions MODE")
 
@@ -258,7 +258,7 @@ def test_a_slip_at_always_runs_and_stores_nothing(
     marvin_model_server.script(run_command("touch made"), text("Done."))
     terminal = start()
     asked(terminal)
-    terminal.say("a bit later", "not one for run_command")
+    terminal.say("a bit later", "is not a rule for run_command")
     terminal.asked()
     terminal.say("no", "Done.")
     assert not (marvin.project / "made").exists()

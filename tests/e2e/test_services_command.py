@@ -37,7 +37,7 @@ def weather() -> Iterator[str]:
 
 
 def test_services_are_tried_and_remembered(unconfigured: Marvin, weather: str) -> None:
-    assert "Services that tools ask" not in unconfigured.run("doctor").text
+    assert "Services that tools use" not in unconfigured.run("doctor").text
     result = unconfigured.run("tools", "health", "weather_forecast", env={"MARVIN_URL_OPEN_METEO": weather})
     assert (result.code, result.err) == (0, b"")
     first, *others = result.text.splitlines()
@@ -52,7 +52,7 @@ def test_services_are_tried_and_remembered(unconfigured: Marvin, weather: str) -
     assert result.code == 1
     assert result.text.split()[:2] == ["BROKEN", "weather_forecast"]
     report = unconfigured.run("doctor").text
-    assert "Services that tools ask" in report
+    assert "Services that tools use" in report
     assert "none   Open-Meteo (estimate_traffic_adjusted_time, weather_forecast): last answered 2" in report
     assert "-> failed 2" in report
     assert "tools health" in report
@@ -89,7 +89,7 @@ def test_each_service_of_a_tool_is_tried(unconfigured: Marvin) -> None:
         "none   DuckDuckGo: has not answered yet",
         "none   Mojeek: has not answered yet",
         "ok     SearXNG: last answered : ",
-        "none   Brave Search: was not asked",
+        "none   Brave Search: was not tested",
     ]
     assert sum(line.startswith("failed") for line in told) == 2
 
@@ -97,4 +97,4 @@ def test_each_service_of_a_tool_is_tried(unconfigured: Marvin) -> None:
 def test_a_tool_without_services_is_not_tried(unconfigured: Marvin) -> None:
     result = unconfigured.run("tools", "health", "read_file")
     assert result.code == 1
-    assert "read_file asks no services" in result.said
+    assert "read_file uses no service, or declares no test call. Leave it out" in result.said

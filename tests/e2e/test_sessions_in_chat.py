@@ -74,10 +74,12 @@ def test_what_was_said_is_shown_again_and_the_id_on_leaving(
         assert f"--resume {identity}" in "".join(screen.everything())
     with Screen(marvin, "--resume", identity, columns=columns) as screen:
         rows = "\n".join(screen.everything())
-        order = ["> ask one", "The first answer is", "> ask two", "The second.", "Going on with"]
+        order = ["> ask one", "The first answer is", "> ask two", "The second.", "Continuing the session"]
         places = [rows.index(expected) for expected in order]
         assert places == sorted(places)
-        assert [rows.count(expected) for expected in order[:4]] == [1, 1, 1, 1], "nothing is there twice"
+        assert [rows.count(expected) for expected in order[:4]] == [1, 1, 1, 1], (
+            "nothing occurs twice with different values"
+        )
         screen.type("ask three")
         screen.press("Enter")
         screen.until("The third.")
@@ -129,7 +131,7 @@ def test_a_session_is_picked_with_arrow_keys_and_shown_again(
         screen.press("End")
         chosen(screen, "about fruit")
         screen.press("Enter")
-        screen.until("> about fruit\n■ Apples are red.\nGoing on with")
+        screen.until("> about fruit\n■ Apples are red.\nContinuing")
         screen.at_prompt("")
         assert "Which session?" not in "\n".join(screen.everything()), "nothing of the list is left"
 
@@ -156,13 +158,13 @@ def test_the_list_of_sessions_looks_for_words_and_renames(marvin: Marvin, marvin
         screen.until("Now called: All of pears")
         chosen(screen, "All of pears")
         screen.press("Enter")
-        screen.until("■ Pears are green.\nGoing on with")
+        screen.until("■ Pears are green.\nContinuing")
         screen.at_prompt("")
         screen.type("/resume")
         screen.press("Enter")
         screen.until("  All of pears")
         screen.press("Escape")
-        screen.until("No session was picked.")
+        screen.until("No session was chosen.")
         screen.press("C-d")
         assert screen.ended() == 0
 
@@ -228,7 +230,7 @@ def test_preferences_are_edited_checked_and_used(marvin: Marvin, marvin_model_se
     terminal.until("Noted.")
     assert "vegan" in str(marvin_model_server.requests[-1].body)
     terminal.process.send("/preferences edit\r")
-    terminal.until("Nothing has changed.")
+    terminal.until("Nothing was changed.")
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ def test_work_is_split_done_reviewed_and_merged(marvin: Marvin, models: AgentMod
     assert "else 0" in said["git_show"]
 
     builder = outputs(asked_by(models, "You")[-1])
-    assert "before it has created its ticket" in builder[0]
+    assert "this agent must create its ticket before it writes or runs anything" in builder[0]
     assert "refused on purpose" in builder[1]
     assert "green" in builder[4]
 

@@ -57,7 +57,7 @@ def test_all_that_a_chat_draws(marvin: Marvin, marvin_model_server: ModelServer,
     terminal.asked()
     terminal.type("y")
     terminal.until("Written.")
-    terminal.say("/jobs", "Nothing runs in the background.")  # the answer is over a moment after its last word
+    terminal.say("/jobs", "There are no background jobs.")  # the answer is over a moment after its last word
     terminal.type("/the")
     terminal.until("theme")
     terminal.type(f"{TAB}{CTRL_C}{SHIFT_TAB}{CTRL_L}{CTRL_R}go")
@@ -175,8 +175,8 @@ def test_titles_names_and_places(marvin: Marvin, marvin_model_server: ModelServe
     terminal.until("pasted")
     terminal.say("", "Fine.")
     for line, shown in (
-        ("/sessions", "/resume picks one"),
-        ("/model", "takes another one"),
+        ("/sessions", "/resume lets you choose one"),
+        ("/model", "switches to another one"),
         ("/rename new title", "now called"),
         ("/rewind", "/rewind NUMBER"),
         ("/tree", "branch"),
@@ -192,7 +192,7 @@ def test_titles_names_and_places(marvin: Marvin, marvin_model_server: ModelServe
     time.sleep(0.5)
     terminal.type(f"{TAB}{CTRL_C}")
     terminal.say("/resume", "Enter pick")
-    terminal.press_until(ENTER, "Going on")
+    terminal.press_until(ENTER, "Continuing")
     paged(terminal)
     assert terminal.leave() == 0
     assert strange(terminal.output) == []

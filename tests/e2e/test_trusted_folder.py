@@ -77,7 +77,7 @@ def test_nothing_of_it_is_loaded_where_nobody_was_asked_and_a_line_says_so(
     assert result.code == 0
     lines = result.said.splitlines()
     assert len([line for line in lines if "This folder brings" in line]) == 1
-    assert "not loaded: nobody was asked" in result.said
+    assert "not loaded: you were not asked yet" in result.said
     motto, where = told(marvin_model_server)
     assert "no tool" in motto
     assert str(marvin.project) in where

@@ -26,22 +26,22 @@ def test_what_a_run_did_is_listed_and_taken_back(marvin: Marvin, marvin_model_se
         "create_file: created sub/b.txt",
         "write_file: changed a.txt",
     ]
-    assert lines[3] == "`marvin undo N` takes back the newest N."
-    assert marvin.run("undo").text == "Taken back: apply_patch: changed sub/b.txt\n"
+    assert lines[3] == "`marvin undo N` undoes the newest N."
+    assert marvin.run("undo").text == "Undone: apply_patch: changed sub/b.txt\n"
     assert (marvin.project / "sub" / "b.txt").read_text() == "b\n"
     (marvin.project / "a.txt").write_text("edited\n")
     refused = marvin.run("undo", "2")
     assert refused.code == 1
-    assert "Taken back: create_file: created sub/b.txt" in refused.said
+    assert "Undone: create_file: created sub/b.txt" in refused.said
     assert "-theirs\n+edited\n" in refused.said
     assert (marvin.project / "a.txt").read_text() == "edited\n"
 
 
 def test_a_call_that_a_tool_takes_back_itself(unconfigured: Marvin) -> None:
     assert unconfigured.run("tools", "call", "timer_start", "name=tea").code == 0
-    assert unconfigured.run("undo").text == "Taken back: timer_start: name=tea\n"
+    assert unconfigured.run("undo").text == "Undone: timer_start: name=tea\n"
     assert "No timer is running" in unconfigured.run("tools", "call", "timer_check").text
-    assert unconfigured.run("undo").text == "There is nothing to take back in this folder.\n"
+    assert unconfigured.run("undo").text == "There is nothing to undo in this folder.\n"
 
 
 def test_wrong_numbers_are_refused(unconfigured: Marvin) -> None:

@@ -96,7 +96,7 @@ def test_every_usable_one_of_the_chain_is_asked(tmp_path: Path, warm_cache: Path
         result = marvin.ask()
         assert (result.code, result.text) == (0, "  🔧 create_file\nThird.\n")
         assert result.said.index("p2/m2 goes on") < result.said.index("p3/m3 goes on")
-        assert result.said.count("bare in fallback: is passed over") == 1
+        assert result.said.count("bare in fallback: was skipped") == 1
         assert "BARE_KEY" in result.said
         assert [models_of(server) for server in (p1, p2, p3)] == [["m1", "m1"], ["m2"], ["m3"]]
         assert [message["role"] for message in conversation(p3)] == ["user", "assistant", "tool"]
@@ -115,7 +115,7 @@ def test_where_all_of_the_chain_fail_the_run_ends(tmp_path: Path, warm_cache: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("p22", "'p2'"), ("openrouterr", ""), ("m3x", "There are: "), ("offline", "no model")]
+    ("name", "hint"), [("p22", "'p2'"), ("openrouterr", ""), ("m3x", "Available: "), ("offline", "no model")]
 )
 def test_a_name_in_the_chain_that_means_nothing_is_an_error(
     tmp_path: Path, warm_cache: Path, second: ModelServer, name: str, hint: str
@@ -193,7 +193,7 @@ def test_a_default_model_that_is_gone_is_replaced_with_one_notice(
     groq = {"GROQ_API_KEY": KEY, "GROQ_BASE_URL": marvin_model_server.url, "LLM_PROVIDER": "groq"}
     result = marvin.ask(env=groq)
     assert (result.code, result.text) == (0, "Here.\n")
-    assert "openai/gpt-oss-120b is no longer served; groq/openai/gpt-oss-121b takes its place" in result.said
+    assert "openai/gpt-oss-120b is no longer served; groq/openai/gpt-oss-121b replaces it" in result.said
     named = marvin.ask("--model", "openai/gpt-oss-200b", env=groq)
     assert named.code == 1
     assert "openai/gpt-oss-121b" in named.said
@@ -282,10 +282,10 @@ def test_a_chat_without_a_model(unconfigured: Marvin) -> None:
     assert "  - Anthropic: run `marvin login anthropic`, or set ANTHROPIC_API_KEY" in shown, "/model says what to do"
     assert "0 model requests" in shown
     assert shown.count("This needs a model, and none is configured.") == 1
-    assert "No provider is set up, so none serves 'nothing'." in shown
+    assert "No provider is set up, so Marvin cannot use 'nothing'." in shown
     assert "Unknown command or tool 'no_such_tool'." in shown
     assert "Keys: Enter sends" in shown
-    assert shown.count("requests that clearly name one tool") == 1, "later it is said in a few words"
+    assert shown.count("No model is configured. Without a model, Marvin only") == 1, "later it is said in a few words"
     assert shown.count("5 mile = 8.0467 kilometer") == 1, "shown once"
 
 

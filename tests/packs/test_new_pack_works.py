@@ -52,5 +52,5 @@ def test_a_new_pack_passes_all_of_its_own_checks(tmp_path: Path, wheels: Path) -
     assert graded.returncode == 0, graded.stdout
     assert report["grade"] == "silver"
     problems = [problem for finding in report["findings"] for problem in finding["problems"]]
-    assert problems == ["pyproject.toml names no licence"]  # the choice that is left to its author
+    assert problems == ["pyproject.toml has no licence"]  # the choice that is left to its author
     assert installed.run("packs", "new", "word-games").returncode == 2

@@ -64,7 +64,7 @@ def test_a_hook_of_a_pack_denies_and_asks(installed: Installed) -> None:
     chat.sendline("/roll_dice count=2")
     chat.expect_exact("dice are a serious matter")
     chat.sendline("no")
-    chat.expect_exact("the answer was no")
+    chat.expect_exact("the user said no")
     chat.sendline("/exit")
     chat.expect(pexpect.EOF)
     chat.close()

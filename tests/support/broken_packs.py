@@ -58,7 +58,7 @@ AT_IMPORT: Mapping[str, tuple[str, str]] = {
     "interrupts": (_first("raise KeyboardInterrupt"), "KeyboardInterrupt"),
     "cancels": (_first("import asyncio; raise asyncio.CancelledError"), "CancelledError"),
     "leaves-generator": (_first("raise GeneratorExit"), "GeneratorExit"),
-    "speechless": (_first(f"{_FAULTY}raise Faulty"), "Faulty (it has no text that can be shown)"),
+    "speechless": (_first(f"{_FAULTY}raise Faulty"), "Faulty (its text cannot be shown)"),
     "talkative": (_first("raise RuntimeError('x' * 200_000)"), "RuntimeError: xxxx"),
     "recursion": (_first("def deep(): deep()\ndeep()"), "RecursionError: "),
     "ends": (_first("import os; os._exit(3)"), f"{_ENDED} 3"),
@@ -71,7 +71,10 @@ AT_IMPORT: Mapping[str, tuple[str, str]] = {
     "prints": (_first("print('hello')"), "printed to standard output while it was loaded: 'hello"),
     "prints-below": (_first("import os; os.write(1, b'hello')"), "printed to standard output while it was loaded"),
     "asks": (_first("input('name? ')"), "Error: "),
-    "empty": ("", "implements no hook, so it brings nothing"),
+    "empty": (
+        "",
+        "implements no hook, so it provides nothing. Check its entry point, and mark its hooks with @hookimpl",
+    ),
     "zero-bytes": (f"\0\0\0{SOUND}", "null bytes"),
     "latin": (f"x = 'na\udcefve'\n{SOUND}", "SyntaxError: "),
     "no-module": (f"import sys\nsys.modules[__name__] = None\n{SOUND}", "Error: "),
@@ -93,7 +96,10 @@ AT_REGISTRATION: Mapping[str, tuple[str, str]] = {
     "registration-prints": (_registering("print('hello'); return [ITEM]"), "printed to standard output"),
     "class-for-object": (_registering("return [type(ITEM)]"), "registered <class "),
     "wrong-arguments": ("PARTS\n@hookimpl\ndef REGISTERS(colour):\n    return [ITEM]\n", "PluginValidationError: "),
-    "unmarked": ("PARTS\ndef REGISTERS():\n    return [ITEM]\n", "is not marked, so it would not be called"),
+    "unmarked": (
+        "PARTS\ndef REGISTERS():\n    return [ITEM]\n",
+        "has no @hookimpl, so it would not be called. Write @hookimpl above it",
+    ),
     "misspelt": ("PARTS\n@hookimpl\ndef REGISTERSS():\n    return [ITEM]\n", "Unknown hook 'marvin_register_"),
     "misspelt-unmarked": ("PARTS\ndef REGISTERSS():\n    return [ITEM]\n", "Unknown hook 'marvin_register_"),
     "configure-raises": (_configuring("1 / 0"), "ZeroDivisionError: "),
@@ -108,15 +114,15 @@ AT_REGISTRATION: Mapping[str, tuple[str, str]] = {
 
 BY_METADATA: Mapping[str, tuple[str, str]] = {
     "no-file": ("", "No module named 'broken_no_file'"),
-    "attribute": (SOUND, "its entry point names broken_attribute:plugin; it must name a module alone"),
+    "attribute": (SOUND, "its entry point names broken_attribute:plugin; it must name only a module"),
 }
 """Those where the module may be sound, and its distribution is not."""
 
 OF_GUARDS: Mapping[str, tuple[str, str]] = {
     "plain-method": (SOUND, "Guard.before_tool cannot be awaited. Write `async def before_tool`"),
     "no-return": (_registering("[ITEM]"), "marvin_register_hooks returned None; it must return a list of Hooks"),
-    "misspelt-method": (SOUND, "Guard.before_tools is no hook, so it is never called. Did you mean before_tool?"),
-    "misspelt-order": (SOUND, "Guard.try_last is no hook, so it is never looked at. Did you mean trylast?"),
+    "misspelt-method": (SOUND, "Guard.before_tools is not a hook, so it is never called. Did you mean before_tool?"),
+    "misspelt-order": (SOUND, "Guard.try_last is not a hook, so it is never looked at. Did you mean trylast?"),
     "order-without-sense": (SOUND, "Guard.trylast is 'yes'. Write `trylast = True`"),
 }
 """Those that only a guard can have."""

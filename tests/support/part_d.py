@@ -91,7 +91,7 @@ def the_first_minute(place: Place) -> None:
         assert server.asked_for() == ["fake-1", "fake-2"]
         assert "fake-1" in marvin.run("doctor").text
         with place.open() as window:  # S5: what goes along is said
-            until(window, "4 messages of earlier chats in this folder go along with the first request")
+            until(window, "4 messages of earlier chats in this folder will be sent with the first request")
             window.press("C-d")
             assert window.ended() == 0
         with place.open("--continue") as window:  # S7: going on shows the end of what was said
@@ -121,14 +121,14 @@ def questions(place: Place) -> None:
         window.type("please use npm")
         window.at_prompt("please use npm")
         gate.set()
-        until(window, "A question waits above")
+        until(window, "There is an open question above")
         window.type(" instead of yarn")
         window.at_prompt("please use npm instead of yarn")
         assert not (place.marvin.project / "made").exists()
         window.press("C-g")
         until(window, "[yes/session/always/edit/no/view]")
         for line, shown in (
-            ("perhaps", "That is no answer; nothing has run."),
+            ("perhaps", "That is not an answer; nothing was run."),
             ("/steer be brief", "next request) be brief"),
         ):
             window.type(line)
@@ -143,7 +143,7 @@ def questions(place: Place) -> None:
         window.press("C-u")
         window.at_prompt("")
         go(window, "once more", "■ Two.")
-        go(window, "/permissions", "Allowed for this session:")
+        go(window, "/permissions", "Allowed in this session:")
         send(window, "tell")
         until(window, "■ Well,")
         window.press("Escape")
@@ -168,7 +168,7 @@ def writes(place: Place) -> None:
         until(window, "content='one'… (2 lines)")  # and not the same text twice, once as Python writes it
         assert file.read_text() == "one\ntwo\n"
         go(window, "/diff", "+two")
-        go(window, "/undo", "Taken back:")
+        go(window, "/undo", "Undone:")
         assert not file.exists()
 
 
@@ -216,7 +216,7 @@ def play(place: Place) -> None:
     with Refusing(*script, rules=(wants_one_answer_at_the_end, wants_turns)) as server:
         place.marvin.env["OPENAI_COMPAT_URL"] = server.url
         with place.open() as window:
-            go(window, "/play --turns 3", "Play mode is over.")
+            go(window, "/play --turns 3", "Play mode has ended.")
             assert "Error" not in told(window)
         assert server.refused == []
         assert len(server.taken) == 3
@@ -239,17 +239,17 @@ def commands(place: Place) -> None:
         go(window, "/exprot", "Did you mean 'export'")
         for line, shown in (
             ("/copy", "Copied 6 characters"),
-            ("/undo", "There is nothing to take back"),
-            ("/diff", "No tool of this session changed a file"),
+            ("/undo", "There is nothing to undo"),
+            ("/diff", "The tools of this session have changed no file"),
             ("/login", "sets the key of a service"),
             ("/rename my title", "now called: my title"),
             ("/context", "tokens of "),
             ("/export talk.md", "Wrote "),
             ("/profiles wrok", "There is no profile 'wrok'. Did you mean 'work'?"),
-            ("marvin providers", "That is a command for a shell"),
-            ("!cd src", "cd lasts no longer than its command"),
-            ("!vim x", "vim needs the terminal to itself"),
-            ("!echo t$((1+1))", "@! in a message attaches it"),
+            ("marvin providers", "That is a shell command"),
+            ("!cd src", "cd affects only its own command"),
+            ("!vim x", "vim needs the whole terminal"),
+            ("!echo t$((1+1))", "@! in a message to attach it"),
             (":hlep", "Did you mean 'help'"),
             ("/sessions", "my title (2 messages)"),
         ):
@@ -281,7 +281,7 @@ def completions(place: Place) -> None:
     (place.marvin.project / "src" / "application.py").write_text("x\n")
     with place.open() as window:
         for typed, shown in (
-            ("/permi", "how much is asked"),
+            ("/permi", "which calls need approval"),
             ("/permissions rea", "readonly"),
             ("/thinking h", "high"),
             ("/theme con", "contrast"),
@@ -320,7 +320,7 @@ def a_long_talk(place: Place) -> None:
     with place.open() as window:
         for number in range(25):
             go(window, f"question {number}", f"Answer {number}.")
-            assert "summed up" not in told(window)
+            assert "replaced by a summary" not in told(window)
     assert len(conversation(place.server)) == 49
 
 

@@ -483,6 +483,6 @@ def _image_url(url: str) -> None:
 
 def _json(text: str) -> Any:
     def refuse(name: str) -> Any:
-        raise AssertionError(f"{name} is no JSON")
+        raise AssertionError(f"{name} is not valid JSON")
 
     return json.loads(text, parse_constant=refuse)

@@ -23,7 +23,7 @@ priority: {priority}
 {more}---
 # {title}
 
-What is to be done.
+What should be done.
 """
 
 

@@ -1,4 +1,4 @@
-"""Tools that change files in every way there is, for tests of what can be taken back."""
+"""Tools that change files in every way there is, for tests of list what can be undone."""
 
 from __future__ import annotations
 

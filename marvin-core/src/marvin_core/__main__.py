@@ -45,7 +45,7 @@ def main() -> None:
             sys.excepthook(type(error), error, error.__traceback__)
         elif error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             with suppress(OSError):
-                os.write(2, f"marvin: standard output takes no more: {error.strerror}.\n".encode())
+                os.write(2, f"marvin: standard output cannot be written to: {error.strerror}.\n".encode())
         code = 1
     except KeyboardInterrupt:  # before there was anything to interrupt
         from .api.errors import EXIT_INTERRUPTED

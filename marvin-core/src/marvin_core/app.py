@@ -183,13 +183,16 @@ class App:
         for folder in own:
             inside = config.home.is_relative_to(folder) or config.working_dir.is_relative_to(folder)
             if not inside and close_to_others(folder) and any((folder / name).exists() for name in _PERSONAL):
-                self._warn(f"Others on this machine could look into {folder}. It is yours alone from now on.")
+                self._warn(
+                    f"Other users of this machine could read {folder}. Its permissions were changed: only you "
+                    "can read it now."
+                )
 
     def ui(self) -> UI:
         """The interface that was asked for, else the plain chat."""
         wanted = "plain" if self.config.plain else self.config.ui or "plain"
         if self.config.curses:
-            self._warn("--curses opens the ordinary chat: it keeps what is said in the terminal's own window.")
+            self._warn("--curses opens the ordinary chat, because there is no separate full-screen chat any more.")
         specs = {spec.name: spec for spec in self.plugins.uis}
         if wanted not in specs:
             self._warn(f"There is no interface {wanted!r} (ui: in config.yaml); there are: {', '.join(specs)}.")
@@ -202,7 +205,7 @@ class App:
         try:
             self.meter.save_lifetime(self.config.config_folder / "usage.json", self.config.timeouts)
         except Exception as error:  # the run is over and its result must not depend on this
-            self._warn(f"The lifetime totals were not saved: {error}")
+            self._warn(f"The lifetime usage totals could not be saved: {error}")
 
 
 def check_configuration(

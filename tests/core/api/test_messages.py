@@ -106,7 +106,7 @@ BAD: dict[str, Any] = {
     "a number": 5,
     "a text": "user",
     "a list": [1],
-    "no role": {"content": []},
+    "Unknown role": {"content": []},
     "unknown role": {"role": "boss", "content": []},
     "no content": {"role": "user"},
     "content none": {"role": "user", "content": None},

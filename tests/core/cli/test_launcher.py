@@ -64,4 +64,4 @@ def test_a_full_disk_behind_standard_output_is_told_in_a_line(place: Place) -> N
         argv, environment = [*MARVIN, "tools", "list"], place.environment()
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, env=environment, cwd=place.home, check=False)
     ended = Ended(done.returncode, "", done.stderr.decode())
-    assert ended == (1, "", "marvin: standard output takes no more: No space left on device.\n")
+    assert ended == (1, "", "marvin: standard output cannot be written to: No space left on device.\n")

@@ -47,13 +47,13 @@ def test_one_name_however_it_is_written(name: str) -> None:
         ("3d", "Begin with a letter"),
         ("a" * 31, "at most 30"),
         ("marvin", "another project"),
-        ("marvin-core", "Marvin's own"),
-        ("core", "Marvin's own"),
-        ("marvin-tools-web", "Marvin's own"),
-        ("tools-mine", "Marvin's own"),
-        ("pipeline", "Marvin's own"),
-        ("coding", "Marvin's own"),
-        ("all", "Marvin's own"),
+        ("marvin-core", "reserved by Marvin"),
+        ("core", "reserved by Marvin"),
+        ("marvin-tools-web", "reserved by Marvin"),
+        ("tools-mine", "reserved by Marvin"),
+        ("pipeline", "reserved by Marvin"),
+        ("coding", "reserved by Marvin"),
+        ("all", "reserved by Marvin"),
         ("marvin-marvin", "another project"),
     ],
 )
@@ -127,7 +127,7 @@ def test_nothing_is_overwritten(tmp_path: Path, there: object) -> None:
     assert callable(there)
     there(tmp_path / "marvin-dice")
     before = sorted((path, path.lstat().st_mtime_ns) for path in tmp_path.rglob("*"))
-    with pytest.raises(UsageError, match="there already"):
+    with pytest.raises(UsageError, match="already exists"):
         write_pack(pack_names("dice"), tmp_path)
     assert sorted((path, path.lstat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
 
@@ -142,5 +142,5 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_a_module_that_is_installed_already_is_no_name() -> None:
-    with pytest.raises(UsageError, match="Marvin's own"):
+    with pytest.raises(UsageError, match="reserved by Marvin"):
         pack_names("tools_life")

@@ -59,7 +59,10 @@ def test_what_was_refused_once_is_never_proposed(tmp_path: Path) -> None:
     made = recorded(tmp_path, *["git log"] * 5, "git log -p", refused="log -p")
     assert len(dry(made).asked) == 6
     assert dry(made).proposals == []
-    assert "No rule would change that" in "\n".join(dry(made).report())
+    assert (
+        "There is no rule to propose: a rule must cover at least three such calls, and none that was refused"
+        in "\n".join(dry(made).report())
+    )
 
 
 def test_what_was_done_twice_is_no_habit(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from marvin_core.config.load import load
 from marvin_core.util.streams import StandardStreams
 from tests.support.installing import MARVIN, Place, unprivileged
 
-NO_PROMPT = "Give one with --prompt TEXT, --prompt-file PATH, or standard input."
+NO_PROMPT = "Use --prompt TEXT, --prompt-file PATH, or standard input."
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_terminal_is_not_read(home: Path) -> None:
     parent, child = os.openpty()
     with pytest.raises(MarvinError) as caught:
         prompt(home, stdin=child)
-    assert str(caught.value) == f"There is no prompt. {NO_PROMPT}"
+    assert str(caught.value) == f"No prompt was given. {NO_PROMPT}"
     os.close(parent)
     os.close(child)
 

@@ -399,7 +399,7 @@ def test_the_home_folder_is_told_apart_until_it_is_set_as_root(desk: Desk) -> No
     ("given", "said"),
     [
         ("missing", "there is no such folder. Create it, or name another one."),
-        ("file", "is a file. Name the folder that it is in."),
+        ("file", "is a file. Give the folder that contains it."),
         ("file/below", "Not a directory"),
         ("~nobody-of-that-name/x", "there is no such folder"),
         ("dangling", "there is no such folder"),
@@ -448,15 +448,15 @@ def test_a_current_folder_that_is_gone_is_an_error_with_advice(desk: Desk) -> No
         (["--modle", "x"], "There is no flag '--modle'. Did you mean '--model'?"),
         (["--prompt"], "--prompt: expected one argument"),
         (["--output-format", "xml"], "invalid choice: 'xml'"),
-        (["--on-ask", "maybe"], "'maybe' is no answer. There are: allow, deny, allow-all"),
+        (["--on-ask", "maybe"], "'maybe' is not a valid answer. Available: allow, deny, allow-all"),
         (["--on-ask", "run_command=denny"], "Did you mean 'deny'"),
-        (["--on-ask", "=deny"], "'deny' is no answer"),
+        (["--on-ask", "=deny"], "'deny' is not a valid answer"),
         (["--permission-mode", "edti"], "Did you mean 'edit'"),
         (["--mod", "x"], "There is no flag '--mod'"),
         (["--model", "high="], "write MODEL, or TIER=MODEL"),
         (["--model", "=big"], "write MODEL, or TIER=MODEL"),
-        (["--prompt", "a", "b"], "A prompt was given twice"),
-        (["--prompt-file", "a", "b"], "A prompt was given twice, as --prompt-file and as words"),
+        (["--prompt", "a", "b"], "The prompt was given twice, with"),
+        (["--prompt-file", "a", "b"], "The prompt was given twice, with --prompt-file and as an argument"),
         (["--working-dir", "", "a"], "--working-dir is empty"),
     ],
 )
@@ -470,7 +470,7 @@ def test_wrong_flags(desk: Desk, argv: list[str], said: str) -> None:
 def test_depth_is_bounded(desk: Desk) -> None:
     """I7: an agent that would be number 6 does not start."""
     for deep in ("6", "999"):
-        with pytest.raises(ConfigError, match=f"this one would be at depth {deep}. Do the work in"):
+        with pytest.raises(ConfigError, match=f"levels deep; this one would be at level {deep}. Do the work in"):
             desk.config(MARVIN_DEPTH=deep)
     for wrong in ("five", "1.5", "0x2"):
         with pytest.raises(ConfigError, match="it must be a whole number"):
@@ -672,11 +672,11 @@ def test_the_time_of_the_pipeline(tmp_path: Path, given: str, seconds: float) ->
 
 @pytest.mark.parametrize("given", ["", "h", "0", "-5", "nan", "inf", "1e400", "5d", "five"])
 def test_what_is_no_time_is_refused(tmp_path: Path, given: str) -> None:
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a duration"):
         load(["--design-first", f"--max-time={given}"], {"HOME": str(tmp_path)}, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("given", ["", "a b", "a/b", "ä", "x" * 65])
 def test_what_can_be_no_topic_is_refused(tmp_path: Path, given: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a topic"):
+    with pytest.raises(UsageError, match="is not a valid topic"):
         load([f"--ntfy={given}"], {"HOME": str(tmp_path)}, cwd=tmp_path)

@@ -31,8 +31,14 @@ permissions:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        ("{rule: 'x(git push*)', match: [git pull]}", "x(git push*) does not fit 'git pull', which is in its `match`"),
-        ("{rule: 'x(git *)', not_match: [git pull]}", "x(git *) fits 'git pull', which its `not_match` names"),
+        (
+            "{rule: 'x(git push*)', match: [git pull]}",
+            "x(git push*) does not match 'git pull', which is listed in its `match`. Correct one of the two",
+        ),
+        (
+            "{rule: 'x(git *)', not_match: [git pull]}",
+            "x(git *) matches 'git pull', which is listed in its `not_match`. Correct one of the two",
+        ),
         ("{rule: 'x(a)', matches: [a]}", "unknown key 'matches' of a rule. Did you mean 'match'"),
         ("{match: [a]}", "A rule is TOOL or TOOL(PATTERN)"),
         ("{rule: 'x(a)', match: a}", "take lists of texts; found"),

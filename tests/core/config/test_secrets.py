@@ -152,7 +152,7 @@ def keyring_run(tmp_path: Path, code: str, backend: str) -> str:
 
 def test_keys_are_kept_in_a_keyring(tmp_path: Path) -> None:
     code = (
-        "assert 'no keyring that works' in stored.keyring_problem(), 'it is a file, which nobody is offered'\n"
+        "assert 'no working keyring' in stored.keyring_problem(), 'it is a file, which nobody is offered'\n"
         f"stored.keep('GROQ_API_KEY', '{KEY}', 'keyring')\n"
         "again = StoredKeys(folder, Timeouts())\n"
         f"print(again.place('GROQ_API_KEY'), again.get('GROQ_API_KEY'), '{KEY}' in again.path.read_text())\n"
@@ -173,8 +173,8 @@ def test_a_keyring_that_does_not_work_is_told(tmp_path: Path) -> None:
         "print(stored.names(), 'keyring' in sys.modules)\n"
     )
     shown = keyring_run(tmp_path, code, "keyring.backends.fail.Keyring")
-    assert "This system has no keyring that works." in shown
-    assert "The keyring did not take or give the key A: NoKeyringError" in shown
+    assert "This system has no working keyring. A key can be stored in a file instead." in shown
+    assert "The keyring could not store or return the key A: NoKeyringError" in shown
     assert "frozenset()" in shown
 
 
@@ -226,11 +226,11 @@ def test_a_keyring_that_is_not_as_others_is_told_and_shows_no_key(tmp_path: Path
     )
     problem, as_bytes, number, lines, kept, silent = keyring_run(tmp_path, code, "odd_keyring.Odd").splitlines()
     assert "the service is not there" in problem
-    assert "gave the key BYTES as bytes" in as_bytes
-    assert "gave the key NUMBER as int" in number
+    assert "The keyring returned the key BYTES as bytes" in as_bytes
+    assert "The keyring returned the key NUMBER as int" in number
     assert lines == "'sk-0123456789'"
     assert "cannot keep A=[the key]" in kept
-    assert "Silent (it has no text that can be shown)" in silent
+    assert "Silent (its text cannot be shown)" in silent
 
 
 def test_a_start_with_a_variable_imports_no_keyring(tmp_path: Path) -> None:

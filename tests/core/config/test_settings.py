@@ -78,7 +78,7 @@ def said(file: Path, text: str | bytes, changed: int | None = None) -> str:
         ("hooks:\n  turn.end:\n    - a\n    - {comand: b}\n", 4, "hooks.turn.end[1]: unknown key 'comand' of a hook."),
         ("hooks: {before_tool: x}\n", 1, 'hooks.before_tool: must be a list; found "x".'),
         ("packs:\n  garden: 5\n", 2, "packs.garden: must be an object; found 5."),
-        ("network:\n  hosts:\n    - a.example\n    - 'b c'\n", 4, "network.hosts[1]: 'b c' is no host."),
+        ("network:\n  hosts:\n    - a.example\n    - 'b c'\n", 4, "network.hosts[1]: 'b c' is not a host."),
         ("- provider\n", 1, 'expected keys such as `provider: groq`, found ["provider"].'),
         ("just words\n", 1, 'expected keys such as `provider: groq`, found "just words".'),
     ],

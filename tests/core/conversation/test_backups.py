@@ -249,7 +249,7 @@ class TestSearching:
         if query.split():
             assert kept.search(query, 5)
         else:
-            with pytest.raises(ToolError, match="There is no word to search for"):
+            with pytest.raises(ToolError, match="The query has no word to search for"):
                 kept.search(query, 5)
 
 
@@ -296,7 +296,7 @@ class TestTheIndex:
         folder = tmp_path / "project" / ".marvin" / "memories"
         folder.mkdir()
         (folder / "INDEX.md").symlink_to(victim)
-        with pytest.raises(MarvinError, match="is a link"):
+        with pytest.raises(MarvinError, match="is a symbolic link"):
             kept.add_to_index(written, NOON)
         assert victim.read_text() == "mine"
         assert os.path.islink(folder / "INDEX.md")

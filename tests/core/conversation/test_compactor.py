@@ -356,7 +356,7 @@ class TestTheSummaryOfAModel:
         assert at.meter.tokens()["input_tokens"] == 100
         assert [e.cost for e in at.events if isinstance(e, UsageReport)] == [0.5]
         assert told.startswith("The conversation was compacted: 61 messages became 10, about ")
-        assert told.endswith(f"the whole of it is in .marvin/logs/{at.backups[0].name}.")
+        assert told.endswith(f"the whole conversation is in .marvin/logs/{at.backups[0].name}.")
 
     def test_a_middle_larger_than_the_window_is_given_in_parts(self, tmp_path: Path) -> None:
         provider = ScriptedProvider(*(says(f"Summary {n}") for n in range(4)))
@@ -379,7 +379,7 @@ class TestTheSummaryOfAModel:
             run(at.compactor.compact(50_000))
             assert "Half" not in at.conversation.messages[1].text
             assert "src/part3.py" in at.conversation.messages[1].text
-            assert "lists stand for the older messages" in at.notices("warning")[0]
+            assert "The model gave no summary, so the older messages were replaced by lists" in at.notices("warning")[0]
 
     def test_an_answer_that_is_started_over_counts_once(self, tmp_path: Path) -> None:
         script = [TextDelta(text="Half"), Retrying(text="again"), *says("Whole.")]
@@ -449,7 +449,7 @@ class TestWhen:
     def test_where_there_is_nothing_to_compact_that_is_said_and_no_backup_is_made(self, tmp_path: Path) -> None:
         at = ground(tmp_path, turns(3))
         for told in (run(at.compactor.compact(50_000)), at.compactor.compact_later(50_000)):
-            assert told.startswith("There is nothing to compact yet: 6 messages")
+            assert told.startswith("There is nothing to compact yet: the conversation has 6 messages")
         assert at.backups == []
 
     def test_a_request_that_did_not_fit_is_made_smaller_twice_and_then_explained(self, tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ def test_a_cost_that_cannot_be_written_down_is_told_and_ends_nothing(tmp_path: P
         await made.session.close()
 
     run(go())
-    told = [notice.text for notice in made.seen(Notice) if "could not be written down" in notice.text]
-    assert told == ["What the last prompt cost could not be written down: [Errno 5] Input/output error"] * 2
+    told = [notice.text for notice in made.seen(Notice) if "could not be recorded" in notice.text]
+    assert told == ["The cost of the last prompt could not be recorded: [Errno 5] Input/output error"] * 2
 
 
 def left(chat: Chat) -> float:
@@ -54,7 +54,7 @@ def test_going_back_and_forth_between_sessions_counts_each_once(tmp_path: Path) 
         await chat.session.accounted()
         assert left(chat) == pytest.approx(100 - 0.11)
         one = chat.session.id
-        assert "Going on" in await chat.do(f"/resume {first.session.id}")
+        assert "Continuing " in await chat.do(f"/resume {first.session.id}")
         await chat.session.submit("go on")
         await chat.session.accounted()
         assert left(chat) == pytest.approx(100 - 0.33), "the earlier run counts, too"
@@ -108,7 +108,7 @@ def test_what_is_still_counted_when_a_session_is_left_is_written_into_it(tmp_pat
     ("ceiling", "budget", "expected"),
     [
         ("6", "20", "The cost ceiling of 6 USD is reached"),
-        ("20", "6", "Its budget of 6 USD covers no further request."),
+        ("20", "6", "Its budget of 6 USD does not cover another request."),
     ],
 )
 def test_play_mode_says_which_money_is_spent(tmp_path: Path, ceiling: str, budget: str, expected: str) -> None:

@@ -83,7 +83,7 @@ def test_what_comes_with_the_last_answer_is_answered_too(tmp_path: Path) -> None
 def test_steering_while_nothing_runs_says_so(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         assert await chat.do("/steer too early") == "No answer is running. Type it as a request."
-        assert "Write it after" in await chat.do("/steer")
+        assert "Write the text after the command: the model reads the text" in await chat.do("/steer")
 
     chatting(made_with(tmp_path), work)
 
@@ -170,7 +170,7 @@ def play(made: Made, words: str) -> str:
 def test_play_mode_goes_on_in_its_playground_until_the_model_has_enough(tmp_path: Path) -> None:
     made = made_with(tmp_path, looking(1), says("Nice."), ending("end_play_mode"), says("Bye."))
     playground = made.config.data_folder / "playground"
-    assert play(made, "--turns 10") == f"Play mode is over. What was made is in {playground}."
+    assert play(made, "--turns 10") == f"Play mode has ended. Its files are in {playground}."
     assert playground.is_dir()
     assert made.provider is not None
     opening, *between = [message.text for message in made.provider.requests[-1].messages if message.role == "user"]
@@ -240,7 +240,7 @@ def test_play_mode_is_neither_in_the_chat_log_nor_begun_with_what_is_in_it(tmp_p
 
 def test_play_mode_ends_with_its_budget(tmp_path: Path) -> None:
     made = made_with(tmp_path, *[says("Hm.")] * 60, prices=PRICES)
-    assert play(made, "6").endswith("Its budget of 6 USD covers no further request.")
+    assert play(made, "6").endswith("Its budget of 6 USD does not cover another request.")
     spent = made.meter.summary()["session_cost"]
     assert 0 < spent <= 6
 
@@ -248,7 +248,7 @@ def test_play_mode_ends_with_its_budget(tmp_path: Path) -> None:
 def test_play_mode_is_refused_without_a_price(tmp_path: Path) -> None:
     made = made_with(tmp_path, says("Hm."), prices={"other": Price(input=1.0, output=1.0)})
     said = play(made, "0.5")
-    assert "The price of scripted/scripted is not known" in said
+    assert "The price of scripted/scripted is unknown" in said
     assert "/play --turns N" in said
 
 
@@ -260,7 +260,7 @@ def test_play_mode_wants_a_limit(tmp_path: Path, words: str) -> None:
 def test_the_summary_of_a_long_conversation_is_paid_out_of_the_budget_of_play_mode(tmp_path: Path) -> None:
     made = made_with(tmp_path, says("In short."), says("Hm."), says("Hm."), prices=PRICES)
     made.parts.conversation.load([user("Build it"), *rounds(30, size=4_000)])
-    assert play(made, "0.000001").endswith("Its budget of 1e-06 USD covers no further request.")
+    assert play(made, "0.000001").endswith("Its budget of 1e-06 USD does not cover another request.")
     assert made.provider is not None
     assert not made.provider.requests
 

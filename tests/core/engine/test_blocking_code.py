@@ -23,7 +23,7 @@ from tests.support.engine import QUICK, Made, calls, make, run, says, until
 
 QUICK_WATCH = QUICK.replace(stall=0.05, release=0.1)
 LET_GO, DONE = threading.Event(), threading.Event()
-HELD = "holds up everything else: its code blocks the event loop."
+HELD = "blocks the whole program: its code blocks the event loop"
 
 
 @tool(access=["read"])

@@ -183,7 +183,11 @@ class TestInTheMiddleOfATurn:
         assert sizes[3] < sizes[2] < sizes[0]
         assert "A parser, part by part." in last["messages"][2]["content"]
         assert last["messages"][-1]["content"] == "Go on"
-        assert [text for text in told(made) if text.startswith("The request did not fit into the window")]
+        assert [
+            text
+            for text in told(made)
+            if text.startswith("The request did not fit into the context window of the model")
+        ]
 
     def test_one_that_never_fits_ends_with_what_to_do(self, tmp_path: Path) -> None:
         """I10"""
@@ -216,7 +220,7 @@ class TestInTheMiddleOfATurn:
         assert [result.error for result in results] == [None] * 22
         assert made.parts.model.window.size == 4096
         assert len([size for size in sizes if size > server.room]) == 1
-        assert not [text for text in told(made) if "there is no more room to make" in text]
+        assert not [text for text in told(made) if "The request does not fit into the context window, and" in text]
 
     def test_ollama_is_asked_what_its_model_takes_with_the_first_request(self, tmp_path: Path) -> None:
         """A model may take less than the window that is asked for."""
@@ -434,7 +438,7 @@ class TestBetweenPrompts:
 BINDING = st.sampled_from(
     [
         ({"MARVIN_READONLY": "1"}, ["You may only read"]),
-        ({"MARVIN_WRITABLE_FILES": "report.md"}, ["only these: report.md"]),
+        ({"MARVIN_WRITABLE_FILES": "report.md"}, ["You may write only these files: report.md"]),
         ({"MARVIN_TICKET": "tic-4711", "MARVIN_DEPTH": "1"}, ["tic-4711", "started by another agent"]),
         ({"MARVIN_MAX_COST": "2.5"}, ["may cost 2.5 USD"]),
     ]

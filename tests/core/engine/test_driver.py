@@ -147,8 +147,8 @@ class SpeechlessError(Exception):
     ("script", "why"),
     [
         ([TextDelta(text="Half")], "The answer of scripted ended too early."),
-        (["a text"], "scripted gave 'a text', which is no piece of an answer."),
-        ([SpeechlessError()], "The provider scripted failed: SpeechlessError (it has no text that can be shown)."),
+        (["a text"], "scripted gave 'a text', which is not a part of an answer."),
+        ([SpeechlessError()], "The provider scripted failed: SpeechlessError (its text cannot be shown)."),
     ],
 )
 def test_a_faulty_provider_is_named(tmp_path: Path, script: list[Any], why: str) -> None:

@@ -52,7 +52,7 @@ STEPS = st.sampled_from(
         RuntimeError("a bug"),
         asyncio.CancelledError(),
         GeneratorExit(),
-        "no piece of an answer",
+        "which is not a part of an answer. Its pack is faulty",
     ]
 )
 ENDS = st.sampled_from([[], *([Stop(reason=reason)] for reason in ("stop", "tool_calls", "length", "refused"))])

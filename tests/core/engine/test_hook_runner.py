@@ -257,7 +257,7 @@ UNTOUCHED: dict[str, Any] = {
         (SystemExit("bye"), "failed: SystemExit: bye"),
         (KeyboardInterrupt(), "failed: KeyboardInterrupt"),
         (GeneratorExit(), "failed: GeneratorExit"),
-        (SpeechlessError(), "failed: SpeechlessError (it has no text that can be shown)"),
+        (SpeechlessError(), "failed: SpeechlessError (its text cannot be shown)"),
         ("hang", "took longer than 0.2 s"),
         (5, "returned 5"),
     ],
@@ -351,7 +351,9 @@ def test_closing_waits_no_longer_than_a_hook_may_take() -> None:
         await found.close()
 
     run(go())
-    held = "The hook Watches.on_event of tests held up the end by 1 s; the hooks did not see the last events in time."
+    held = (
+        "The hook Watches.on_event of tests held up the end by 1 s; the hooks did not receive the last events in time."
+    )
     assert told == [held]
 
 
@@ -410,8 +412,8 @@ def test_hooks_that_are_slower_than_what_happens_cost_a_bounded_memory_and_are_t
 
     assert run(go()) == 5_000
     assert found.waiting <= 10_000
-    assert [text for text in told if "slower than what happens" in text] == [
-        "The hooks of packs are slower than what happens, so events were left out for them."
+    assert [text for text in told if "too slow, so some events" in text] == [
+        "Hooks of packs are too slow, so some events were not delivered to them."
     ]
 
 

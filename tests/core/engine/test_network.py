@@ -82,7 +82,7 @@ def test_a_host_is_asked_about_once_however_often_it_is_wanted(tmp_path: Path) -
         assert await found.refusal("example.org", 443) == ""
         refusals = [await found.refusal("evil.example", 22) for _ in range(3)]
         assert len(set(refusals)) == 1
-        assert "do not reach evil.example, port 22" in refusals[0]
+        assert "cannot reach evil.example, port 22" in refusals[0]
         assert "--network" in refusals[0]
         assert len(person.questions) == 2
         assert "wants to reach example.org:443 on" in person.questions[0]
@@ -344,7 +344,7 @@ def test_a_command_in_a_sandbox_reaches_allowed_hosts_and_no_others(tmp_path: Pa
             assert not ended.held_back
             ended = await place.runner.run(python(fetch, "http://evil.example/"))
             assert b"403" in ended.output
-            assert b"commands do not reach evil.example" in ended.output
+            assert b"cannot reach evil.example" in ended.output
             assert "did not let commands reach evil.example:80" in ended.held_back
             ended = await place.runner.run(python(AROUND, str(server.port)))
             assert ended.output.splitlines() == [b"Connection refused", b"no names"]

@@ -89,7 +89,7 @@ def test_a_run_says_which_message_was_not_delivered(tmp_path: Path) -> None:
     made = make(tmp_path, says("Done."), hooks=[SendsAtTheEnd()])
     asked(made)
     told = [notice.text for notice in made.seen(Notice)]
-    assert told == ["A message of a hook was not delivered, as the run ended before: Too late."]
+    assert told == ["A message of a hook was not delivered, because the run ended first: Too late."]
 
 
 def test_a_chat_shows_a_message_that_waits_and_delivers_it(tmp_path: Path) -> None:

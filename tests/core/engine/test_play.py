@@ -92,7 +92,7 @@ def played(tmp_path: Path, *given: tuple[str, dict[str, Any]], sandbox: SandboxU
         in_sandbox(made)
 
     async def work(chat: Chat) -> None:
-        assert "Play mode is over" in await chat.do("/play --turns 2")
+        assert "Play mode has ended. Its files are in" in await chat.do("/play --turns 2")
 
     chatting(made, work)
     return made
@@ -127,19 +127,19 @@ def test_programs_run_where_the_sandbox_holds_them_and_nowhere_else(tmp_path: Pa
     outside = tmp_path / "project" / "x"
     wanted = {"command": f"pwd; touch here {outside}; touch ~/evil"}
     made = played(tmp_path, ("shell", wanted), ("undeclared", {}), sandbox=sandbox)
-    told = [notice.text for notice in made.seen(Notice) if "so play mode runs none" in notice.text]
+    told = [notice.text for notice in made.seen(Notice) if "so play mode runs no programs" in notice.text]
     ran, refused = outputs(made)
     playground = made.config.data_folder / "playground"
     if sandbox == "auto":
         assert offered(made) == {"reads", "writes", "shell", "lists_programs", "looks_home"}
         assert ran.startswith(str(playground))
         assert (playground / "here").exists()
-        assert "The sandbox holds" in ran
+        assert "In the sandbox" in ran
         assert "the user is asked" not in ran, "nobody is there"
         assert not told
     else:
         assert offered(made) == {"reads", "writes", "looks_home"}
-        assert "no sandbox holds programs here" in ran
+        assert "there is no working sandbox here, so play mode runs no programs" in ran
         assert not (playground / "here").exists()
         assert len(told) == 1
     assert not outside.exists()
@@ -168,7 +168,7 @@ def test_what_a_rule_or_a_hook_asks_about_is_denied(tmp_path: Path) -> None:
     made = played(
         tmp_path, ("reads", {"name": "x"}), ("writes", {"path": "a", "content": "x"}), hooks=[Asks()], yaml=rules
     )
-    assert all("and in play mode nobody is asked" in text for text in outputs(made))
+    assert all("and nobody can answer in play mode" in text for text in outputs(made))
     assert "the rule `ask: reads`" in outputs(made)[0]
     assert "the hook wants a yes" in outputs(made)[1]
 
@@ -194,7 +194,7 @@ def test_what_play_mode_did_can_be_taken_back_there_and_does_not_mix_with_the_ch
     made = played(tmp_path, ("writes", {"path": "a.txt", "content": "mine"}))
 
     async def work(chat: Chat) -> None:
-        assert await chat.do("/undo") == "There is nothing to take back in this folder."
+        assert await chat.do("/undo") == "There is nothing to undo in this folder."
 
     chatting(make(tmp_path, argv=(), specs=SPECS), work)
     assert (made.config.data_folder / "playground" / "a.txt").exists()
@@ -216,7 +216,7 @@ def test_the_jobs_and_temporary_files_of_the_chat_are_not_those_of_play_mode(tmp
     async def work(chat: Chat) -> None:
         by_hand = partial(chat.session.dispatcher.by_hand, "leaves", origin="model")
         assert "job 1" in (await by_hand({"command": "echo chat > /tmp/from; sleep 600 &"})).text
-        assert "Play mode is over" in await chat.do("/play --turns 3")
+        assert "Play mode has ended. Its files are in" in await chat.do("/play --turns 3")
         (job,) = made.parts.processes.job_list()
         assert (job.id, job.running) == ("1", True)
         assert (await by_hand({"command": "cat /tmp/from"})).text.startswith("chat")

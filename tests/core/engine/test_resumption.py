@@ -22,16 +22,16 @@ def test_nothing_is_said_where_everything_is_still_there() -> None:
 def test_each_tool_that_is_gone_is_named_once_with_the_reason() -> None:
     told = gone(HEADER, calling("look", "run", "look", "run", "stay"), ["stay"], {"run": "denied by config.yaml"}, "/w")
     assert told == [
-        "This session used look, which is not available here: no installed pack has it.",
+        "This session used look, which is not available here: no installed pack provides it.",
         "This session used run, which is not available here: denied by config.yaml.",
     ]
 
 
 def test_another_folder_is_named() -> None:
-    assert gone(HEADER, [], [], {}, "/v") == ["This session was in /w; it goes on in /v."]
+    assert gone(HEADER, [], [], {}, "/v") == ["This session was in /w; it continues in /v."]
 
 
 def test_of_many_tools_some_are_named() -> None:
     told = gone(HEADER, calling(*"abcdefgh"), [], {}, "/w")
     assert len(told) == 6
-    assert told[-1] == "Of the tools that it used, 3 more are not available here."
+    assert told[-1] == "3 more of the tools that it used are not available here."

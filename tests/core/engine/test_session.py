@@ -98,7 +98,7 @@ def test_state_that_cannot_be_saved_does_not_fail_the_prompt(tmp_path: Path) -> 
     made = make(tmp_path, calls(("a", "hoard", "{}")), says("Fine."))
     result = run(submitted(made, "go"))[0]
     assert (result.text, result.error) == ("Fine.", None)
-    assert any("not saved" in notice.text for notice in made.seen(Notice))
+    assert any("could not be saved" in notice.text for notice in made.seen(Notice))
 
 
 # --- resuming ------------------------------------------------------------------------------------------------------

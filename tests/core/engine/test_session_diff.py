@@ -55,16 +55,24 @@ def test_several_changes_of_a_file_are_one_difference(tmp_path: Path) -> None:
 def test_what_is_as_it_was_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "a").write_text("one\n")
-    assert "No tool of this session" in shown(tmp_path, {"a": "two\n"}, {"a": "one\n"})
-    assert "No tool of this session" in shown(tmp_path / "project", {"b": "x"}, {"b": None})
+    assert "The tools of this session have changed no file, or their changes were undone" in shown(
+        tmp_path, {"a": "two\n"}, {"a": "one\n"}
+    )
+    assert "The tools of this session have changed no file, or their changes were undone" in shown(
+        tmp_path / "project", {"b": "x"}, {"b": None}
+    )
 
 
 def test_what_was_taken_back_is_not_shown(tmp_path: Path) -> None:
-    assert "No tool of this session" in shown(tmp_path, {"a": "x\n"}, between="/undo")
+    assert "The tools of this session have changed no file, or their changes were undone" in shown(
+        tmp_path, {"a": "x\n"}, between="/undo"
+    )
 
 
 def test_another_session_is_none_of_it(tmp_path: Path) -> None:
-    assert "No tool of this session" in shown(tmp_path, {"a": "x\n"}, between="/clear")
+    assert "The tools of this session have changed no file, or their changes were undone" in shown(
+        tmp_path, {"a": "x\n"}, between="/clear"
+    )
 
 
 @pytest.mark.parametrize("content", ["\udcff\x00", "x" * 2_000_000])

@@ -185,7 +185,9 @@ def test_what_the_user_changed_since_is_left_and_shown(desk: Files) -> None:
     desk.runner.call(put, files={"a.txt": "one\ntwo\n", "b.txt": "B"})
     (desk.project / "a.txt").write_text("one\nmine\n")
     text = desk.refused()
-    assert "Not taken back: put: created a.txt, changed b.txt. Somebody changed this since then" in text
+    assert (
+        "Not undone: put: created a.txt, changed b.txt. This was changed since then. Undo that change first, or" in text
+    )
     assert "-two\n+mine\n" in text
     assert desk.tree == {"a.txt": "one\nmine\n", "b.txt": "B"}, "all of a call or nothing"
     (desk.project / "a.txt").write_text("one\ntwo\n")
@@ -197,8 +199,8 @@ def test_what_the_user_changed_since_is_left_and_shown(desk: Files) -> None:
     ("after", "now", "said"),
     [
         ("text", None, "a.txt was removed"),
-        (None, b"again", "a.txt is there again"),
-        ("text", b"\xff\xfe\x00", "a.txt is no text; it has 3 bytes, and had 4"),
+        (None, b"again", "a.txt was restored"),
+        ("text", b"\xff\xfe\x00", "a.txt is not text; it has 3 bytes, and had 4"),
         ("text", b"x\n" * 20_000, "-text"),
         ("text", b"x" * 1_100_000, "a.txt is too large to show the difference; it had 4 bytes"),
     ],
@@ -222,7 +224,7 @@ def test_it_stops_at_what_cannot_be_taken_back_and_tells_what_was(desk: Files) -
         desk.runner.call(put, files={name: name})
     (desk.project / "b").write_text("mine")
     text = desk.refused(3)
-    assert text.startswith("Taken back: put: created c\nNot taken back: put: created b.")
+    assert text.startswith("Undone: put: created c\nNot undone: put: created b.")
     assert desk.tree == {"a": "a", "b": "mine"}
 
 
@@ -248,7 +250,7 @@ def test_no_other_file_is_changed_by_way_of_a_link(desk: Files, linked: str) -> 
     else:
         (desk.project / "d").mkdir()
         (desk.project / "d/a.txt").symlink_to("../other/a.txt")
-    assert "put a link in the place of d/a.txt" in desk.refused()
+    assert "d/a.txt was replaced by a link" in desk.refused()
     assert (desk.project / "other/a.txt").read_text() == "new"
     assert len(desk.kept) == 1, "once the link is gone it can be taken back"
 
@@ -257,7 +259,7 @@ def test_what_can_never_be_taken_back_is_not_in_the_way_of_the_rest(desk: Files)
     (desk.project / "link").symlink_to("a.txt")
     desk.runner.call(put, files={"a.txt": "one"})
     desk.runner.call(put, files={"link": None})
-    assert "Not taken back: put: changed link. It cannot be: link: it was a link. It is no longer" in desk.refused()
+    assert "Not undone: put: changed link. It cannot be undone: link: it was a link. It is no longer" in desk.refused()
     assert desk.runner.take_back() == ("put: created a.txt",)
     assert desk.kept == []
 
@@ -280,7 +282,7 @@ def test_a_call_that_changes_too_much_is_said_to(tmp_path: Path) -> None:
 
     async def work() -> None:
         await made.session.call_tool("put", {"files": {f"{number}.txt": "x" * 1000 for number in range(5)}})
-        with pytest.raises(MarvinError, match="the call changed too much to be kept"):
+        with pytest.raises(MarvinError, match="the call changed too much to be recorded"):
             await made.session.undo.take_back(1)
         await made.session.call_tool("put", {"files": {f"{number}.txt": "y" for number in range(3)}})
         assert len(await made.session.undo.take_back(1)) == 1
@@ -297,7 +299,7 @@ def test_taking_back_writes_no_more_than_a_tool_may(desk: Files, tmp_path: Path)
     (tmp_path / "outside" / "a.txt").write_text("new")
     shutil.rmtree(desk.project / "sub")
     (desk.project / "sub").symlink_to(tmp_path / "outside")
-    assert "put a link in the place of sub/a.txt" in desk.refused()
+    assert "sub/a.txt was replaced by a link" in desk.refused()
     assert (tmp_path / "outside" / "a.txt").exists()
 
 
@@ -306,7 +308,7 @@ def test_a_read_only_agent_takes_nothing_back(desk: Files) -> None:
     desk.again(read_only=True)
     assert "MARVIN_READONLY" in desk.refused()
     desk.again(env={"MARVIN_WRITABLE_FILES": "b.txt"})
-    assert "the only files that may be written are: b.txt" in desk.refused()
+    assert "is refused: you may write only these files: b.txt" in desk.refused()
     assert desk.tree == {"a.txt": "new"}
     desk.again().take_back()
 
@@ -430,7 +432,7 @@ def test_a_ledger_that_cannot_be_written_is_told_once_and_stops_nothing(desk: Fi
     place.write_text("in the way")
     for name in ("a", "b"):
         assert not desk.runner.call(put, files={name: name}).is_error
-    assert len([text for text in desk.runner.notices if "cannot be taken back" in text]) == 1
+    assert len([text for text in desk.runner.notices if "cannot be undone" in text]) == 1
     assert desk.tree == {"a": "a", "b": "b"}
 
 
@@ -456,7 +458,9 @@ def test_a_call_of_which_too_little_is_left_is_told_and_forgotten(desk: Files) -
     last = desk.kept[-1]
     last.write_bytes(last.read_bytes().split(b"\n")[0] + b"\n" + b'{"files": [{"path": "a.txt"}]}\n')
     assert "was removed" in desk.refused()
-    assert "changed this since then" in desk.refused(), "the file is as the call left it that was forgotten"
+    assert "This was changed since then. Undo that change first, or restore it by hand" in desk.refused(), (
+        "the file is as the call left it that was forgotten"
+    )
 
 
 def entry(what: str) -> LedgerEntry:
@@ -565,12 +569,12 @@ def test_the_slash_command_lists_and_takes_back_and_tells_the_model(tmp_path: Pa
 
     chatting(made, work)
     assert "put: created a.txt" in said[0]
-    assert "/undo N takes back the newest N." in said[0]
+    assert "/undo N undoes the newest N." in said[0]
     assert [text.startswith("Error: Use /undo, /undo N or /undo list") for text in said[1:3]] == [True, True]
-    assert said[3] == "Taken back: put: created a.txt"
-    assert said[4] == said[5] == "There is nothing to take back in this folder."
+    assert said[3] == "Undone: put: created a.txt"
+    assert said[4] == said[5] == "There is nothing to undo in this folder."
     assert made.provider is not None
-    assert "[The user took back: put: created a.txt]" in [m.text for m in made.provider.requests[-1].messages]
+    assert "[The user undid: put: created a.txt]" in [m.text for m in made.provider.requests[-1].messages]
 
 
 def test_nothing_is_taken_back_while_an_answer_runs(tmp_path: Path) -> None:

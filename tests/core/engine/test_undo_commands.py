@@ -223,7 +223,7 @@ def test_what_the_user_changed_since_is_refused_with_the_difference(desk: Comman
     desk.sh("echo 2 >a; echo 2 >b")
     desk.at("b", "mine\n")
     text = desk.refused()
-    assert "Somebody changed this since then" in text
+    assert "This was changed since then. Undo that change first, or restore it by hand" in text
     assert "-2\n+mine" in text
     assert desk.tree["a"][1] == b"2\n", "all of them or none"
     desk.at("b", "2\n")
@@ -351,7 +351,7 @@ def test_rewind_goes_back_with_files_and_conversation(tmp_path: Path) -> None:
     assert "put: created b" in said[1] or "created b" in said[1]
     assert "Two." not in said[2]
     assert (texts, files(project)) == ([], {})
-    assert said[4] == "There is nothing to take back in this folder."
+    assert said[4] == "There is nothing to undo in this folder."
 
 
 def test_rewind_of_files_alone_and_of_the_conversation_alone(tmp_path: Path) -> None:
@@ -481,7 +481,7 @@ def test_special_files_and_those_that_are_too_large_are_passed_over(tmp_path: Pa
         said.append(await chat.do("/undo"))
 
     chatting(made, work)
-    assert said == ["Taken back: shell: rm large small: removed small"]
+    assert said == ["Undone: shell: rm large small: removed small"]
     assert sorted(path.name for path in project.iterdir() if path.name != ".marvin") == ["pipe", "small"]
 
 
@@ -493,7 +493,7 @@ def test_what_cannot_be_kept_is_told_once_and_commands_run(tmp_path: Path, why: 
     if why == "there is no git":
         made, told = (
             make(tmp_path, specs=SPECS, env={"PATH": str(programs)}),
-            "git, which keeps the files, is not installed",
+            "git, which stores the files, is not installed",
         )
     else:
         made = make(tmp_path, specs=SPECS, yaml="limits: {undo_snapshots: 1000}")
@@ -509,9 +509,9 @@ def test_what_cannot_be_kept_is_told_once_and_commands_run(tmp_path: Path, why: 
         said.append(await chat.do("/undo"))
 
     chatting(made, work)
-    warned = [event.text for event in made.seen(Notice) if "cannot be taken back by /undo" in event.text]
-    assert warned == [f"What commands change here cannot be taken back by /undo: {told}."]
-    assert said == ["There is nothing to take back in this folder."]
+    warned = [event.text for event in made.seen(Notice) if "/undo cannot undo what commands change here" in event.text]
+    assert warned == [f"/undo cannot undo what commands change here: {told}."]
+    assert said == ["There is nothing to undo in this folder."]
 
 
 # --- processes that end, and several of them ------------------------------------------------------------------------
@@ -541,7 +541,7 @@ def test_what_a_command_did_before_marvin_was_killed_is_taken_back_once_it_was_s
         os.kill(process.pid, signal.SIGKILL)
         process.join(50)
         text = desk.refused()
-        assert "it is not known who changed what" in text
+        assert "Marvin ended before its commands did, so some of these changes may come from elsewhere" in text
         assert "created ready, removed src/a.py" in text
         desk.at("README.md", "changed after it was shown")
         assert len(desk.runner.take_back()) == 1
@@ -632,7 +632,7 @@ def test_an_object_of_the_repository_that_is_not_what_its_name_says_is_never_put
     name = desk.git("hash-object", "a").strip()
     desk.at(f".git/objects/{name[:2]}/{name[2:]}", zlib.compress(b"blob 4\0evil"))
     desk.sh("rm a")
-    assert "not whole" in desk.refused()
+    assert "is missing or incomplete" in desk.refused()
     assert "a" not in desk.tree
 
 

@@ -49,7 +49,7 @@ def test_what_counts_is_what_would_be_loaded(config: Config) -> None:
     found = TrustStore(config).look(root)
     assert set(found.brings) == set(FILES)
     assert not found.trusted
-    assert found.why == "nobody was asked"
+    assert found.why == "you were not asked yet"
 
 
 def test_what_each_file_is_and_where_its_code_runs_is_told(config: Config) -> None:
@@ -122,7 +122,7 @@ def test_servers_of_another_form_break_nothing(config: Config, text: str) -> Non
 def test_what_cannot_be_looked_at_is_told_as_such(config: Config) -> None:
     root = fill(config.working_dir, {".marvin/hooks/a.py": ""})
     (root / ".marvin/hooks/b.py").symlink_to("/etc/hostname")
-    assert ".marvin/hooks/b.py: it cannot be looked at, so that no yes counts" in TrustStore(config).look(root).details
+    assert ".marvin/hooks/b.py: it cannot be checked, so it cannot be trusted" in TrustStore(config).look(root).details
 
 
 def test_what_is_shown_of_a_folder_holds_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_damaged_store_trusts_nothing_and_is_written_anew(config: Config, cont
 def test_a_flag_trusts_the_folder_for_one_run_and_stores_nothing(tmp_path: Path) -> None:
     config = settled(tmp_path, "--trust-project")[0]
     root = fill(config.working_dir, FILES)
-    assert TrustStore(config).look(root).why == "--trust-project grants it for this run"
+    assert TrustStore(config).look(root).why == "--trust-project trusts it for this run"
     assert not TrustStore(config).look(fill(tmp_path / "other", FILES)).trusted
     assert not TrustStore(settled(tmp_path)[0]).look(root).trusted
 

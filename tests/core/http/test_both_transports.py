@@ -1,6 +1,6 @@
 """Marvin's own transport against httpx's: whatever a server sends, both make the same of it.
 
-The full run has 3,000 mutated responses; `pytest -m slow` makes it.
+The full run has 3,000 mutated responses; `pytest -m slow` creates it.
 """
 
 from __future__ import annotations

@@ -62,15 +62,18 @@ def test_a_long_text_is_cut_where_characters_end(marvin_http: HttpReplay) -> Non
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ({"status": 401, "json": {"code": 40101, "error": "unauthorized"}}, r"token is not known.*It says: unauthor"),
+        (
+            {"status": 401, "json": {"code": 40101, "error": "unauthorized"}},
+            r"does not know this user or token.*It says: unauthor",
+        ),
         ({"status": 403, "json": {"error": "forbidden"}}, "Use another topic, or ask the user for a token"),
         ({"status": 429, "json": {"error": "limit reached: daily message quota reached"}}, "Send fewer, or wait"),
         ({"status": 413}, "Send a shorter one"),
-        ({"status": 404}, "That is no ntfy server"),
+        ({"status": 404}, "That is not an ntfy server"),
         ({"status": 500}, "It has a problem"),
-        ({"text": "<html>Hello"}, "no JSON"),
-        ({"json": {"hello": "world"}}, "did not say that the notice was published"),
-        ({"json": ["x"]}, "did not say that the notice was published"),
+        ({"text": "<html>Hello"}, "not valid JSON"),
+        ({"json": {"hello": "world"}}, "did not confirm that the notification was published. Is it an ntfy server?"),
+        ({"json": ["x"]}, "did not confirm that the notification was published. Is it an ntfy server?"),
         ({"answer": drop()}, "The connection to"),
         ({"answer": hang()}, "did not answer in time"),
     ],
@@ -86,13 +89,13 @@ def test_a_notice_that_was_not_published_is_told(marvin_http: HttpReplay, answer
 @pytest.mark.parametrize(
     ("push", "says"),
     [
-        (Push(topic="a b", text="x"), "cannot be a topic"),
-        (Push(topic="../v1", text="x"), "cannot be a topic"),
-        (Push(topic="", text="x"), "cannot be a topic"),
-        (Push(topic="x" * 65, text="x"), "cannot be a topic"),
+        (Push(topic="a b", text="x"), "is not a valid topic"),
+        (Push(topic="../v1", text="x"), "is not a valid topic"),
+        (Push(topic="", text="x"), "is not a valid topic"),
+        (Push(topic="x" * 65, text="x"), "is not a valid topic"),
         (Push(topic=TOPIC, text=" \n"), "has no text"),
-        (Push(topic=TOPIC, text="x", priority="loud"), "is no priority"),  # type: ignore[arg-type]
-        (Push(topic=TOPIC, text="x", click="file:///etc/passwd"), "no address of the web"),
+        (Push(topic=TOPIC, text="x", priority="loud"), "is not a priority"),  # type: ignore[arg-type]
+        (Push(topic=TOPIC, text="x", click="file:///etc/passwd"), "is not a web address. Give a full one, as in"),
     ],
 )
 def test_what_cannot_be_published_is_not_sent(marvin_http: HttpReplay, push: Push, says: str) -> None:

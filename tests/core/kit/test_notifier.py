@@ -48,9 +48,12 @@ def test_notices_are_published_in_their_order(marvin_http: HttpReplay) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ({"status": 401, "json": {"error": "unauthorized"}}, "token is not known"),
+        (
+            {"status": 401, "json": {"error": "unauthorized"}},
+            "The server does not know this user or token. Ask the user to check it",
+        ),
         ({"status": 500}, "It has a problem"),
-        ({"text": "<html>"}, "no JSON"),
+        ({"text": "<html>"}, "not valid JSON"),
         ({"answer": drop()}, "The connection to"),
         ({"answer": hang()}, "did not answer in time"),
     ],
@@ -63,7 +66,7 @@ def test_what_fails_is_told_at_the_end(marvin_http: HttpReplay, answer: dict[str
         return await notifier.close()
 
     told = run(marvin_http, work, notice=0.5 if "time" in says else 30.0, notice_end=30.0)
-    assert told.startswith("1 notice was not published: ")
+    assert told.startswith("1 notification was not published: ")
     assert says in told
     assert "\n" not in told
 
@@ -75,7 +78,7 @@ def test_what_cannot_be_a_topic_fails_without_a_request(marvin_http: HttpReplay,
         return await notifier.close()
 
     assert not is_topic(topic)
-    assert "cannot be a topic" in run(marvin_http, work, topic)
+    assert "is not a valid topic" in run(marvin_http, work, topic)
 
 
 def test_a_server_that_hangs_holds_up_neither_the_run_nor_its_end(marvin_http: HttpReplay) -> None:
@@ -87,7 +90,7 @@ def test_a_server_that_hangs_holds_up_neither_the_run_nor_its_end(marvin_http: H
         return await notifier.close()
 
     told = run(marvin_http, work, notice=60.0, notice_end=0.1)
-    assert told == "200 notices were not published: the server did not take them in time"
+    assert told == "200 notifications were not published: the server did not accept them in time"
     assert len(marvin_http.requests) <= 1
 
 
@@ -101,7 +104,7 @@ def test_the_oldest_make_room_and_count(marvin_http: HttpReplay) -> None:
         assert (notifier.published, notifier.failed) == (50, 10)
         return told
 
-    assert run(marvin_http, work, notice_end=60.0).endswith("more notices came than the server took")
+    assert run(marvin_http, work, notice_end=60.0).endswith("more notifications were produced than the server accepted")
     assert messages(marvin_http) == [str(number) for number in range(10, 60)]
 
 
@@ -125,4 +128,4 @@ def test_after_its_end_nothing_is_sent(marvin_http: HttpReplay) -> None:
         notifier.send("late")
         return first, await notifier.close()
 
-    assert run(marvin_http, work) == ("", "1 notice was not published: the run was over already")
+    assert run(marvin_http, work) == ("", "1 notification was not published: the run was over already")

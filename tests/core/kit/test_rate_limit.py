@@ -74,7 +74,9 @@ def test_a_turn_that_is_too_far_off_is_told_and_not_taken(tmp_path: Path) -> Non
     limit = RateLimit(tmp_path, 100, longest=50)
     turn(limit)
     for _ in range(3):
-        with pytest.raises(RequestFailed, match=rf"{HOST} takes no further requests now: it would be \d+ s") as raised:
+        with pytest.raises(
+            RequestFailed, match=rf"{HOST} accepts no further requests now: it would be \d+ s"
+        ) as raised:
             turn(limit)
         assert 50 < (raised.value.retry_after or 0) <= 100
     turn(limit, "other.example")
@@ -82,7 +84,7 @@ def test_a_turn_that_is_too_far_off_is_told_and_not_taken(tmp_path: Path) -> Non
 
 def test_a_host_that_asks_for_it_is_left_alone_by_all(tmp_path: Path) -> None:
     asyncio.run(RateLimit(tmp_path, 1).postpone(HOST, 1e9))
-    with pytest.raises(RequestFailed, match=f"{HOST} takes no further requests now") as raised:
+    with pytest.raises(RequestFailed, match=f"{HOST} accepts no further requests now: it would be") as raised:
         turn(RateLimit(tmp_path, 0.01))
     assert (raised.value.retry_after or 0) <= 7 * 24 * 3_600
 
@@ -110,7 +112,7 @@ def test_hosts_that_may_be_asked_again_are_forgotten(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(RequestFailed, match="which says when services may be asked again, cannot be used"):
+    with pytest.raises(RequestFailed, match="which records when services may be called again, cannot be used"):
         turn(RateLimit(tmp_path / "file", 1))
 
 
@@ -138,6 +140,6 @@ def test_a_request_waits_for_its_turn_and_passes_on_what_the_service_asks(
 
     with pytest.raises(RequestFailed, match="it asks to wait 500 s"):
         asyncio.run(ask())
-    with pytest.raises(RequestFailed, match="takes no further requests now"):
+    with pytest.raises(RequestFailed, match="accepts no further requests now: it would be"):
         asyncio.run(ask())
     assert len(marvin_http.requests) == 1

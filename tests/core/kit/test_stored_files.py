@@ -138,7 +138,7 @@ def test_nothing_is_written_where_nothing_changes_or_the_work_fails(tmp_path: Pa
 def test_what_json_cannot_hold_is_told_and_not_written(tmp_path: Path, value: object) -> None:
     store = JsonFile(tmp_path / "x.json", dict)
     change(store, put)
-    assert "cannot hold this" in failure(store, lambda data: data.update(a=value))
+    assert "cannot store this" in failure(store, lambda data: data.update(a=value))
     assert read(store) == {"new": 1}
 
 
@@ -150,7 +150,7 @@ def nested(deep: int) -> dict[str, Any]:
 def test_what_would_count_as_damage_when_it_is_read_is_not_written(tmp_path: Path, value: object) -> None:
     store = JsonFile(tmp_path / "x.json", dict)
     change(store, put)
-    assert "cannot hold this" in failure(store, lambda data: data.update(a=value))
+    assert "cannot store this" in failure(store, lambda data: data.update(a=value))
     assert read(store) == {"new": 1}
 
 
@@ -195,11 +195,11 @@ def test_a_damaged_json_file_is_moved_aside_and_told(
 def test_what_is_not_what_was_kept_counts_as_damage(tmp_path: Path) -> None:
     def check(data: dict[str, Any]) -> None:
         if not all(isinstance(value, int) for value in data.values()):
-            raise ValueError("a value is no number")
+            raise ValueError("a value is not a number")
 
     store = JsonFile(tmp_path / "x.json", dict, check)
     store.path.write_text('{"a": "x"}')
-    assert "is damaged: a value is no number" in failure(store)
+    assert "is damaged: a value is not a number" in failure(store)
     assert read(store) == {}
 
 
@@ -215,7 +215,7 @@ def test_two_damaged_files_are_both_kept(tmp_path: Path) -> None:
 def test_a_yaml_file_that_a_person_broke_is_left_alone_by_reading(tmp_path: Path, content: str) -> None:
     store = YamlFile(tmp_path / "x.yaml")
     store.path.write_text(content)
-    assert "It was left as it is" in failure(store)
+    assert "It was left unchanged. Ask the user to repair it" in failure(store)
     assert store.path.read_text() == content
     assert "It was moved to x.yaml.damaged-" in failure(store, put)
     change(store, put)
@@ -225,8 +225,8 @@ def test_a_yaml_file_that_a_person_broke_is_left_alone_by_reading(tmp_path: Path
 def test_no_pipe_and_no_huge_file_is_read(tmp_path: Path) -> None:
     store = JsonFile(tmp_path / "x.json", dict)
     os.mkfifo(store.path)
-    assert "x.json is no file" in failure(store)
-    assert "x.json is no file" in failure(store, put)
+    assert "x.json is not a file" in failure(store)
+    assert "x.json is not a file" in failure(store, put)
     store.path.unlink()
     with store.path.open("wb") as stream:
         stream.truncate(10**10)
@@ -245,7 +245,7 @@ def test_a_place_that_cannot_be_used_is_told(tmp_path: Path) -> None:
 def test_a_lock_that_is_held_for_too_long_is_told(tmp_path: Path) -> None:
     store = JsonFile(tmp_path / "x.json", dict)
     with locked(store.path, 1, 0.01):
-        assert "held by another process" in failure(store, put)
+        assert "is locked by another process. Try again when that process has finished" in failure(store, put)
 
 
 def test_the_event_loop_goes_on_while_a_lock_is_waited_for(tmp_path: Path) -> None:

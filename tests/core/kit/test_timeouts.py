@@ -106,13 +106,16 @@ def test_a_store_waits_for_its_lock_as_long_as_the_user_set(marvin_tools: ToolRu
     runner = marvin_tools.session(timeouts={"lock": 0.0})
     folder = runner.home / ".local/share/marvin/packs" / __name__.partition(".")[0]
     with held(folder / f"kept.{kind}"):
-        assert "is held by another process" in runner.call(keep, kind=kind).text
+        assert (
+            "is locked by another process. Try again when that process has finished"
+            in runner.call(keep, kind=kind).text
+        )
     assert runner.call(keep, kind=kind).text == "kept"
 
 
 def test_a_turn_is_waited_for_as_long_as_the_user_set(marvin_tools: ToolRunner) -> None:
     outcome = marvin_tools.session(timeouts={"http_turn": 5.0}).call(take_turns)
-    assert "service.example takes no further requests now" in outcome.text
+    assert "service.example accepts no further requests now: it would be" in outcome.text
 
 
 def test_a_service_is_waited_for_as_long_as_the_user_set(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:

@@ -19,5 +19,5 @@ def test_a_call_names_the_tool_and_its_arguments() -> None:
 
 @pytest.mark.parametrize("arguments", [{}, {"nmae": "x"}, {"name": "x", "more": 1}, {"name": "x", "context": 1}])
 def test_a_call_that_the_tool_does_not_take_is_none(arguments: dict[str, object]) -> None:
-    with pytest.raises(ToolError, match="stop_bell cannot be called so"):
+    with pytest.raises(ToolError, match="stop_bell cannot be called like this"):
         call_of(stop_bell, **arguments)

@@ -13,7 +13,7 @@ from tests.support.installing import MARVIN, Ended, Place, tool_pack
 pytestmark = pytest.mark.xdist_group("broken")  # on one worker, so that the packs are loaded once
 
 SOON = "timeouts: {pack: 3, pack_grace: 0.5}\n"
-HELD = "left out; it may guard calls, which are held"
+HELD = "left out; it may contain a hook that guards calls, so calls are blocked"
 
 
 def place_with(folder: Path, names: list[str], *, guard: bool, yaml: str = "") -> Place:
@@ -96,8 +96,11 @@ def test_a_chat_asks_about_each_call_beside_a_broken_guard(tmp_path: Path) -> No
     place = place_with(tmp_path, ["missing-import"], guard=True)
     said = place.run([*MARVIN, "--plain"], stdin=b"/good_tool\nno\n/good_tool\nyes\n/exit\n")
     assert "you are asked about every call of a tool until it is mended" in said.err
-    assert said.out.count("the pack broken_missing_import, which may guard calls, could not be loaded") >= 2
-    assert said.out.count("the answer was no") == 1
+    assert (
+        said.out.count("the pack broken_missing_import, which may contain hooks that guard calls, could not be loaded")
+        >= 2
+    )
+    assert said.out.count("the user said no") == 1
     assert said.code == 0
 
 

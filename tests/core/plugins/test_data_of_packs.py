@@ -31,7 +31,10 @@ def place(tmp_path: Path) -> Place:
 def test_a_pack_of_skills_needs_no_hook_and_its_code_does_not_run_for_them(place: Place) -> None:
     mark = place.packages / "acme_rooms" / "plugin.imported"
     listed = place.marvin("packs", "list")
-    assert "brings nothing" not in listed.out + listed.err
+    assert (
+        "implements no hook, so it provides nothing. Check its entry point, and mark its hooks with @hookimpl"
+        not in listed.out + listed.err
+    )
     assert "office  acme-office 1.0, 1 skill\n" in listed.out
     before = mark.read_text()
     shown = place.marvin("config", "show")
@@ -48,4 +51,7 @@ def test_a_pack_of_skills_needs_no_hook_and_its_code_does_not_run_for_them(place
 @pytest.mark.slow
 def test_a_pack_without_hooks_and_data_is_told(place: Place) -> None:
     (place.packages / "acme_rooms" / "skills").rename(place.packages / "acme_rooms" / "unskilled")
-    assert "implements no hook, so it brings nothing" in place.marvin("packs", "list").out
+    assert (
+        "implements no hook, so it provides nothing. Check its entry point, and mark its hooks with @hookimpl"
+        in place.marvin("packs", "list").out
+    )

@@ -189,7 +189,7 @@ def block(ended: Ended, pack: str) -> str:
         ("bad_junk", "PluginError: registered 42 where a ToolGroup was expected"),
         ("bad_answer", "PluginError: a hook returned 7; it must return a list of ProviderSpecs"),
         ("bad_lack", "PluginError: os has no tool path"),
-        ("bad_nameless", "PluginError: the tool hidden is no global of"),
+        ("bad_nameless", "PluginError: the tool hidden is not a global of"),
         ("bad_arguments", "PluginValidationError: "),
         ("bad_text", "PluginError: ProviderSpec 'functional', factory: Input should be a valid string"),
         ("bad_missing", "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"),
@@ -240,7 +240,7 @@ def test_a_lazy_group_brings_schemas_and_declarations(crowd: Place) -> None:
 
 
 def test_of_two_tools_with_one_name_the_second_gets_another_and_both_are_named(crowd: Place, packs: Ended) -> None:
-    said = "tool roll of zz-thief is offered as zz_thief_roll: acme-dice already brings one of that name."
+    said = "tool roll of zz-thief is available as zz_thief_roll: acme-dice already provides one with that name."
     assert said in block(packs, "zz_thief")
     assert crowd.marvin("tools", "call", "zz_thief_roll").out == "stolen\n"
 
@@ -284,7 +284,7 @@ def test_installations_left_halfway_do_not_stop_marvin(tmp_path: Path) -> None:
     listed = place.marvin("packs", "list").out
     assert "good_one  good-one 1.0, 1 tool\n" in listed
     for name in ("half", "not-text"):
-        assert f"{name}  {name}, left out; it may guard calls, which are held\n" in listed
+        assert f"{name}  {name}, left out; it may contain a hook that guards calls, so calls are blocked\n" in listed
     assert "None" not in listed
     assert place.marvin("config", "set", "packs.off", "[half, not-text]").code == 0
     assert place.marvin("tools", "call", "wave").out == "wave\n"

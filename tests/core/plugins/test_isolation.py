@@ -86,7 +86,10 @@ def test_a_hook_pack_that_prints_only_at_a_later_start_is_skipped_then(place: Pl
     assert place.marvin("packs", "list").code == 0
     ended = place.marvin("tools", "call", "good_tool", CHATTY="1")
     assert ended.code == 1
-    assert "good_tool was not run: the pack pack_late, which may guard calls, could not be loaded" in ended.out
+    assert (
+        "good_tool was not run: the pack pack_late, which may contain hooks that guard calls, could not be loaded"
+        in ended.out
+    )
     assert "pack pack_late of pack-late was left out: Printed: printed to standard output" in ended.err
 
 
@@ -171,7 +174,7 @@ def test_a_sub_command_of_the_core_cannot_be_taken(place: Place) -> None:
         """,
     )
     packs = place.marvin("packs", "list")
-    assert "sub-command tools of pack-takes was refused: marvin-core already brings one" in packs.out
+    assert "sub-command tools of pack-takes was refused: marvin-core already provides one with that name" in packs.out
     assert "mine now" not in place.marvin("tools", "list").out
 
 

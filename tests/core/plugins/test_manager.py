@@ -255,7 +255,7 @@ def test_marvin_packs_tells_two_packs_of_one_distribution_apart(tmp_path: Path) 
 
 def test_marvin_packs_with_an_unknown_name_says_so(tmp_path: Path) -> None:
     ended = Place(tmp_path).marvin("packs", "list", MARVIN_PACKS="coding,wether")
-    assert "MARVIN_PACKS names wether, which is not installed. There are: core, " in ended.err
+    assert "MARVIN_PACKS names wether, which is not installed. Installed: core, " in ended.err
     assert [line.split()[0] for line in ended.out.splitlines()] == ["core", "coding"]
 
 

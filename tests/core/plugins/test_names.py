@@ -38,7 +38,7 @@ def test_a_name_of_ours_stays_ours_whatever_the_user_prefers() -> None:
     found = offered(names, (ONE, "read", "one"), (OURS, "read", "shell"))
     assert found == {"read": OURS.key, "one_read": ONE.key}
     assert names.refused == {
-        ONE.key: ["tool read of dist-one is offered as one_read: dist-files already brings one of that name."]
+        ONE.key: ["tool read of dist-one is available as one_read: dist-files already provides one with that name."]
     }
     assert names.contests() == [], "there is nothing to choose"
 
@@ -47,7 +47,7 @@ def test_a_sub_command_of_ours_stays_ours_whatever_the_user_prefers() -> None:
     names = Names((ONE, OURS), prefer=("one",))
     assert names.winners("sub-command", [(ONE.key, "tk"), (OURS.key, "tk")]) == {"tk": OURS.key}
     assert names.refused == {
-        ONE.key: ["sub-command tk of dist-one was refused: dist-files already brings one of that name."]
+        ONE.key: ["sub-command tk of dist-one was refused: dist-files already provides one with that name."]
     }
 
 
@@ -63,7 +63,7 @@ def test_no_other_group_has_a_word_of_ours(word: str) -> None:
     names = Names(PACKS, ())
     (_, other) = names.tools(tools((OURS, "run", "shell"), (ONE, "wave", word)))
     assert other[1].group == "one"
-    assert names.refused[ONE.key] == [f"its group {word} is called one: Marvin's own tools have that word"]
+    assert names.refused[ONE.key] == [f"its group {word} is called one: that name is used by Marvin's own tools"]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_a_contest_says_how_to_choose() -> None:
     names = Names(PACKS, ())
     offered(names, *((owner, f"tool{n}", owner.name) for owner in (ONE, TWO) for n in range(7)))
     (line,) = names.contests()
-    assert line.startswith("packs one and two both bring tool tool0, tool tool1, ")
-    assert "tool tool4, ...; one has it." in line
+    assert line.startswith("packs one and two both provide tool tool0, tool tool1, ")
+    assert "tool tool4, ...; that of one is used." in line
     assert "config set packs.prefer '[two]'" in line
 
 
@@ -96,8 +96,10 @@ def test_a_name_that_is_taken_twice_is_refused() -> None:
     names = Names(PACKS, ())
     found = offered(names, (ONE, "wave", "one"), (ONE, "wave", "one"), (ONE, "two_wave", "one"), (TWO, "wave", "two"))
     assert found == {"wave": ONE.key, "two_wave": ONE.key}
-    assert names.refused[ONE.key] == ["tool wave of dist-one was refused: it brings that name twice."]
-    assert "tool wave of dist-two was refused: dist-one already brings one" in names.refused[TWO.key][0]
+    assert names.refused[ONE.key] == ["tool wave of dist-one was refused: it provides that name twice."]
+    assert (
+        "tool wave of dist-two was refused: dist-one already provides one with that name" in names.refused[TWO.key][0]
+    )
 
 
 def test_a_name_that_would_be_too_long_is_refused() -> None:
@@ -144,7 +146,7 @@ def test_a_taken_command_has_its_packs_name_before_it() -> None:
     registered = [command(OURS, "usage"), command(ONE, "usage"), command(ONE, "moon"), command(TWO, "help")]
     found = [one.name for one in names.commands(registered, {"usage", "help"})]
     assert found == ["usage", "one_usage", "moon", "two_help"]
-    assert names.refused[TWO.key] == ["command help of dist-two is offered as two_help: Marvin has that word."]
+    assert names.refused[TWO.key] == ["command help of dist-two is available as two_help: Marvin uses that name."]
 
 
 TWO_SUB_COMMANDS = """
@@ -191,8 +193,8 @@ def test_a_taken_sub_command_costs_its_pack_that_one_only(tmp_path: Path) -> Non
     assert place.marvin("snarl").out == "a wolf growls\n"
     assert place.marvin("howl").out == "a dog howls\n"
     listed = place.marvin("packs", "list")
-    assert "sub-command doctor of acme-dog was refused: marvin-core already brings one of that name." in listed.out
-    assert "sub-command bark of wolf was refused: acme-dog already brings one of that name." in listed.out
+    assert "sub-command doctor of acme-dog was refused: marvin-core already provides one with that name." in listed.out
+    assert "sub-command bark of wolf was refused: acme-dog already provides one with that name." in listed.out
     assert "mine now" not in listed.out
     assert place.marvin("bark", MARVIN_PACKS="wolf").out == "a wolf barks at you\n"
 
@@ -215,7 +217,7 @@ def test_a_clash_is_told_at_the_start_until_the_user_has_chosen(tmp_path: Path) 
     place.install("bb-second", tool_pack("greet", "second"))
     told = place.marvin("tools", "call", "greet")
     assert told.out == "first\n"
-    assert told.err.startswith("marvin: packs aa_first and bb_second both bring tool greet; aa_first has it. ")
+    assert told.err.startswith("marvin: packs aa_first and bb_second both provide tool greet; aa_first has it. ")
     assert place.marvin("tools", "call", "bb_second_greet").out == "second\n"
     assert place.marvin("packs", "list").code == 1
     assert place.marvin("config", "set", "packs.prefer", "[bb_second]").code == 0
@@ -224,7 +226,7 @@ def test_a_clash_is_told_at_the_start_until_the_user_has_chosen(tmp_path: Path) 
     assert place.marvin("tools", "call", "aa_first_greet").out == "first\n"
     listed = place.marvin("packs", "list")
     assert listed.code == 0
-    assert "note: tool greet of aa-first is offered as aa_first_greet" in listed.out
+    assert "note: tool greet of aa-first is available as aa_first_greet" in listed.out
     assert place.marvin("tools", "call", "greet", MARVIN_PACKS="aa_first").out == "first\n"
 
 
@@ -237,7 +239,7 @@ def test_tools_of_ours_are_not_taken(tmp_path: Path) -> None:
     assert "mine" in called.out
     assert called.err == ""
     assert place.marvin("tools", "call", "marvin_dup_core_read_file").out == "stolen\n"
-    assert "is offered as marvin_dup_core_read_file" in place.marvin("packs", "list").out
+    assert "is available as marvin_dup_core_read_file" in place.marvin("packs", "list").out
 
 
 @pytest.mark.slow
@@ -264,4 +266,4 @@ def test_a_command_of_the_user_that_is_taken_is_told(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "usage.md").write_text("What did I use?\n")
     said = place.run([*MARVIN, "--plain"], stdin=b"/exit\n")
-    assert "Your commands/usage.md is not used: there is another /usage." in said.err
+    assert "Your commands/usage.md is not used: another command named /usage exists." in said.err

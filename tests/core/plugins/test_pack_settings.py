@@ -157,7 +157,7 @@ def test_what_is_only_missing_refuses_no_start(tmp_path: Path) -> None:
     [
         ("packs:\n  yrd: {owner: x}\n", "line 2: No pack is called 'yrd'. Did you mean 'yard'?"),
         ("packs:\n\n  quite_other: {}\n", "line 3: No pack is called 'quite_other'. See `"),
-        ("packs: {shed: {owner: x}}\n", "line 1: The pack shed has no settings. Take the section away: `"),
+        ("packs: {shed: {owner: x}}\n", "line 1: The pack shed has no settings. Remove the section: `"),
     ],
 )
 def test_a_section_of_no_use_is_told_and_refuses_nothing(tmp_path: Path, yaml: str, said: str) -> None:
@@ -282,15 +282,18 @@ def test_a_section_that_grows_is_refused(lists: str, said: str) -> None:
     ("settings", "said"),
     [
         (PackSettings(model="Yard"), "write module:class"),
-        (PackSettings(model=f"{__name__}:NotThere"), "is no class derived from marvin_core.Settings"),
-        (PackSettings(model=f"{__name__}:Installed"), "is no class derived from marvin_core.Settings"),
+        (PackSettings(model=f"{__name__}:NotThere"), "is not a class derived from marvin_core.Settings"),
+        (PackSettings(model=f"{__name__}:Installed"), "is not a class derived from marvin_core.Settings"),
         (PackSettings(model=".nowhere:Yard"), "acme_yard"),
         (OF_YARD.replace(variables={"ownr": "YARD_OWNER"}), "Unknown key 'ownr'. Did you mean 'owner'?"),
-        (OF_YARD.replace(variables={"bed": "YARD_BED"}), "bed is a mapping, which no variable can hold"),
-        (OF_YARD.replace(variables={"owner": "yard owner"}), "'yard owner' cannot name a variable"),
+        (OF_YARD.replace(variables={"bed": "YARD_BED"}), "bed is a mapping, which a variable cannot contain"),
+        (
+            OF_YARD.replace(variables={"owner": "yard owner"}),
+            "'yard owner' is not a valid variable name; use capitals, as in ACME_KEY",
+        ),
         (OF_YARD.replace(secrets={"YARD_OWNER": "x"}), "YARD_OWNER as a secret and as a setting"),
-        (OF_YARD.replace(secrets=["YARD_KEY"]), "takes a mapping of texts"),
-        (OF_YARD.replace(secrets={"YARD_KEY": 1}), "takes a mapping of texts"),
+        (OF_YARD.replace(secrets=["YARD_KEY"]), "must be a mapping of strings, as in"),
+        (OF_YARD.replace(secrets={"YARD_KEY": 1}), "must be a mapping of strings, as in"),
         ([OF_YARD], "where a PackSettings was expected"),
     ],
 )

@@ -141,7 +141,7 @@ def test_config_shows_and_sets_what_packs_are_configured_with(place: Place) -> N
         'packs.garden.pump.address: "http://pump.example" (from config.yaml)',
         "packs.garden.pump.hours: [7, 8] (from config.yaml)",
         "packs.garden, secret GARDEN_KEY: set (the key of the pump, which is on its back)",
-        'packs.gone: {"a": 1} (no pack in use takes them)',
+        'packs.gone: {"a": 1} (no pack in use reads them)',
     ):
         assert f"{line}\n" in shown.out, line
     assert KEY not in shown.out
@@ -150,7 +150,7 @@ def test_config_shows_and_sets_what_packs_are_configured_with(place: Place) -> N
     for key, value, said in (
         ("packs.garden.litres", "1000", "line 7: packs.garden.litres: must be an integer from 1 to 100; found 1000."),
         ("packs.gardn.litres", "1", "Did you mean 'garden'?"),
-        ("packs.garden", "3", "packs.garden takes a mapping"),
+        ("packs.garden", "3", "packs.gardenmust be a mapping of strings, as in"),
     ):
         wrong = place.marvin("config", "set", key, value)
         assert wrong.code == 1

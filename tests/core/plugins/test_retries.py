@@ -115,7 +115,7 @@ def test_what_is_not_chosen_or_switched_off_is_not_imported(place: Place, tmp_pa
     assert (off.out, off.err) == ("wave\n", "")
     listed = place.marvin("packs", "list")
     assert listed.code == 0
-    assert "noisy  noisy 1.0, switched off (packs.off in config.yaml)\n" in listed.out
+    assert "noisy  noisy 1.0, disabled (packs.off in config.yaml)\n" in listed.out
     assert not log.exists()
 
 
@@ -178,7 +178,10 @@ def test_a_guard_that_is_broken_by_an_upgrade_holds_calls_until_it_is_switched_o
     for _ in range(2):
         held = place.marvin("tools", "call", "wave")
         assert held.code == 1
-        assert "wave was not run: the pack the_guard, which may guard calls, could not be loaded." in held.out
+        assert (
+            "wave was not run: the pack the_guard, which may contain hooks that guard calls, could not be loaded."
+            in held.out
+        )
         assert "No module named 'not_here_any_more'" in held.err
         assert "config set packs.off '[the_guard]'" in held.err
     place.marvin("packs", "refresh")
@@ -209,8 +212,11 @@ def test_a_guard_whose_installation_was_left_halfway_holds_calls(
     place.marvin("packs", "refresh")
     held = place.marvin("tools", "call", "wave")
     assert held.code == 1
-    assert "wave was not run: the pack the_guard, which may guard calls, could not be loaded." in held.out
-    assert "the installation of the-guard is damaged; install it again." in held.err
+    assert (
+        "wave was not run: the pack the_guard, which may contain hooks that guard calls, could not be loaded."
+        in held.out
+    )
+    assert "the installation of the-guard is damaged; reinstall it." in held.err
     assert place.marvin("config", "set", "packs.off", "[the_guard]").code == 0
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
@@ -230,7 +236,10 @@ def test_a_file_for_hooks_that_defines_none_holds_calls(place: Place, source: st
     (folder / "guard.py").write_text(source)
     held = place.marvin("tools", "call", "wave")
     assert held.code == 1
-    assert "hooks/guard.py was left out: PluginError: it defines no class that derives from Hook" in held.err
+    assert (
+        "hooks/guard.py was left out: PluginError: it defines no subclass of Hook, so it has no effect. Define"
+        in held.err
+    )
     (folder / "guard.py").rename(folder / "_parts.py")
     called = place.marvin("tools", "call", "wave")
     assert (called.code, called.out, called.err) == (0, "wave\n", "")
@@ -286,11 +295,11 @@ def test_of_two_distributions_with_one_module_neither_is_used_and_calls_are_held
     held = place.marvin("tools", "call", "wave")
     assert held.code == 1
     for name in ("guarding", "newcomer"):
-        assert f"pack {name} of {name} was left out: guarding and newcomer both bring the module guarding" in held.err
-    assert "may guard calls" in held.out + held.err
+        assert f"pack {name} of {name} was left out: guarding and newcomer both contain the module guarding" in held.err
+    assert "left out; it may contain a hook that guards calls, so calls are blocked" in held.out + held.err
     assert "wave was not run" in held.out
     listed = place.marvin("packs", "list")
-    assert listed.out.count("left out; it may guard calls, which are held") == 2
+    assert listed.out.count("left out; it may contain a hook that guards calls, so calls are blocked") == 2
 
 
 @pytest.mark.parametrize("points", ["[marvin]\nnew_guard = \n", "[marvin]\nnew_guard\n"])
@@ -301,7 +310,7 @@ def test_a_pack_that_was_never_seen_and_whose_entry_points_cannot_be_read_holds_
     place.install("new-guard", GUARD, entry_points=points)
     held = place.marvin("tools", "call", "wave")
     assert held.code == 1
-    assert "pack new-guard of new-guard was left out: what it brings cannot be read: " in held.err
+    assert "pack new-guard of new-guard was left out: its contents cannot be read: " in held.err
     assert "config set packs.off '[new-guard]'" in held.err
     assert place.marvin("config", "set", "packs.off", "[new-guard]").code == 0
     called = place.marvin("tools", "call", "wave")
@@ -316,7 +325,7 @@ def test_a_damaged_pack_that_was_seen_without_hooks_holds_nothing_and_is_named(p
     place.marvin("packs", "refresh")
     called = place.marvin("tools", "call", "wave")
     assert (called.code, called.out) == (0, "wave\n")
-    assert "pack acme of acme was left out: what it brings cannot be read" in called.err
+    assert "pack acme of acme was left out: its contents cannot be read" in called.err
 
 
 def test_what_is_damaged_and_says_nothing_of_marvin_is_passed_over(place: Place) -> None:

@@ -217,7 +217,10 @@ def test_a_prompt_waits_for_nobody_who_holds_a_damaged_file(tmp_path: Path, name
         run(go(), limit=40.0)
         process.kill()
     assert (folder / name).read_text() == "a: ["
-    assert any("is held by another process" in event.text for event in made.seen(Notice))
+    assert any(
+        "is locked by another process. Try again when that process has finished" in event.text
+        for event in made.seen(Notice)
+    )
 
 
 def test_the_folder_of_a_profile_is_for_this_user_alone_whoever_makes_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Going on with another model: when, which, how often, and what is told."""
+"""Continuing another model: when, which, how often, and what is told."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_what_waiting_does_not_cure_goes_on_elsewhere_at_once(failure: ProviderE
     assert text_of(seen.deltas) == "Hi"
     assert (seen.resilient.name, seen.resilient.model) == ("b", "b-model"), "what is used is counted as b's"
     told = next(delta.reason for delta in seen.deltas if isinstance(delta, Switched))
-    assert told == f"a/a-model failed: {failure} b/b-model goes on"
+    assert told == f"a/a-model failed: {failure} b/b-model takes over"
 
 
 @pytest.mark.parametrize("failure", [RateLimited("slow down"), StreamBroken("cut")], ids=lambda e: type(e).__name__)
@@ -205,10 +205,10 @@ def test_what_does_not_fit_goes_to_the_larger_model_and_stays_there() -> None:
 @pytest.mark.parametrize(
     ("served", "expected"),
     [
-        (["a-2", "b"], "a/a-model is no longer served; a-2/a-2-model takes its place"),
+        (["a-2", "b"], "a/a-model is no longer served; a-2/a-2-model replaces it"),
         (
             ["a-model", "a-2"],
-            "a/a-model is listed by its service, but refused to this account; a-2/a-2-model takes its place",
+            "a/a-model is listed by its service, but this account may not use it; a-2/a-2-model replaces it",
         ),
     ],
 )
@@ -234,7 +234,7 @@ def test_a_fallback_that_overflows_is_not_the_end_where_it_has_a_larger_one() ->
     seen = Outcome(provider("a", [AuthFailed("no")]), provider("b", [ContextOverflow("too long")]), larger=large)
     assert seen.error is None
     assert seen.switches == ["a/a-model > b/b-model", "b/b-model > large/large-model"]
-    assert (seen.lent[-1], seen.moved) == (large, []), "it stands in, too"
+    assert (seen.lent[-1], seen.moved) == (large, []), "it replaces the previous model, too"
 
 
 def test_a_service_that_lists_a_model_and_refuses_it_is_not_asked_for_ever() -> None:

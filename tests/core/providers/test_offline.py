@@ -234,7 +234,7 @@ def test_what_changes_something_is_shown_and_waits(text: str) -> None:
     assert refused.line == CONFIRMED[text]
     assert refused.line in str(refused)
     assert refused.shell == refused.line.replace("/", "marvin tools call ", 1)
-    assert "was not called yet" in str(refused)
+    assert "changes or runs something, so it was not called. This is the call" in str(refused)
 
 
 @pytest.mark.parametrize("text", INCOMPLETE)
@@ -265,7 +265,7 @@ def test_a_misspelled_request_is_offered_what_it_would_mean_and_never_acted_upon
 def test_where_nothing_is_near_it_says_so(text: str) -> None:
     refused = not_acted(text)
     assert not refused.line
-    assert "No tool here does that" in str(refused)
+    assert "No tool matches this request. To list the tools, type /help in a chat, or run" in str(refused)
     assert "/help" in str(refused)
     assert "marvin tools list" in str(refused)
 

@@ -580,7 +580,7 @@ def test_a_model_that_sees_nothing_goes_on_with_a_line_for_each_image(name: str)
             async with aclosing(made) as provider:
                 for messages in ((*said, user("Go on.")), said[:3]):
                     await answer_of(provider, Request(system="", messages=messages, tools=(LOOK,)))
-                with pytest.raises(BadRequest, match="does not take images"):
+                with pytest.raises(BadRequest, match="does not accept images"):
                     await answer_of(provider, Request(system="", messages=(user("See", PICTURE),)))
 
         run(go())

@@ -74,17 +74,25 @@ def change(index: int, **fields: Any) -> Callable[[list[Any]], list[Any]]:
 
 
 FAULTS: dict[str, tuple[Callable[[list[Any]], list[Any]], str, list[str]]] = {
-    "torn line": (lambda ls: [*ls[:2], b'{"type":"mess', *ls[2:]], "Line 3 is torn or damaged.", []),
-    "torn end": (lambda ls: [*ls, b'{"type":"message","id'], "Line 6 is torn or damaged.", []),
-    "record without an id": (lambda ls: [*ls, {"type": "message"}], "Line 6 is torn or damaged.", []),
-    "no message": (change(4, message={"role": "nobody", "content": []}), "Line 5 is torn or damaged.", ["two"]),
+    "torn line": (lambda ls: [*ls[:2], b'{"type":"mess', *ls[2:]], "Line 3 is incomplete or damaged.", []),
+    "torn end": (lambda ls: [*ls, b'{"type":"message","id'], "Line 6 is incomplete or damaged.", []),
+    "record without an id": (lambda ls: [*ls, {"type": "message"}], "Line 6 is incomplete or damaged.", []),
+    "no message": (change(4, message={"role": "nobody", "content": []}), "Line 5 is incomplete or damaged.", ["two"]),
     "no header": (lambda ls: ls[1:], "It has no header.", []),
     "header further down": (lambda ls: [*ls[1:], ls[0]], "It does not begin with its header.", []),
-    "parent lost": (change(2, parent="gone"), "Line 3 follows one that was lost.", []),
-    "parent no text": (change(2, parent=5), "Line 3 follows one that was lost.", []),
-    "own parent": (lambda ls: change(2, parent=ls[2]["id"])(ls), "Line 3 follows one that stands below it, or it", []),
-    "cycle": (lambda ls: change(1, parent=ls[3]["id"])(ls), "Line 2 follows one that stands below it, or itself.", []),
-    "two with one id": (lambda ls: change(4, id=ls[1]["id"])(ls), "Line 5 has the id of another one.", []),
+    "parent lost": (change(2, parent="gone"), "Line 3 refers to a parent that was lost.", []),
+    "parent no text": (change(2, parent=5), "Line 3 refers to a parent that was lost.", []),
+    "own parent": (
+        lambda ls: change(2, parent=ls[2]["id"])(ls),
+        "Line 3 refers to a later record, or to itself, as its parent",
+        [],
+    ),
+    "cycle": (
+        lambda ls: change(1, parent=ls[3]["id"])(ls),
+        "Line 2 refers to a later record, or to itself, as its parent.",
+        [],
+    ),
+    "two with one id": (lambda ls: change(4, id=ls[1]["id"])(ls), "Line 5 has the same id as another record.", []),
     "no output": (lambda ls: [*ls[:3], change(4, parent=ls[2]["id"])(ls)[4]], "Line 3 calls look", ["seen aseen b"]),
     "interrupted": (lambda ls: ls[:3], "Line 3 calls look, which has no output", ["seen aseen b", "two"]),
     "output lost": (
@@ -94,7 +102,7 @@ FAULTS: dict[str, tuple[Callable[[list[Any]], list[Any]], str, list[str]]] = {
     ),
     "output without call": (
         change(2, message={"role": "assistant", "content": [{"type": "text", "text": "hm"}]}),
-        "Line 4 has an output for which there is no call.",
+        "Line 4 has an output without a call.",
         ["", "seen aseen b"],
     ),
 }
@@ -145,7 +153,7 @@ def test_a_mode_that_lets_others_read_is_mended_in_place(file: Path) -> None:
     file.chmod(0o644)
     inode = file.stat().st_ino
     assert diagnose(file, TIMEOUTS).problems == (
-        "Its mode is 0644, it should be for you alone. A repair makes it 0600.",
+        "Its mode is 0644, so other users may read it. A repair sets it to 0600.",
     )
     assert repair(file, TIMEOUTS)[1] is None
     assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_ino) == (0o600, inode)
@@ -208,7 +216,7 @@ def test_a_file_that_is_being_written_is_refused(file: Path) -> None:
         fcntl.flock(holder, fcntl.LOCK_EX)
         before = file.read_bytes()
         for look in (diagnose, repair):
-            with pytest.raises(MarvinError, match="held by another process"):
+            with pytest.raises(MarvinError, match="is locked by another process"):
                 look(file, TIMEOUTS)
     assert file.read_bytes() == before
     assert os.listdir(file.parent) == [file.name]

@@ -147,7 +147,9 @@ def test_a_file_that_another_process_holds_is_waited_for_and_then_named(file: Pa
     hurried = Transcript.resumed(file, load(file), Timeouts(lock=0.05, lock_poll=0.005))
     with file.open() as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
-        with pytest.raises(MarvinError, match=r"s1\.jsonl is held by another process"):
+        with pytest.raises(
+            MarvinError, match=r"s1\.jsonl is locked by another process. Try again when that process has finished"
+        ):
             hurried.append(user("never"))
         threading.Timer(0.1, lambda: fcntl.flock(holder, fcntl.LOCK_UN)).start()
         patient.append(user("two"))
@@ -410,7 +412,7 @@ def test_a_session_is_found_by_its_id_or_an_unmistakable_beginning(tmp_path: Pat
     first, second = stored(tmp_path, 0, "/w", "alpha"), stored(tmp_path, 86_400, "/w", "beta")
     assert find(tmp_path, first).stem == first
     assert find(tmp_path, second[:12]).stem == second
-    with pytest.raises(SessionError, match=rf"fits 2 sessions: {second}, {first}\. Give more of the id"):
+    with pytest.raises(SessionError, match=rf"matches 2 sessions: {second}, {first}\. Give more characters of the id"):
         find(tmp_path, "2023")
     with pytest.raises(SessionError, match=r"There is no session 'nope'.*marvin sessions"):
         find(tmp_path, "nope")
@@ -430,7 +432,7 @@ def test_the_newest_session_of_a_folder_is_the_one_to_continue(tmp_path: Path) -
     assert newest_of(tmp_path, "/here").stem == wanted
     written_last(tmp_path, wanted, later, elsewhere)
     assert newest_of(tmp_path, "/here").stem == later
-    with pytest.raises(SessionError, match="no session of /nowhere to continue"):
+    with pytest.raises(SessionError, match="There is no session in /nowhere to continue"):
         newest_of(tmp_path, "/nowhere")
 
 

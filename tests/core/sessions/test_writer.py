@@ -102,7 +102,7 @@ def test_state_that_no_file_can_hold_is_told_and_costs_nothing_else(tmp_path: Pa
     run(recorder.flush({"pack": {("a", "b"): 1}}))
     recorder.save(user("two"))
     assert len(told) == 1
-    assert "not saved" in told[0]
+    assert "could not be saved" in told[0]
     assert [m.text for m in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["one", "two"]
 
 
@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_the_conversation_goes_
     recorder.close()
     assert len(told) == 1
     assert "cannot be saved" in told[0]
-    assert "goes on unsaved" in told[0]
+    assert "Free space or make the folder writable. Until then, the conversation is not saved" in told[0]
 
 
 def test_what_could_not_be_written_is_written_as_soon_as_it_can_be(tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_a_file_that_stays_with_another_process_is_told_once_and_written_later(t
     with held(path):
         run(talk())
         (text,) = told
-        assert "is held by another process" in text
+        assert "is locked by another process. Try again when that process has finished" in text
         assert load(path).count == 1
 
     async def go_on() -> None:
@@ -393,8 +393,8 @@ def test_what_is_still_unwritten_at_the_end_is_told(tmp_path: Path) -> None:
 
     with held(path):
         run(go())
-    assert "is held by another process" in told[0]
-    assert told[1:] == [f"{path} lacks the last of what was said: it could not be written."]
+    assert "is locked by another process. Try again when that process has finished" in told[0]
+    assert told[1:] == [f"{path} does not contain the end of the conversation: it could not be written."]
 
 
 # --- names ---------------------------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ def test_a_question_without_an_answer_fails_the_test(marvin_tools: ToolRunner) -
 def test_where_nobody_is_there_a_question_is_an_error(marvin_tools: ToolRunner) -> None:
     outcome = marvin_tools.session(interactive=False).call(erase)
     assert outcome.is_error
-    assert "Nobody is there" in outcome.text
+    assert "Nobody can answer" in outcome.text
 
 
 def test_read_only_leaves_out_what_writes(marvin_tools: ToolRunner) -> None:
@@ -257,7 +257,7 @@ def test_hooks_are_told_of_the_mode(marvin_tools: ToolRunner) -> None:
 
 def test_hooks_watch_the_calls(marvin_tools: ToolRunner) -> None:
     runner = marvin_tools.session(hooks=[AsksBeforeGreeting()], answers=["no"])
-    assert "the answer was no" in runner.call(greet, name="Ada").text
+    assert "the user said no" in runner.call(greet, name="Ada").text
     assert "work wants to know" in runner.questions[0][0]
     assert not runner.call(greet, name="Bob").is_error
 

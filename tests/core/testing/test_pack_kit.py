@@ -140,7 +140,7 @@ def test_a_variable_counts_more_than_config_yaml(garden: Garden, marvin_pack: Pa
         (
             {"garden_key": "x"},
             {},
-            "packs.garden.garden_key is a secret, which config.yaml never holds. Set the",
+            "packs.garden.garden_key is a secret, which cannot be set in config.yaml. Set the variable",
         ),
         ({"pump": {"hours": [1, "x"]}}, {}, 'packs.garden.pump.hours[1]: must be an integer; found "x".'),
         ({}, {"GARDEN_HOURS": "6, x"}, 'GARDEN_HOURS: must be an integer; found "x".'),
@@ -204,7 +204,7 @@ def test_each_folder_is_made_for_the_user_alone_when_it_is_asked_for(garden: Gar
 
 def test_a_folder_that_cannot_be_made_is_explained(garden: Garden, marvin_pack: PackRunner) -> None:
     (marvin_pack.home / ".cache").write_text("a file")
-    with pytest.raises(ConfigError, match=r"The folder .*/packs/garden cannot be made: "):
+    with pytest.raises(ConfigError, match=r"The folder .*/packs/garden cannot be created: "):
         _ = marvin_pack.pack_of("marvin_garden").folders.cache
 
 
@@ -403,7 +403,7 @@ def test_a_command_reaches_its_pack_by_the_session(garden: Garden, marvin_pack: 
 
 def test_a_pack_that_is_not_there_is_named(marvin_pack: PackRunner, garden: Garden) -> None:
     (command,) = garden.plugin.marvin_register_commands()
-    with pytest.raises(ConfigError, match=r"No pack is called 'garden'. There are: .*coding"):
+    with pytest.raises(ConfigError, match=r"No pack is called 'garden'. Available: .*coding"):
         marvin_pack.command(command)
 
 
@@ -488,7 +488,7 @@ class Broken:
 
 @pytest.mark.parametrize(
     ("model", "said"),
-    [("text", "yielded 'y', which is no Delta"), ("twice", "after Stop"), ("endless", "ended without Stop")],
+    [("text", "yielded 'y', which is not a Delta"), ("twice", "after Stop"), ("endless", "ended without Stop")],
 )
 def test_a_provider_that_breaks_its_promise_fails_the_test(marvin_pack: PackRunner, model: str, said: str) -> None:
     spec = ProviderSpec(name="broken", factory=f"{__name__}:Broken", base_url="http://x.example", default_model=model)

@@ -56,7 +56,7 @@ def test_a_folder_that_is_a_link_is_for_people_alone(tmp_path: Path) -> None:
     assert desk.run("ls") == "one      [open] - A ticket"
     desk.place.strict = True
     for words in (["ls"], ["create", "x"], ["close", "one"]):
-        assert "is a link. Set TICKETS_DIR to the folder that is meant" in desk.fails(*words)
+        assert "is a link. Set TICKETS_DIR to the intended folder" in desk.fails(*words)
     assert other.files() == ["one.md"]
     desk.place.tickets_dir = str(project / ".tickets")
     assert desk.run("ls") == "one      [open] - A ticket", "somebody chose it"
@@ -69,8 +69,8 @@ def test_what_is_no_regular_file_is_passed_over(desk: Desk) -> None:
     (desk.tickets / ".hidden.md").write_text("---\nid: hidden\n---\n", encoding="utf-8")
     (desk.tickets / "notes.txt").write_text("---\nid: notes\n---\n", encoding="utf-8")
     assert [record["id"] for record in desk.records()] == ["one"]
-    assert "no regular file" in desk.fails("show", "pipe")
-    assert "cannot be read" in desk.fails("show", "folder") or "no regular file" in desk.fails("show", "folder")
+    assert "not a regular file" in desk.fails("show", "pipe")
+    assert "cannot be read" in desk.fails("show", "folder") or "not a regular file" in desk.fails("show", "folder")
 
 
 def test_files_that_nobody_meant_to_be_tickets(desk: Desk) -> None:
@@ -268,7 +268,9 @@ def test_a_lock_that_is_held_too_long_is_told(desk: Desk) -> None:
     desk.place.timeouts = Timeouts(lock=0.05)
     with TicketFolder(str(desk.tickets)) as folder:
         with folder.locked():
-            assert "is held by another process. Try again" in desk.fails("close", "one")
+            assert "is locked by another process. Try again when that process has finished" in desk.fails(
+                "close", "one"
+            )
             assert desk.run("ls"), "who only reads need not wait"
         desk.run("close", "one")
 
@@ -281,7 +283,7 @@ def test_where_a_folder_cannot_be_locked_a_file_in_it_is(desk: Desk) -> None:
     try:
         with Lock(path, first, None):
             with (
-                pytest.raises(TicketError, match="is held by another process"),
+                pytest.raises(TicketError, match="is locked by another process"),
                 Lock(path, second, Timeouts(lock=0.05)),
             ):
                 raise AssertionError("both hold it")

@@ -115,8 +115,8 @@ REPAIRED: dict[str, tuple[str, dict[str, Any]]] = {
     "null as text, where text is wanted": ('{"path": "null"}', {"path": "null"}),
     "true as text": ('{"force": "true"}', {"force": True}),
     "True as text": ('{"force": "True"}', {"force": True}),
-    "yes is no boolean": ('{"force": "yes"}', {"force": "yes"}),
-    "1 is no boolean": ('{"force": 1}', {"force": 1}),
+    "yes is not a boolean": ('{"force": "yes"}', {"force": "yes"}),
+    "1 is not a boolean": ('{"force": 1}', {"force": 1}),
     "whole number where text is wanted": ('{"path": 42}', {"path": "42"}),
     "fraction where text is wanted": ('{"path": 1.10}', {"path": 1.1}),
     "true where text is wanted": ('{"path": true}', {"path": True}),
@@ -145,10 +145,10 @@ def test_what_can_be_read_in_one_way_only_is_read(raw: str, expected: dict[str, 
 NO_VALUE = "at character {}, expected a value, found {}"
 NO_COMMA = "at character {}, expected ',' or the closing bracket, found {}"
 NO_KEY = "at character {}, expected a key in double quotes or '}}', found {}"
-BEHIND = "there is text behind its end, at character {}"
-ESCAPE = "{} is not an escape of JSON; write every backslash inside a string as two backslashes"
+BEHIND = "there is text after its end, at character {}"
+ESCAPE = "{} is not a JSON escape; write every backslash inside a string as two backslashes"
 QUOTE = r" (inside a string a quote is written \")"
-BARE = "it is a bare string; write the name of its parameter as well"
+BARE = "it is a bare string; write the name of its parameter too"
 
 REFUSED: dict[str, tuple[str, str]] = {
     "prose": ("I will read a.py now.", NO_VALUE.format(1, "'I'")),
@@ -199,18 +199,18 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a regular expression that is not escaped": (r'{"path": "\d+"}', ESCAPE.format(r"\d")),
     "a Windows path": (r'{"path": "C:\Users"}', ESCAPE.format(r"\U")),
     "an escaped single quote": (r'{"path": "it\'s"}', ESCAPE.format(r"\'")),
-    "half a character": (r'{"path": "\ud83d"}', r"\ud83d is one half of a character, without the other"),
+    "half a character": (r'{"path": "\ud83d"}', r"\ud83d is a lone surrogate, one half of a character"),
     "half a character, raw": (
         '{"path": "\udfff"}',
-        r"\udfff is one half of a character, without the other",
+        r"\udfff is a lone surrogate, one half of a character",
     ),
     "different duplicate keys": (
         '{"path": "a", "path": "b"}',
-        "the key 'path' is there twice with different values",
+        "the key 'path' occurs twice with different values",
     ),
     "different duplicate keys inside": (
         '{"options": {"depth": 1, "depth": 2}}',
-        "the key 'depth' is there twice with different values",
+        "the key 'depth' occurs twice with different values",
     ),
     "wrapped and broken": (r'{"arguments": "{path}"}', NO_KEY.format(2, "'path'")),
     "too deep": ('{"x": %s}' % ("[" * 200 + "]" * 200), "it is nested more than 100 levels deep"),
@@ -238,7 +238,7 @@ CUT: dict[str, str] = {
     "the opening brace": "{",
     "inside a key": '{"pa',
     "behind a key": '{"path"',
-    "behind the colon": '{"path":',
+    "after the colon": '{"path":',
     "inside a string": '{"path": "a.',
     "behind a backslash": '{"path": "a\\',
     "inside an escape": r'{"path": "\u00',
@@ -269,7 +269,7 @@ def test_cut_off_arguments_are_told_from_broken_ones_and_never_completed(raw: st
     assert text.startswith(f"The arguments of edit were cut off after {len(raw):,} characters, ")
     assert "Nothing was run." in text
     assert "Make the call again from its beginning" in text
-    assert text.endswith("Give large content in sections, one in each call, where the tool allows that.")
+    assert text.endswith("Give large content in sections, one in each call, if the tool allows that.")
 
 
 def test_a_tool_says_what_to_do_instead_of_a_call_that_is_too_long() -> None:
@@ -306,11 +306,11 @@ def test_a_patch_for_a_tool_that_takes_none_is_refused_with_the_tool_on_offer_th
     with pytest.raises(ArgumentError) as caught:
         parse_arguments(raw, EDIT, others=[EDIT, PATCH])
     assert str(caught.value).startswith(
-        f'edit takes no patch; call {PATCH.name}({{"patch": "*** Begin Patch…"}}) instead.\nReceived: '
+        f'edit does not accept a patch; call {PATCH.name}({{"patch": "*** Begin Patch…"}}) instead.\nReceived: '
     )
     with pytest.raises(ArgumentError) as caught:
         parse_arguments(raw, EDIT, others=[EDIT])
-    assert str(caught.value).startswith("edit takes no patch.\nReceived: ")
+    assert str(caught.value).startswith("edit does not accept a patch.\nReceived: ")
 
 
 def test_a_codex_patch_that_was_cut_off_is_never_applied() -> None:
@@ -318,7 +318,7 @@ def test_a_codex_patch_that_was_cut_off_is_never_applied() -> None:
     for end in range(len("*** Begin Patch"), len(ENVELOPE)):
         with pytest.raises(CutOff):
             parse_arguments(ENVELOPE[:end], PATCH)
-    with pytest.raises(ArgumentError, match="behind '\\*\\*\\* End Patch'"):
+    with pytest.raises(ArgumentError, match="after '\\*\\*\\* End Patch'"):
         parse_arguments(ENVELOPE + "\nDone.", PATCH)
 
 
@@ -397,7 +397,7 @@ def test_every_python_literal_is_refused_or_read_as_it_was_written(value: dict[s
     if error is None:
         assert parse_arguments(raw, FREE) == value
     else:  # such as \U0001f600
-        assert "is not an escape of JSON" in str(error)
+        assert "is not a JSON escape; write every backslash inside a string as two backslashes" in str(error)
 
 
 @given(OBJECTS, st.data(), st.booleans())
@@ -456,7 +456,7 @@ def test_words_typed_by_hand_get_the_types_of_the_schema() -> None:
         (["file_path=a"], "edit: Unknown parameter 'file_path'. Did you mean 'path'?"),
         (
             ["zzz=a"],
-            "edit: Unknown parameter 'zzz'. There is path, line, ratio, force, tags, at, options.",
+            "edit: Unknown parameter 'zzz'. Available: path, line, ratio, force, tags, at, options.",
         ),
         (["path=\udcff"], "edit: 'path=\\\\udcff' is not valid UTF-8."),
         (["path=a", "path=b"], "edit: path is given twice."),
@@ -485,7 +485,7 @@ def test_the_refusal_lists_parameters_with_types_and_defaults() -> None:
     )
     nothing = spec_of("git_status", {}, [])
     assert str(refusal(nothing, "It is wrong.", "")) == (
-        "It is wrong.\nReceived: nothing\ngit_status takes no parameters.\nCorrect call: git_status({})"
+        "It is wrong.\nReceived: nothing\ngit_status has no parameters.\nCorrect call: git_status({})"
     )
     assert issubclass(ArgumentError, ToolError)
 

@@ -32,7 +32,7 @@ ASKED = {"question": "Which database?", "choices": ["SQLite", "Postgres"]}
         ("neither, use a file", "The user answers: neither, use a file"),
         (
             "",
-            "The user gave no answer. Take the most careful reading, go on, and say in your answer which one you took.",
+            "The user gave no answer. Choose the most careful interpretation, continue, and state it in your answer.",
         ),
         (" \n", "The user gave no answer."),
     ],
@@ -55,34 +55,42 @@ def test_where_nobody_is_there_the_first_choice_counts_at_once(marvin_tools: Too
     """Never an error, which a model would answer by asking again."""
     tools = marvin_tools.session(interactive=False, mode="coding")
     outcome = tools.call("ask_user", **ASKED)
-    assert outcome.text.startswith("Nobody is there to answer, so the first choice counts: SQLite\n")
+    assert outcome.text.startswith("Nobody can answer in this run, so the first choice was taken: SQLite\n")
     free = tools.call("ask_user", question="Which one?")
-    assert free.text.startswith("Nobody is there to answer. Take the most careful reading")
+    assert free.text.startswith(
+        "Nobody can answer in this run. Choose the most careful interpretation, continue, and state it in your answer"
+    )
     assert (outcome.is_error, free.is_error, tools.questions) == (False, False, [])
 
 
 @pytest.mark.parametrize("env", [{"MARVIN_DEPTH": "1"}, {"MARVIN_READONLY": "1", "MARVIN_DEPTH": "2"}])
 def test_an_agent_has_it_and_is_told_the_same(tmp_path: Path, env: dict[str, str]) -> None:
     made = make(tmp_path, specs=(SPEC,), env=env)
-    assert "the first choice counts: SQLite" in made.call("ask_user", **ASKED).text
+    assert "Nobody can answer in this run, so the first choice was taken: SQLite" in made.call("ask_user", **ASKED).text
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
         ({"question": " \n"}, "The question is empty"),
-        ({"question": "x" * 10_000}, "The question is too long to be read at once, and nothing was asked. Use 2,000"),
-        ({"question": "a\n" * 200}, "30 lines at most"),
+        ({"question": "x" * 10_000}, "The question is too long, so nothing was asked. Use at most 2,000"),
+        ({"question": "a\n" * 200}, "30 lines; write explanations"),
         (
             {"question": "Which?", "choices": [*"abcde"]},
             "5 choices are too many, and nothing was asked. Give 4 at most.",
         ),
-        ({"question": "Which?", "choices": ["a", " \t"]}, "A choice is empty, or there twice"),
-        ({"question": "Which?", "choices": ["a", "a "]}, "A choice is empty, or there twice"),
+        (
+            {"question": "Which?", "choices": ["a", " \t"]},
+            "A choice is empty or repeated, so nothing was asked. Give each choice once, in words",
+        ),
+        (
+            {"question": "Which?", "choices": ["a", "a "]},
+            "A choice is empty or repeated, so nothing was asked. Give each choice once, in words",
+        ),
         ({"question": "Which?", "choices": ["a" * 5_000]}, "A choice is too long"),
         ({"question": "Which?", "choices": [["a"]]}, "choices"),
         ({"choices": ["a"]}, "question"),
-        ({"questions": [{"question": "One?"}, {"question": "Two?"}]}, "There are 2 questions, and nothing was asked."),
+        ({"questions": [{"question": "One?"}, {"question": "Two?"}]}, "There are 2 questions, and none was asked."),
     ],
 )
 @pytest.mark.parametrize("interactive", [True, False])
@@ -177,7 +185,7 @@ def test_an_interface_that_takes_no_text_is_asked_with_choices_alone(tmp_path: P
 
     assert run(go()) == [
         "The user chose: Postgres",
-        "Error: The interface in use takes no text as an answer. Ask with choices.",
+        "Error: The current interface accepts no free text as an answer. Ask with choices.",
     ]
 
 
@@ -187,7 +195,7 @@ def test_in_play_mode_nobody_is_asked(tmp_path: Path) -> None:
     made = make(tmp_path, *script, argv=(), specs=(SPEC,), asker=person.ask, text_asker=person.ask)
     chatting(made, lambda chat: chat.do("/play --turns 2"))
     (end,) = made.seen(ToolExecutionEnd)
-    assert "the first choice counts: SQLite" in end.text
+    assert "Nobody can answer in this run, so the first choice was taken: SQLite" in end.text
     assert person.asked == []
 
 
@@ -241,7 +249,7 @@ def test_a_line_means_a_choice_where_it_is_its_number_or_all_of_it(line: str | N
 def test_the_words_of_a_question_cannot_pass_for_those_of_marvin() -> None:
     shown = question("Yes\x1b[2J", text="Fine.\nrun_command: rm -rf / Run it?\n[yes/no] " + "x" * 60).begin()
     first, *rows = shown.split("\n")
-    assert first == "You are asked:"
+    assert first == "Question:"
     assert all(row.startswith(("  | ", "  : ")) for row in rows)
     assert all(len(row) <= 40 for row in rows)
     assert rows[-1] == "  | 1. Yes\\x1b[2J"

@@ -211,7 +211,7 @@ def test_nothing_is_found_where_no_tool_fits_and_the_model_is_told_so(tmp_path: 
     made = make(tmp_path, searched("zzz qqq"), says("Fine."), specs=(FIND, *many(300)))
     prompted(made, "go")
     (output,) = [output for message in made.parts.conversation.messages for output in message.outputs]
-    assert output.text == "Error: No tool fits 'zzz qqq'. Say in other words, and in English, what is to be done."
+    assert output.text == "Error: No tool fits 'zzz qqq'. Describe in other words, in English, what should be done."
     assert carried(made)[0] == carried(made)[1]
 
 

@@ -52,7 +52,7 @@ async def weigh(left: str, right: str) -> str:
         ({"settings": "A_KEY"}, "declares settings='A_KEY'; use a list, as in ['A_KEY']"),
         ({"secrets": ["A", "B"], "settings": ["B"]}, "declares B as a secret and as a setting; choose one"),
         ({"typed": "?"}, "declares typed='?'; only '!' and '@' can be typed"),
-        ({"probe": {"waht": "x"}}, "declares a probe with waht, which is no parameter of it"),
+        ({"probe": {"waht": "x"}}, "declares a probe with waht, which is not one of its parameters"),
         ({"requires": ["nothing"]}, "requires 'nothing'; use env:NAME, program:NAME or extra:NAME"),
     ],
 )
@@ -66,13 +66,13 @@ def test_a_declaration_that_means_nothing_is_refused_where_it_is_made(declared: 
     ("function", "requires"), [(count, "it requires times"), (weigh, "it requires left, right")], ids=["count", "weigh"]
 )
 def test_a_tool_that_can_be_typed_takes_one_text(function: Any, requires: str) -> None:
-    with pytest.raises(ToolError, match=f"must require one text and nothing else; {requires}"):
+    with pytest.raises(ToolError, match=f"must require exactly one string parameter; {requires}"):
         describe(Tool(function, typed="!"))
     assert describe(Tool(look, typed="!")).typed == "!"
 
 
 def test_what_makes_calls_parallel_is_a_parameter() -> None:
-    with pytest.raises(ToolError, match="declares parallel='kind', which is no parameter of it"):
+    with pytest.raises(ToolError, match="declares parallel='kind', which is not one of its parameters"):
         describe(Tool(look, parallel="kind"))
     assert describe(Tool(weigh, parallel="left")).parallel == "left"
 
@@ -243,7 +243,11 @@ def test_a_group_that_declares_nonsense_is_a_problem_of_its_pack(
             '"tickets"]',
             "The tool wave declares passes ['readonly', 'tickets']; use readonly, writable-files",
         ),
-        ("text: str", "text: str, more: str", "The tool do declares typed='!', so it must require one text"),
+        (
+            "text: str",
+            "text: str, more: str",
+            "The tool do declares typed='!', so it must require exactly one string parameter; it requires",
+        ),
         ('"Less."', "7", "ToolSpec 'wave', too_long: Input should be a valid string"),
     ],
 )
@@ -321,6 +325,6 @@ def test_what_is_typed_behind_an_exclamation_mark_goes_to_the_tool_that_declares
 
 def test_without_such_a_tool_nothing_offers_it(tmp_path: Path) -> None:
     said, helped, completed = typed(tmp_path, "!to be", Tool(look))
-    assert said.startswith("No tool on offer runs commands.")
+    assert said.startswith("No available tool runs commands. Install a pack with one:")
     assert "!COMMAND" not in helped
     assert completed == ""

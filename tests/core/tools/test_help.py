@@ -29,7 +29,7 @@ def test_defaults_and_allowed_values_are_shown() -> None:
     properties = {"size": {"type": "string", "enum": ["s", "l"], "default": "s", "description": "How large"}}
     shown = tool_help(spec("shirt").replace(parameters={"type": "object", "properties": properties}))
     assert '  size  one of "s", "l", default "s": How large' in shown
-    assert "It takes no parameters." in tool_help(spec("nothing"))
+    assert "It has no parameters." in tool_help(spec("nothing"))
 
 
 def test_what_can_be_said_is_shown_and_the_example_is_one_that_people_mean() -> None:

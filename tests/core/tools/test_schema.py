@@ -318,7 +318,7 @@ def test_names_and_shapes_of_other_programs_become_those_of_the_tool(
 def test_what_a_tool_cannot_do_is_refused_in_one_line() -> None:
     with pytest.raises(ToolError, match=r"^Leave out forbidden\.$"):
         validator(adapted)({"path": "a", "forbidden": 1})
-    with pytest.raises(ArgumentError, match="- path and name are the same parameter; give one of them"):
+    with pytest.raises(ArgumentError, match="- path and name are the same parameter; give only one of them"):
         validator(adapted)({"file": "a", "name": "b"})
     assert validator(adapted)({"name": "a", "half": 3, "why": "so"}) == {"path": "a", "size": 6, "tags": None}
 
@@ -387,7 +387,7 @@ PROBLEMS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "an unknown name": ({"file_path": "a"}, ["Unknown parameter 'file_path'. Did you mean 'path'?"]),
     "two names of one": (
         {"path": "a", "start": 1, "start_line": 2},
-        ["start_line and start are the same parameter; give one of them."],
+        ["start_line and start are the same parameter; give only one of them."],
     ),
     "several at once": (
         {"pathname": "a", "limit": 0, "mode": "x"},
@@ -477,7 +477,7 @@ def test_signatures_that_cannot_be_tools_say_what_to_change() -> None:
     for function, message in [
         (recursive, "The tool recursive takes Node, which contains itself; limit its depth."),
         (nested_recursive, "The tool nested_recursive takes Node, which contains itself"),
-        (variadic, "The tool variadic takes \\*paths: .* give each parameter a name of its own"),
+        (variadic, "The tool variadic declares \\*paths: .*; declare each parameter by its own name"),
         (unannotated, "The tool unannotated needs an annotation for its parameter path"),
         (handle, "The tool handle has a parameter that JSON cannot describe"),
         (unresolved, "Define or import it at the top of the module, not under TYPE_CHECKING"),

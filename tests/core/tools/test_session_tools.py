@@ -77,7 +77,7 @@ def test_lifetime_adds_this_session_to_what_is_on_disk(tmp_path: Path) -> None:
     told = output(made, "get_usage")
     assert "All sessions: 12 model requests, cost 2.5000 USD without 1 model whose price is unknown" in told
     assert "  scripted: 1 request, cost 0.0000 USD" in told
-    assert "  counted without a provider: 11 requests, cost 2.5000 USD without 1 model" in told
+    assert "  counted before providers were recorded: 11 requests, cost 2.5000 USD without 1 model" in told
     assert "    scripted: 9 requests, cost 2.5000 USD" in told
     assert "new: 2 requests, cost unknown" in told
     assert '"scripted": 11,' in totals.read_text(), "asking changes nothing; the prompt itself is counted"

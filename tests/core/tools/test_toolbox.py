@@ -233,7 +233,7 @@ def test_an_unknown_tool_names_the_nearest_ones(tmp_path: Path, name: str, near:
 
 def test_where_no_name_is_near_some_of_them_are_listed(tmp_path: Path) -> None:
     """I10."""
-    with pytest.raises(ToolError, match=r"There is no tool 'zzzzzz'\. There are: read_file, "):
+    with pytest.raises(ToolError, match=r"There is no tool 'zzzzzz'\. Available: read_file, "):
         box(tmp_path).spec("zzzzzz")
 
 
@@ -295,7 +295,7 @@ def test_preloading_brings_a_tool_in_beside_and_keeps_its_failure_to_itself(tmp_
 
 
 def test_a_pack_that_lost_a_tool_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"The pack tests no longer has the tool gone\. Reinstall it"):
+    with pytest.raises(ToolError, match=r"The pack tests no longer contains the tool gone\. Reinstall it"):
         find_tool(spec("gone").replace(module=engine_tools.__name__))
 
 

@@ -66,7 +66,9 @@ def test_what_lines_mean_for_one_call(lines: list[str], reply: Reply) -> None:
 @pytest.mark.parametrize("line", ["s", "always", "a x", "e", "edit x"])
 def test_an_answer_that_is_not_offered_is_none(line: str) -> None:
     prompt = prompt_for(BARE)
-    assert prompt.take(line).startswith("That is no answer; nothing has run. Answer with a word, or its first letter:")
+    assert prompt.take(line).startswith(
+        "That is not an answer; nothing was run. Answer with a word, or its first letter:"
+    )
     assert prompt.replies is None
     assert prompt.sign == "[yes/no/view] "
 
@@ -151,11 +153,17 @@ def test_ctrl_d_refuses_what_has_no_reply_yet() -> None:
 
 
 def test_a_question_about_trust_takes_yes_or_no() -> None:
-    question = Question(kind="trust", text="Trust what /repo brings?", details=(".mcp.json", ".marvin/hooks/x.py"))
+    question = Question(
+        kind="trust", text="Trust the code and settings of /repo?", details=(".mcp.json", ".marvin/hooks/x.py")
+    )
     prompt = QuestionPrompt(question, Paint(color=False), 60, columns_of)
-    assert prompt.begin().split("\n") == ["Trust what /repo brings?", "  | .mcp.json", "  | .marvin/hooks/x.py"]
+    assert prompt.begin().split("\n") == [
+        "Trust the code and settings of /repo?",
+        "  | .mcp.json",
+        "  | .marvin/hooks/x.py",
+    ]
     assert prompt.sign == "[yes/no] "
-    assert "no answer" in prompt.take("s")
+    assert "not an answer" in prompt.take("s")
     prompt.take("y")
     assert prompt.replies == [YES]
 
@@ -189,7 +197,7 @@ def test_what_is_cut_is_marked_with_its_end_shown_and_view_opens_it() -> None:
     shown = prompt.begin()
     assert "line 0" in shown
     assert "line 999" in shown
-    assert "980 rows left out here; view shows all of it" in shown
+    assert "980 rows left out here; view shows them" in shown
     assert "line 500" not in shown
     assert quoted(prompt.take("v")).split("\n") == lines
 
@@ -254,7 +262,7 @@ def test_a_reason_that_a_model_wrote_does_not_push_the_command_away() -> None:
     prompt = prompt_for(call)
     shown = prompt.begin()
     assert len(shown) < 1_500
-    assert "characters left out here; view shows all of it" in shown
+    assert "characters left out here; view shows them" in shown
     assert "the end" in prompt.take("view")
 
 

@@ -74,9 +74,9 @@ def test_a_file_counts_before_a_theme_that_comes_along(tmp_path: Path) -> None:
         ("user: [red]", "user is"),
         ("base: neon", "base is 'neon'"),
         ("base: [light]", "base is"),
-        ("1: red", "there is nothing called 1"),
-        ("- red", "is no theme"),
-        ("user: {", "is no theme"),
+        ("1: red", "unknown key 1"),
+        ("- red", "is not a theme"),
+        ("user: {", "is not a theme"),
         ("x" * 200_000, "bytes"),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_name_leads_out_of_no_folder(tmp_path: Path, name: str) -> None:
 def test_a_theme_without_bytes_of_text_is_refused(tmp_path: Path) -> None:
     path = own(tmp_path, "mine", "")
     path.write_bytes(b"user: \xff\xfe")
-    with pytest.raises(ConfigError, match="is no theme"):
+    with pytest.raises(ConfigError, match="is not a theme"):
         load("mine", tmp_path)
 
 
@@ -140,7 +140,7 @@ def test_a_config_file_that_is_damaged_stays_as_it_is(tmp_path: Path) -> None:
     file.write_text("provider: [")
 
     async def work(chat: Chat) -> None:
-        assert "as it was" in await chat.do("/theme light")
+        assert "left unchanged" in await chat.do("/theme light")
         assert chat.session.person.theme == "light", "it counts here all the same"
 
     chatting(made, work)

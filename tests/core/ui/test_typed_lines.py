@@ -17,7 +17,7 @@ from marvin_core.ui.manual_calls import help_about
 from marvin_core.ui.typed_lines import Display, LineInterpreter
 from tests.support.engine import Made, make, run, says
 
-TOLD = "(The model does not see this. @! in a message attaches it.)"
+TOLD = "(The model does not see this output. Write @! in a message to attach it.)"
 ASIDE = "\n[exit code 0]"
 
 
@@ -72,7 +72,7 @@ def test_a_typed_command_is_not_asked_about(tmp_path: Path) -> None:
 
 def test_a_call_by_hand_is_asked_about(tmp_path: Path) -> None:
     (told,) = shown(make(tmp_path, argv=(), specs=[], asker=refuse), "/shout command=hello")
-    assert "the answer was no" in told
+    assert "the user said no" in told
 
 
 class Leaving(ToolError):
@@ -91,7 +91,7 @@ class Leaving(ToolError):
         (KeyboardInterrupt(), "Error: KeyboardInterrupt"),
         (GeneratorExit(), "Error: GeneratorExit"),
         (asyncio.CancelledError(), "Error: CancelledError"),
-        (Leaving("x"), "Error: Leaving (it has no text that can be shown)"),
+        (Leaving("x"), "Error: Leaving (its text cannot be shown)"),
     ],
 )
 def test_whatever_a_command_raises_a_chat_goes_on(tmp_path: Path, raised: BaseException, told: str) -> None:
@@ -115,7 +115,7 @@ def test_a_command_that_returns_no_text_is_shown_all_the_same(tmp_path: Path) ->
 def test_a_command_for_a_shell_is_not_sent_to_a_model(tmp_path: Path, line: str) -> None:
     made = make(tmp_path, argv=(), specs=[])
     (told,) = shown(made, line)
-    assert f"!{line} runs it from here" in told
+    assert f"!{line} runs it here" in told
     assert made.provider is not None
     assert made.provider.requests == []
 

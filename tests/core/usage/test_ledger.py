@@ -71,7 +71,7 @@ def test_the_file_is_for_this_user_only_and_each_has_its_own(tmp_path: Path) -> 
     assert path_of(first) != path_of(second)
     first.remove()
     assert list((tmp_path / "ledgers").iterdir()) == [path_of(second)]
-    with pytest.raises(BudgetExceeded, match="Nothing more is spent without it"):
+    with pytest.raises(BudgetExceeded, match="The run stops to avoid costs that are not recorded; start it again"):
         first.reserve(1)
 
 
@@ -204,7 +204,7 @@ def test_what_is_no_ledger_is_refused_and_not_made_one(tmp_path: Path, content: 
     path = tmp_path / "ledger.jsonl"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ConfigError, match=r"MARVIN_LEDGER is .* no ledger of a running Marvin. Unset it."):
+    with pytest.raises(ConfigError, match=r"MARVIN_LEDGER is .* not the ledger of a running Marvin. Unset it."):
         Ledger.inherit(str(path), TIMEOUTS)
     assert path.exists() == (content is not None)
 
@@ -231,7 +231,7 @@ def test_an_agent_that_holds_the_lock_for_ever_is_not_waited_for_without_end(tmp
     ledger = Ledger.inherit(begin(tmp_path).address, Timeouts(lock=0.05, lock_poll=0.005))
     with path_of(ledger).open("rb") as file:
         acquire(file.fileno(), 1.0, 0.01, "the ledger")
-        with pytest.raises(MarvinError, match="held by another process"):
+        with pytest.raises(MarvinError, match="is locked by another process"):
             ledger.reserve(1)
     assert ledger.reserve(1)
 
@@ -259,7 +259,10 @@ def test_where_a_reservation_cannot_be_written_nothing_is_spent_and_nothing_is_t
     before = path_of(ledger).read_bytes()
     program = [sys.executable, "-c", textwrap.dedent(FULL_DISK), ledger.address]
     done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=150)
-    assert "cannot be used: the disk is full. Nothing more is spent without it" in done.stdout
+    assert (
+        "cannot be used: the disk is full. The run stops to avoid costs that are not recorded; start it again"
+        in done.stdout
+    )
     assert path_of(ledger).read_bytes() == before
 
 

@@ -184,7 +184,10 @@ def test_a_damaged_file_is_moved_aside_and_not_overwritten(tmp_path: Path, conte
 
 def test_a_file_that_another_process_holds_is_not_waited_for_without_end(tmp_path: Path) -> None:
     path = tmp_path / "usage.json"
-    with locked(path, 1.0, 0.01), pytest.raises(MarvinError, match="held by another process"):
+    with (
+        locked(path, 1.0, 0.01),
+        pytest.raises(MarvinError, match="is locked by another process"),
+    ):
         meter("dear").save_lifetime(path, Timeouts(lock=0.05, lock_poll=0.005))
     assert not path.exists()
 

@@ -94,12 +94,12 @@ def test_a_new_table_counts_at_once_and_in_later_runs(tmp_path: Path) -> None:
     ("answer", "said"),
     [
         (error(404), "it answered 404"),
-        (html(), "no table of prices"),
-        (raw(b""), "no table of prices"),
-        (document([]), "no table of prices"),
-        (document({"data": []}), "no table of prices"),
-        (document([{"id": 5}]), "no table of prices"),
-        (document([[[[]]]]), "no table of prices"),
+        (html(), "the answer is not a price table"),
+        (raw(b""), "the answer is not a price table"),
+        (document([]), "the answer is not a price table"),
+        (document({"data": []}), "the answer is not a price table"),
+        (document([{"id": 5}]), "the answer is not a price table"),
+        (document([[[[]]]]), "the answer is not a price table"),
     ],
     ids=["404", "page", "nothing", "empty", "object", "wrong", "nested"],
 )

@@ -68,7 +68,7 @@ def test_what_a_killed_one_reserved_is_spent_and_counts_in_the_next_run(tmp_path
 def test_where_nobody_knows_what_was_spent_it_is_said(tmp_path: Path) -> None:
     shared = budget(tmp_path)
     assert shared.spent() == 0.0
-    with pytest.raises(ValueError, match="has to begin"):
+    with pytest.raises(ValueError, match="The budget must be started before it can be divided"):
         shared.part("a", 1.0)
     shared.begin(1.0)
     (file,) = (tmp_path / "ledgers").iterdir()

@@ -18,6 +18,6 @@ def test_the_warning_names_the_line_of_the_caller_outside_of_marvin() -> None:
         inside.old()
     (warning,) = caught
     assert str(warning.message) == (
-        "old() is deprecated since API 2 of marvin-core and goes away with API 4; use new()."
+        "old() is deprecated since API 2 of marvin-core and will be removed with API 4; use new()."
     )
     assert (warning.category, warning.filename) == (DeprecationWarning, __file__)

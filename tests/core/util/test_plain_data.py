@@ -72,7 +72,7 @@ def doubled(times: int) -> Any:
 
 @pytest.mark.parametrize(
     ("value", "why"),
-    [(cycle(), "holds itself"), (nested(10_000), "nested"), (doubled(90), "more than 100,000 values")],
+    [(cycle(), "contains itself"), (nested(10_000), "nested"), (doubled(90), "more than 100,000 values")],
 )
 def test_what_cannot_be_written_is_refused(value: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):

@@ -142,7 +142,7 @@ def test_a_lock_held_elsewhere_is_waited_for_and_then_given_up(tmp_path: Path) -
     holder = child(HOLDER, path)
     assert pipe(holder.stdout).readline() == "held\n"
     began = time.monotonic()
-    with pytest.raises(MarvinError, match=r"state\.json is held by another process\. Try again"):
+    with pytest.raises(MarvinError, match=r"state\.json is locked by another process\. Try again"):
         with locked(path, 0.2, 0.01):
             raise AssertionError("two hold it")
     assert time.monotonic() - began >= 0.2

@@ -154,15 +154,15 @@ def test_near_names_are_asked_about_in_a_sentence(names: Sequence[str], sentence
 
 def test_a_hint_is_the_near_names_or_what_there_is() -> None:
     assert hint_at("gorq", ["groq", "openai"]) == "Did you mean 'groq'?"
-    assert hint_at("nope", ["groq", "openai"]) == "There are: groq, openai."
+    assert hint_at("nope", ["groq", "openai"]) == "Available: groq, openai."
     assert hint_at("nope", ["groq", "openai"], "Look it up.") == "Look it up."
 
 
 def test_an_unknown_name_is_told_with_what_there_is() -> None:
     """I10."""
     assert unknown_name("key", "modle", SETTINGS) == "Unknown key 'modle'. Did you mean 'model' or 'models'?"
-    assert unknown_name("key", "zzz", ("a", "b")) == "Unknown key 'zzz'. There is a, b."
-    assert unknown_name("key", "zzz", ()) == "Unknown key 'zzz'. There is none."
+    assert unknown_name("key", "zzz", ("a", "b")) == "Unknown key 'zzz'. Available: a, b."
+    assert unknown_name("key", "zzz", ()) == "Unknown key 'zzz'. Available: none."
     assert unknown_name("key", "zzz", map(str, range(100))) == "Unknown key 'zzz'."
 
 

@@ -47,7 +47,10 @@ def test_a_change_that_fails_or_gives_nothing_leaves_the_file(tmp_path: Path) ->
 def test_a_lock_that_is_held_ends_the_wait_with_an_explanation(tmp_path: Path) -> None:
     path = tmp_path / "data"
     timeouts = Timeouts(lock=0.05)
-    with locked(path, timeouts.lock, timeouts.lock_poll), pytest.raises(MarvinError, match="held by another process"):
+    with (
+        locked(path, timeouts.lock, timeouts.lock_poll),
+        pytest.raises(MarvinError, match="is locked by another process"),
+    ):
         update_file(path, lambda content: b"new", timeouts)
     assert not path.exists()
 

@@ -7,7 +7,7 @@ from marvin_core import Command, SessionControl, hookimpl
 
 async def greet(session: SessionControl, text: str) -> str:
     """What /greet shows."""
-    return f"Good day, {text or 'stranger'}. There are {len(session.tools)} tools."
+    return f"Good day, {text or 'friend'}. There are {len(session.tools)} tools."
 
 
 @hookimpl

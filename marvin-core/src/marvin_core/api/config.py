@@ -26,9 +26,9 @@ ToolSearchUse: TypeAlias = Literal["on", "off", "auto"]
 PermissionMode: TypeAlias = Literal["ask", "edit", "auto", "readonly"]
 """How much is asked of calls on which no rule speaks. Reading passes in each of them.
 
-`ask`: whatever writes or runs something is asked about. `edit`: files inside the working directory are written, the
-rest is asked about. `auto`: as edit, and commands run where the sandbox holds them. `readonly`: whatever writes or runs
-something is denied.
+`ask`: everything that writes or runs something needs approval. `edit`: files inside the working directory may be
+written; everything else needs approval. `auto`: as edit, and commands may run in the sandbox. `readonly`:
+whatever writes or runs something is denied.
 """
 NetworkKind: TypeAlias = Literal["none", "loopback", "hosts", "all"]
 

@@ -5,7 +5,7 @@ MarvinError
 ├── ConfigError                config.yaml, the environment or a key file is wrong
 ├── PluginError                a pack could not be loaded or registered
 ├── SessionError               a session file cannot be read, written or found
-├── BudgetExceeded             the price ceiling was reached (exit code 3)
+├── BudgetExceeded             the cost ceiling was reached (exit code 3)
 ├── OutputMismatch             the last answer does not fit the schema of --output-schema
 ├── ToolError                  a tool failed; the text goes to the model
 │   ├── AddressRefused         an address is of this machine or of a private network

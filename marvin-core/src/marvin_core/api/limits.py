@@ -11,7 +11,7 @@ class Limits(Record):
     event: int = 4_000_000
     """Bytes of one event of a streamed answer, and of what stands between two events."""
     document: int = 4_000_000
-    """Bytes of an answer that is one JSON document and no stream."""
+    """Bytes of an answer that is one JSON document, not a stream."""
     values: int = 200_000
     """Objects and lists in one event or document: each takes far more memory than it takes bytes."""
     answer: int = 4_000_000
@@ -19,7 +19,7 @@ class Limits(Record):
     arguments: int = 4_000_000
     """Characters of the arguments of all calls of an answer."""
     stream: int = 400_000_000
-    """Bytes of a streamed answer as a whole, decompressed, with all that is no content."""
+    """Bytes of a streamed answer as a whole, decompressed, including data that is not content."""
     body: int = 50_000_000
     """Bytes of what a tool reads from one address, decompressed."""
     download: int = 20_000_000_000
@@ -29,7 +29,8 @@ class Limits(Record):
     parallel_calls: int = 8
     """Calls of one answer that run side by side."""
     agents: int = 8
-    """Agents of one run that work at a time, those below them included; who waits for one of its own does not count."""
+    """Agents of one run that work at the same time, including nested ones; an agent that waits for its own agents does
+    not count."""
     agent_days: int = 30
     """The age, in days, beyond which the prompts of agents and the lists of their calls are removed."""
     proxy_connections: int = 256
@@ -39,17 +40,17 @@ class Limits(Record):
     sandbox_processes: int = 4_000
     """Processes that may be in the sandbox at a time."""
     session_line: int = 32_000_000
-    """Bytes of a line of a session file. What is larger is cut when written, and passed over when read."""
+    """Bytes of a line of a session file. A longer line is cut when it is written, and skipped when it is read."""
     backup_days: int = 90
     """The age, in days, beyond which backups of conversations are removed."""
     backup_bytes: int = 100_000_000
     """The size of all backups of conversations in a folder, beyond which the oldest ones are removed."""
     undo_days: int = 30
-    """The age, in days, beyond which a change can no longer be taken back."""
+    """The age, in days, beyond which a change can no longer be undone."""
     undo_bytes: int = 200_000_000
-    """The size of all that is kept to take changes back, beyond which the oldest of it is removed."""
+    """The size of all data that is kept for undo, beyond which the oldest of it is removed."""
     undo_file: int = 20_000_000
-    """Bytes of a file beyond which a change of it cannot be taken back."""
+    """Bytes of a file beyond which a change of it cannot be undone."""
     undo_snapshots: int = 1_000_000_000
     """Bytes of all snapshots of folders that are taken around commands; those used longest ago are removed first. Of a
     folder that has more, none is taken."""
@@ -70,7 +71,7 @@ class Limits(Record):
     pack_file: int = 100_000_000
     """Bytes of a file that `marvin packs check` lets a pack write."""
     command: int = 65_536
-    """Bytes of a shell command that is taken apart to be judged; a longer one counts as not understood."""
+    """Bytes of a shell command that is parsed to check it against rules; a longer one counts as not understood."""
     command_operators: int = 128
     """Pipes, lists, substitutions and brackets of such a command; with more of them it counts as not understood."""
     command_words: int = 2_000
@@ -80,6 +81,6 @@ class Limits(Record):
     command_scripts: int = 24
     """Scripts within such a command, as in `sh -c SCRIPT`, that are taken apart."""
     command_tree: int = 3_000_000
-    """Bytes of what the parser says of such a command."""
+    """Bytes of the syntax tree of such a command."""
     command_memory: int = 400_000_000
     """Bytes of memory that the parser may take, on Linux."""

@@ -294,12 +294,12 @@ def _block_from_dict(data: Mapping[str, Any]) -> Any:
     if kind is ToolOutput:
         values["content"] = tuple(_block_from_dict(part) for part in values["content"])
         if not all(isinstance(part, (Text, Image)) for part in values["content"]):
-            raise ValueError("an output holds something other than text and images")
+            raise ValueError("a tool output may contain only text and images")
         _read_extras(values)
     if values.get("provider_data") is not None:
         given = values["provider_data"]
         if not isinstance(given["provider"], str) or not isinstance(given["data"], Mapping):
-            raise ValueError(f"provider_data of a {data['type']} block is none")
+            raise ValueError(f"provider_data of a {data['type']} block is not valid")
         values["provider_data"] = ProviderData(**given)
     for name, value in values.items():
         if name in _TEXTS and not isinstance(value, str):

@@ -54,7 +54,7 @@ class Record:
             raise TypeError(f"{name} needs {', '.join(missing)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable; use replace({name}=...)")
+        raise AttributeError(f"{type(self).__name__} is immutable; call replace({name}=...) instead")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable; {name} cannot be deleted")

@@ -29,13 +29,13 @@ class Timeouts(Record):
     browser_settle: float = 8.0
     """The longest wait for a page that is loaded to stop changing."""
     browser_poll: float = 0.4
-    """Between two looks at whether it has."""
+    """Between two checks whether it has."""
     http_turn: float = 20.0
     """The longest that a request waits for its turn at a service that takes only so many."""
     notice: float = 10.0
-    """For the server of notices to take one that is published beside a run."""
+    """For the ntfy server to accept a notification during a run."""
     notice_end: float = 5.0
-    """At the end of a run, for the notices that are still to be published."""
+    """At the end of a run, for the notifications that are still to be published."""
     model_idle: float = 180.0
     """Silence of a model service, counted from the last piece of its answer; what keeps a connection alive is none."""
     model_idle_coding: float = 900.0
@@ -59,13 +59,13 @@ class Timeouts(Record):
     retry_after_limit: float = 60.0
     """The longest `retry-after` that is waited for; a longer one ends the retries."""
     summary: float = 120.0
-    """For a model to summarise the older messages of a conversation; after that, lists stand for them."""
+    """For a model to summarise the older messages of a conversation; after that, they are replaced by lists."""
     command_parse: float = 2.0
-    """For the parser to take a shell command apart that is to be judged; after that it counts as not understood."""
+    """For the parser to parse a shell command; after that the command counts as not understood."""
     snapshot: float = 5.0
-    """A snapshot of the working directory around commands, so that they can be taken back."""
+    """A snapshot of the working directory around commands, so that they can be undone."""
     snapshot_git: float = 60.0
-    """One step of git for a snapshot, and for taking commands back."""
+    """One step of git for a snapshot, and for undoing commands."""
     output_tail: float = 0.5
     """How long output may go on after its program has ended."""
     output_first: float = 1.0
@@ -73,13 +73,13 @@ class Timeouts(Record):
     output_report: float = 0.05
     """Between two reports of what a program printed while it runs."""
     job_poll: float = 0.1
-    """Between two looks at a job whose end or output is waited for."""
+    """Between two checks of a job whose end or output is awaited."""
     settle: float = 0.05
     """How long what a command started may take to go once its output has ended, before it counts as a job."""
     terminate: float = 0.5
     """Between asking processes to end (SIGTERM) and killing those that did not."""
     kill_poll: float = 0.01
-    """Between two looks at whether killed processes are gone."""
+    """Between two checks whether killed processes have ended."""
     kill_limit: float = 5.0
     """The longest that killed processes are waited for."""
     process_backoff: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)

@@ -189,9 +189,9 @@ class Tool(Generic[P, R]):
     ) -> None:
         name = function.__name__
         if not is_tool_name(name):
-            raise ToolError(f"{name!r} cannot name a tool: use up to 64 letters, digits, '_' and '-'.")
+            raise ToolError(f"{name!r} is not a valid tool name: use up to 64 letters, digits, '_' and '-'.")
         if not (function.__doc__ or "").strip():
-            raise ToolError(f"The tool {name} needs a docstring: it is what the model reads.")
+            raise ToolError(f"The tool {name} needs a docstring: the model reads it as the tool's description.")
         if not access:
             raise ToolError(f"The tool {name} declares no access; use {_ONE_OF[Access]}.")
         self.function = function
@@ -231,10 +231,12 @@ class Tool(Generic[P, R]):
         if self.typed not in get_args(Sign):
             raise ToolError(f"The tool {self.name} declares typed={self.typed!r}; only '!' and '@' can be typed.")
         if self.snapshot and not {"write", "exec"} <= self.access:
-            raise ToolError(f"The tool {self.name} declares a snapshot, so it needs the access write and exec.")
+            raise ToolError(f"The tool {self.name} declares a snapshot, so it needs the access values write and exec.")
         unknown = sorted(set(self.probe or ()).difference(self.function.__code__.co_varnames))
         if unknown:
-            raise ToolError(f"The tool {self.name} declares a probe with {unknown[0]}, which is no parameter of it.")
+            raise ToolError(
+                f"The tool {self.name} declares a probe with {unknown[0]}, which is not one of its parameters."
+            )
         if "writable-files" in self.passes and "exec" in self.access:
             raise ToolError(f"The tool {self.name} runs programs, so it cannot pass 'writable-files'.")
 

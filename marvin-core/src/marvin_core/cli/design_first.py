@@ -9,7 +9,7 @@ from ..api.config import Config
 from ..api.errors import UsageError
 from ..config.program import command_name
 
-_PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
+_PIPELINE = 'No installed pack provides the pipeline. Install it: pip install "marvin-core[pipeline]"'
 _WORDS = ("pipeline", "run")
 
 
@@ -29,10 +29,10 @@ def pipeline_words(config: Config, argv: Sequence[str]) -> Sequence[str]:
     if missing:
         right = shlex.join([*missing, *argv])
         raise UsageError(
-            "--design-first works alone, in a folder that is named: it needs --non-interactive and --working-dir. "
-            f"Run: {command_name()} {right}"
+            "--design-first runs unattended in a given folder: it needs --non-interactive and --working-dir. Run: "
+            f"{command_name()} {right}"
         )
     unfit = {"--resume": config.resume, "--continue": config.continue_session, "--output-schema": config.output_schema}
     if flag := next((flag for flag, value in unfit.items() if value), ""):
-        raise UsageError(f"{flag} is for a prompt and its answer, and the pipeline is none. Leave it out.")
+        raise UsageError(f"{flag} applies to a prompt and its answer, not to the pipeline. Leave it out.")
     return _WORDS

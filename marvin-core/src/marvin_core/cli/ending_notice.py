@@ -10,7 +10,7 @@ from ..util.failures import told
 from ..util.streams import StandardStreams
 from .notices import Notices
 
-_ENDS = {0: "is done", 1: "failed", 2: "was refused", 3: "came to its ceiling", 130: "was interrupted"}
+_ENDS = {0: "is done", 1: "failed", 2: "was refused", 3: "reached its cost ceiling", 130: "was interrupted"}
 
 
 def send_ending(
@@ -20,11 +20,11 @@ def send_ending(
     try:
         asyncio.run(_send(config, ending_text(config, code, seconds, used), code, streams))
     except Exception as error:  # the run is over, and its result must not depend on this
-        streams.err(f"marvin: The last notice was not sent: {told(error)}")
+        streams.err(f"marvin: The final notification could not be sent: {told(error)}")
 
 
 def ending_text(config: Config, code: int, seconds: float, used: Mapping[str, object]) -> str:
-    """What the notice says."""
+    """The text of the notification."""
     cost = used.get("session_cost")
     spent = f"{cost:.4f} USD" if isinstance(cost, float) else "cost unknown"
     how = _ENDS.get(code, "ended")

@@ -199,7 +199,7 @@ def _chat(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
         raise
     except (Exception, SystemExit) as error:  # of an interface of a pack, or of what runs in it
         session.rescue()
-        streams.err(f"marvin: the chat was ended by {told(error)}. What was said is saved.")
+        streams.err(f"marvin: the chat was ended by {told(error)}. The conversation is saved.")
         return 1
     finally:
         app.save_usage()

@@ -38,4 +38,4 @@ class Notices:
         why = await self._notifier.close()
         await self._clients.close()
         if why:
-            self._warn(f"Notices to the topic {self._topic} did not arrive: {why}")
+            self._warn(f"Notifications to the topic {self._topic} were not delivered: {why}")

@@ -26,11 +26,11 @@ def read_prompt(config: Config, streams: StandardStreams) -> str:
     elif config.prompt_file is not None:
         text = _read_file(config.prompt_file, config.timeouts.stdin_idle)
     elif streams.stdin_is_terminal():
-        raise MarvinError("There is no prompt. Give one with --prompt TEXT, --prompt-file PATH, or standard input.")
+        raise MarvinError("No prompt was given. Use --prompt TEXT, --prompt-file PATH, or standard input.")
     else:
         text = _read_stdin(streams, config.timeouts.stdin_idle)
     if not text.strip():
-        raise MarvinError("The prompt is empty. Give one with --prompt TEXT, --prompt-file PATH, or standard input.")
+        raise MarvinError("The prompt is empty. Use --prompt TEXT, --prompt-file PATH, or standard input.")
     return text
 
 

@@ -45,11 +45,11 @@ class CommandContext(SecretAccess):
         streams.clean = self.redactor.text
         self._app: App | None = None
         self.own: Callable[[], PackAccess] | None = None
-        """What the pack reaches that brings the sub-command, where that is not the core."""
+        """What the pack that provides the sub-command may access; None for the core."""
         self.again: Callable[[Sequence[str]], int] | None = None
-        """Runs the program with other words."""
+        """Runs the program with other arguments."""
         self.unattended: Unattended | None = None
-        """The run that this sub-command is to lead, where it was begun already."""
+        """The run that this sub-command is to lead, if it has already started."""
 
     def app(self) -> App:
         """The program, put together once."""
@@ -107,7 +107,7 @@ class CommandContext(SecretAccess):
     def marvin(self, words: Sequence[str]) -> int:
         """Run Marvin with these words; returns the exit code."""
         if self.again is None:
-            raise UsageError("Marvin cannot be run again from here. Type the command line yourself.")
+            raise UsageError("Marvin cannot run another command line from here. Type it yourself.")
         return self.again(words)
 
     def session(self) -> Session:

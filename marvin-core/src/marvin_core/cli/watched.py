@@ -102,7 +102,7 @@ class _Watched(Generic[T]):
         self._run.warn(f"marvin: {text}")
 
     def _leave(self, held: str) -> NoReturn:
-        self._tell(f"{held or 'something'} does not stop, so the command ends without it.")
+        self._tell(f"{held or 'something'} does not stop, so the command ends without waiting for it.")
         self._end()
 
     def _end(self) -> NoReturn:

@@ -32,19 +32,19 @@ examples:
 
 sub-commands:
   doctor     what works here, what does not, and what to do about it
-  login      set the key of a model service, or log in with an account
+  login      store the key of a model service, or log in with an account
   logout     forget that key or login
   providers  the model services, and how to set one up
-  models     the models of services: windows, prices, thinking, ends
+  models     the models of services: context windows, prices, end of service
   config     show or change what is configured
   permissions  the rules in force, and what they say of a command
-  undo       take back what tools changed
+  undo       undo what tools changed
   mcp        servers with tools (MCP): add, try, remove
-  tools      list the tools, and call one by hand; that needs no model
-  tk         tickets: what is to be done, by whom, and what waits for what
-  sessions   list, search, show and export what was said before
+  tools      list the tools, or call one by hand, without a model
+  tk         tickets: what has to be done, by whom, and in which order
+  sessions   list, search, show and export earlier conversations
   profiles   list and switch profiles: preferences, places, history
-  packs      what is installed; a pack may bring more sub-commands
+  packs      what is installed; a pack may add more sub-commands
 """
 
 EPILOG = """\
@@ -60,11 +60,11 @@ _STARTED = "\n`marvin` is not on your PATH. Type this in its place:\n  {}\n"
 _FLAGS: Mapping[str, Mapping[str, Any]] = {
     "--non-interactive": {
         "action": "store_true",
-        "help": "run one prompt without asking anybody anything, then leave",
+        "help": "run one prompt without asking any questions, then exit",
     },
     "--prompt": {"metavar": "TEXT", "help": "the prompt; the same as PROMPT"},
     "--prompt-file": {"metavar": "PATH", "help": "read the prompt from a file"},
-    "--working-dir": {"metavar": "PATH", "help": "the folder that files and commands are confined to"},
+    "--working-dir": {"metavar": "PATH", "help": "the folder that tools are confined to"},
     "--provider": {"metavar": "NAME", "help": "the model service"},
     "--model": {
         "metavar": "[TIER=]MODEL",
@@ -76,12 +76,13 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "[TIER=]LEVEL",
         "action": "append",
         "default": [],
-        "help": "how hard the model thinks, or that of a tier: off, low, medium, high",
+        "help": "how much the model thinks, or the model of a tier: off, low, medium, high",
     },
-    "--tools": {"metavar": "SETS", "help": "tool sets, groups and names; a leading - takes away (coding,-git)"},
+    "--tools": {"metavar": "SETS", "help": "tool sets, groups and names; a leading - removes one (coding,-git)"},
     "--tool-search": {
         "choices": ("on", "off", "auto"),
-        "help": "whether tools wait until the model looks for them: all but a few, none, or where there are many",
+        "help": "whether tools are hidden until the model searches for them: on (all but a few), off, or auto (if "
+        "there are many)",
     },
     "--output-format": {
         "choices": ("text", "json", "stream-json"),
@@ -90,52 +91,55 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
     },
     "--output-schema": {
         "metavar": "FILE",
-        "help": "the JSON schema that the last answer of a non-interactive run has to fit",
+        "help": "the JSON schema that the final answer of a non-interactive run must match",
     },
-    "--permission-mode": {"metavar": "MODE", "help": "how much is asked before calls run: ask, edit, auto, readonly"},
+    "--permission-mode": {
+        "metavar": "MODE",
+        "help": "which calls need approval before they run: ask, edit, auto, readonly",
+    },
     "--on-ask": {
         "metavar": "[TOOL=]ANSWER",
-        "help": "what a non-interactive run does with calls that would ask: allow, deny or allow-all; also "
-        "for single tools: allow,TOOL=deny",
+        "help": "what a non-interactive run does with calls that need approval: allow, deny or allow-all; also for "
+        "single tools: allow,TOOL=deny",
     },
     "--trust-project": {
         "action": "store_true",
-        "help": "let this run load the hooks, tools, commands, settings and servers that the folder brings",
+        "help": "let this run load the hooks, tools, commands, settings and servers of the folder",
     },
     "--network": {
         "metavar": "WHAT",
-        "help": "what commands reach in the sandbox: none, loopback, all, or hosts (example.org,*.example.com)",
+        "help": "what commands can reach in the sandbox: none, loopback, all, or hosts (example.org,*.example.com)",
     },
     "--sandbox": {
         "choices": ("auto", "required", "off"),
-        "help": "whether commands run in a sandbox: where one works, only in one, or never",
+        "help": "whether commands run in a sandbox: auto (if one works), required, or off",
     },
     "--continue": {
         "dest": "continue_",
         "action": "store_true",
-        "help": "go on with the newest session of this folder",
+        "help": "continue the newest session of this folder",
     },
-    "--resume": {"metavar": "ID", "help": "go on with this session"},
+    "--resume": {"metavar": "ID", "help": "continue this session"},
     "--max-cost": {"metavar": "USD", "help": "stop at this many US dollars, sub-agents included"},
     "--plain": {"action": "store_true", "help": "the chat in plain lines, on a terminal and in a pipe"},
     "--screen-reader": {"action": "store_true", "help": "the chat in words, written once from top to bottom"},
     "--curses": {"action": "store_true", "help": "the ordinary chat, as there is no other any more"},
     "--design-first": {"action": "store_true", "help": "run the test-first pipeline (needs marvin-pipeline)"},
-    "--from": {"metavar": "PHASE", "dest": "from_", "help": "the phase that the pipeline begins with: 1a, 2a, ..."},
-    "--until": {"metavar": "PHASE", "help": "the phase that the pipeline ends with"},
+    "--from": {"metavar": "PHASE", "dest": "from_", "help": "the first phase of the pipeline: 1a, 2a, ..."},
+    "--until": {"metavar": "PHASE", "help": "the last phase of the pipeline"},
     "--upstream": {"metavar": "DIR", "help": "documents that the agents of the pipeline may read"},
     "--max-time": {"metavar": "TIME", "help": "how long the pipeline may take: seconds, or as 90m, 8h"},
-    "--yes": {"action": "store_true", "help": "begin the pipeline anew without asking"},
+    "--yes": {"action": "store_true", "help": "restart the pipeline from the beginning without asking"},
     "--strict": {
         "action": "store_true",
-        "help": "have the pipeline fail where the evidence for its result is weak, and not only report it",
+        "help": "fail the pipeline if the evidence for its result is weak, instead of only reporting it",
     },
     "--github": {
         "action": "store_true",
-        "help": "have the pipeline write annotations and the job summary of GitHub Actions",
+        "help": "write annotations and the job summary of the pipeline for GitHub Actions",
     },
-    "--ntfy": {"metavar": "TOPIC", "help": "send notices of a non-interactive run to this topic of ntfy"},
-    "-B": {"dest": "no_bytecode", "action": "store_true", "help": "write no bytecode files"},
+    "--ntfy": {"metavar": "TOPIC", "help": "send notifications of a non-interactive run to this ntfy topic"},
+    "-B": {"dest": "no_bytecode", "action": "store_true", "help": "do not write bytecode files"},
     "--version": {"action": "version", "version": f"marvin {__version__}"},
 }
 """The flags, in the order of the help, each with what argparse is told of it."""

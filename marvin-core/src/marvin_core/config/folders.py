@@ -53,7 +53,7 @@ def chosen_folder(given: str | None, cwd: Path, home: Path) -> Path:
     if given is None:
         return cwd.resolve()
     if not given:
-        raise UsageError("--working-dir is empty. Name a folder, or leave the flag out to work in the current one.")
+        raise UsageError("--working-dir is empty. Give a folder, or leave the flag out to work in the current one.")
     folder = home / given[2:] if given == "~" or given.startswith("~/") else cwd / given
     try:
         mode = folder.stat().st_mode
@@ -61,7 +61,7 @@ def chosen_folder(given: str | None, cwd: Path, home: Path) -> Path:
         reason = "there is no such folder" if isinstance(error, FileNotFoundError) else error.strerror
         raise UsageError(f"--working-dir {given}: {reason}. Create it, or name another one.") from error
     if not stat.S_ISDIR(mode):
-        raise UsageError(f"--working-dir {given} is a file. Name the folder that it is in.")
+        raise UsageError(f"--working-dir {given} is a file. Give the folder that contains it.")
     if not os.access(folder, os.R_OK | os.X_OK):
         raise UsageError(f"--working-dir {given} cannot be read. Change its permissions, or name another folder.")
     return folder.resolve()

@@ -26,8 +26,8 @@ def depth(value: str) -> int:
         raise ConfigError(f"MARVIN_DEPTH is {value!r}; it must be a whole number. Unset it.") from None
     if found > MAX_DEPTH:
         raise ConfigError(
-            f"Agents may be nested {MAX_DEPTH} deep; this one would be at depth {found}. "
-            "Do the work in the agent that started it."
+            f"Agents may be nested {MAX_DEPTH} levels deep; this one would be at level {found}. Do the work in the "
+            "agent that started it."
         )
     return max(found, 0)
 
@@ -55,7 +55,7 @@ def _chosen(word: str, allowed: Sequence[str], flag: str | None, variable: str) 
     for name, value in ((f"--{word}", flag), (f"MARVIN_{word.upper().replace('-', '_')}", variable)):
         if value:
             if value not in allowed:
-                raise ConfigError(f"{name} is {value!r}; it takes {', '.join(allowed[:-1])} or {allowed[-1]}.")
+                raise ConfigError(f"{name} is {value!r}; use {', '.join(allowed[:-1])} or {allowed[-1]}.")
             return value
     return None
 
@@ -75,7 +75,7 @@ def max_cost(flag: str | None, variable: str | None) -> float | None:
         dollars = None
     if dollars is not None:
         return dollars
-    text = f"{name} is {value!r}; it takes US dollars, from 0 on, as in 2.50."
+    text = f"{name} is {value!r}; use an amount in US dollars, 0 or more, as in 2.50."
     raise ConfigError(text) if flag is None else UsageError(text)
 
 

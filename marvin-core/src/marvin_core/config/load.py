@@ -140,7 +140,7 @@ def _prompt(flags: Namespace) -> str | None:
     words = " ".join(flags.words)
     for flag, value in (("--prompt", flags.prompt), ("--prompt-file", flags.prompt_file)):
         if words and value is not None:
-            raise UsageError(f"A prompt was given twice, as {flag} and as words. Give it once.")
+            raise UsageError(f"The prompt was given twice, with {flag} and as an argument. Give it once.")
     return flags.prompt if flags.prompt is not None else (words or None)
 
 

@@ -74,9 +74,9 @@ def server_of(name: str, entry: Mapping[str, Any], origin: str) -> McpServer:
 def problem_of(name: str, server: Any) -> str:
     """What keeps an entry from being a server; empty where nothing does. It has the fields of `McpSettings`."""
     if not _NAME.fullmatch(name) or "__" in name:
-        return f"{name!r:.80} is no name of a server: use letters, digits, '-', '.' and single '_'"
+        return f"{name!r:.80} is not a valid server name: use letters, digits, '-', '.' and single '_'"
     if bool(server.command) == bool(server.url):
-        return "needs a command or a url, and not both"
+        return "needs either a command or a url, not both"
     if server.url and not re.match(r"https?://[^/]", server.url):
         return "url takes an address such as https://mcp.example.com/mcp"
     env = server.env or {}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .file.sections import NetworkSettings
 
 _WORDS = ("none", "loopback", "all")
-_TAKES = "it takes none, loopback, all, or hosts, as in example.org,*.example.com"
+_TAKES = "use none, loopback, all, or hosts, as in example.org,*.example.com"
 
 
 def network_policy(flag: str | None, variable: str | None, setting: NetworkSettings) -> NetworkPolicy | None:
@@ -24,7 +24,7 @@ def network_policy(flag: str | None, variable: str | None, setting: NetworkSetti
         try:
             return _of_text(flag)
         except ValueError as error:
-            raise UsageError(f"--network is {flag!r}; {error}.") from None
+            raise UsageError(f"--network is {flag!r}; {str(error).rstrip('.')}.") from None
     if variable:
         try:
             return _of_text(variable)

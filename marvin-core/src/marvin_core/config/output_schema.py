@@ -32,5 +32,7 @@ def read_schema(path: Path) -> Mapping[str, Any]:
     try:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
-        raise UsageError(f"{place} is no JSON schema: {error.json_path}: {error.message}. Correct it.") from error
+        raise UsageError(
+            f"{place} is not a valid JSON schema: {error.json_path}: {error.message}. Correct it."
+        ) from error
     return schema

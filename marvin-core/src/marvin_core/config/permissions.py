@@ -41,7 +41,7 @@ def permission_fields(
 def _mode(flag: str | None, variable: str | None, setting: PermissionMode | None) -> PermissionMode | None:
     if flag is not None:
         if flag not in _MODES:
-            raise UsageError(f"--permission-mode {flag}: there is no such mode. {_nearest(flag, _MODES)}")
+            raise UsageError(f"--permission-mode {flag}: unknown mode. {_nearest(flag, _MODES)}")
         return flag
     if variable:
         if variable not in _MODES:
@@ -66,7 +66,7 @@ def _on_ask(given: str) -> tuple[OnAsk, Mapping[str, OnAsk]]:
     for part in given.split(","):
         tool, equals, answer = part.strip().rpartition("=")
         if answer not in _ANSWERS or (equals and not tool):
-            raise UsageError(f"--on-ask {given}: {answer!r} is no answer. {_nearest(answer, _ANSWERS)}")
+            raise UsageError(f"--on-ask {given}: {answer!r} is not a valid answer. {_nearest(answer, _ANSWERS)}")
         if tool:
             tools[tool] = answer
         else:

@@ -10,12 +10,12 @@ from ..api.errors import UsageError
 from ..util.patterns.topics import is_topic, refused_topic
 
 _FLAGS = {
-    "from_": ("--from", "says where the pipeline begins"),
-    "until": ("--until", "says where the pipeline ends"),
+    "from_": ("--from", "sets the first phase of the pipeline"),
+    "until": ("--until", "sets the last phase of the pipeline"),
     "upstream": ("--upstream", "is for the agents of the pipeline"),
     "max_time": ("--max-time", "is a limit of the pipeline"),
-    "yes": ("--yes", "is an answer to the pipeline"),
-    "strict": ("--strict", "says how the pipeline judges its evidence"),
+    "yes": ("--yes", "answers a question of the pipeline"),
+    "strict": ("--strict", "sets how strictly the pipeline judges its evidence"),
     "github": ("--github", "is for the reports of the pipeline"),
 }
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -54,5 +54,7 @@ def _seconds(given: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= _LONGEST:
-        raise UsageError(f"--max-time {given[:80]!r} is no time. Give seconds, or a number with s, m or h, as in 90m.")
+        raise UsageError(
+            f"--max-time {given[:80]!r} is not a duration. Give seconds, or a number with s, m or h, as in 90m."
+        )
     return seconds

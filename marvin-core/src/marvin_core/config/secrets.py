@@ -167,7 +167,7 @@ class Secrets:
         value = self.get(name).reveal()
         if not value and default is REQUIRED:
             what = f" to {meaning.rstrip('.')}" if meaning else ""
-            raise ConfigError(f"The variable {name} is not set. Set it{what}, and start Marvin again.")
+            raise ConfigError(f"The variable {name} is not set. Set it{what}, and restart Marvin.")
         return value or default
 
     def in_environment(self, name: str) -> bool:

@@ -45,11 +45,11 @@ def thinking_fields(flags: Sequence[str], variable: str | None, settings: FileSe
 def _tier(name: str, place: str, error: type[MarvinError]) -> str:
     tier = ALIASES.get(name, name)
     if tier not in TIERS:
-        raise error(f"{place}: there is no tier {name!r}. There are: {', '.join([*TIERS, *ALIASES])}.")
+        raise error(f"{place}: unknown tier {name!r}. Known: {', '.join([*TIERS, *ALIASES])}.")
     return tier
 
 
 def _level(value: str, place: str, error: type[MarvinError]) -> ThinkingLevel:
     if value not in _LEVELS:
-        raise error(f"{place}: there is no thinking level {value!r}. Use one of: {', '.join(_LEVELS)}.")
+        raise error(f"{place}: unknown thinking level {value!r}. Use one of: {', '.join(_LEVELS)}.")
     return cast("ThinkingLevel", value)

@@ -39,7 +39,7 @@ def tier_models(named: Mapping[str, str], env: Mapping[str, str]) -> dict[str, s
     for name, model in named.items():
         tier = ALIASES.get(name, name)
         if tier not in TIERS:
-            raise UsageError(f"There is no tier {name!r} for {model}. There are: {', '.join([*TIERS, *ALIASES])}.")
+            raise UsageError(f"Unknown tier {name!r} for {model}. Known: {', '.join([*TIERS, *ALIASES])}.")
         chosen[tier] = model
     models = {name: chosen.get(name) or env.get(tier.variable) or tier.model for name, tier in TIERS.items()}
     # Planning goes where the best reviews go, if only that was set.

@@ -27,9 +27,8 @@ from .backup_limits import remove_old
 _START = "context-backup-"
 _INDEX = "INDEX.md"
 _INDEX_TITLE = (
-    "# Backups of conversations\n\n"
-    "What was taken out of conversations to make room, newest first. "
-    "The tool search_history_backups searches the files in the folder `logs` beside this one.\n"
+    "# Backups of conversations\n\nMessages that were removed from conversations to make room, newest first. The "
+    "tool search_history_backups searches the files in the folder `logs` beside this one.\n"
 )
 _INDEX_LIMIT = 60_000
 """Characters of the whole index; the oldest entries go first."""
@@ -125,10 +124,10 @@ class Backups:
         """
         words = query.casefold().split()
         if not words:
-            raise ToolError("There is no word to search for. Give one or more that stood in the message.")
+            raise ToolError("The query has no word to search for. Give one or more words of the message.")
         files = self.files()
         if not files:
-            return "There are no backups here: nothing was taken out of a conversation of this folder yet."
+            return "There are no backups here: nothing was removed from a conversation of this folder yet."
         told: list[str] = []
         room, found = _SHOWN, 0
         for place, text in _hits(files, words):
@@ -144,7 +143,7 @@ class Backups:
                 f"Nothing in {counted(len(files), 'backup')} of this folder has all of these words in one message: "
                 f"{', '.join(query.split())}. Try fewer words, or others."
             )
-        more = " There are more: add a word, or raise max_results." if found > len(told) else ""
+        more = " There are more results: add a word, or raise max_results." if found > len(told) else ""
         head = f"{counted(len(told), 'place')} in {counted(len(files), 'backup')}, newest first.{more}"
         return "\n\n".join([head, *told])
 
@@ -156,7 +155,7 @@ class Backups:
         """
         folder = backup.path.parent.parent / "memories"
         if folder.is_symlink() or (folder / _INDEX).is_symlink():
-            raise MarvinError(f"{folder / _INDEX} is a link, which may lead anywhere, so it was left alone. Remove it.")
+            raise MarvinError(f"{folder / _INDEX} is a symbolic link, so it was not written. Remove the link.")
         entry = _index_entry(backup.path.name, backup.messages, now)
         there = {path.name for path in backup.path.parent.glob(f"{_START}*")}
         timeouts = self._timeouts

@@ -68,7 +68,10 @@ def _nothing(messages: int) -> str:
     """That there is nothing to compact, and why."""
     if not messages:
         return "There is nothing to compact: the conversation is empty."
-    return f"There is nothing to compact yet: {counted(messages, 'message')}, and the newest stay word for word."
+    return (
+        f"There is nothing to compact yet: the conversation has {counted(messages, 'message')}, and the newest "
+        "are always kept unchanged."
+    )
 
 
 class Compactor:
@@ -110,13 +113,13 @@ class Compactor:
         before = self._tokens()
         if overflows <= _OVERFLOWS and before >= _LEAST_TOKENS:
             target = min(self._limit() // 2, before) // 2
-            if await self._compact(target, "The request did not fit into the window of the model. "):
+            if await self._compact(target, "The request did not fit into the context window of the model. "):
                 return True
         overhead = self._session.model.window.tokens(self.overhead)
         self._session.bus.warn(
-            f"The request does not fit, and there is no more room to make: the system prompt and the tools take "
-            f"about {overhead:,} tokens. Offer fewer tools (--tools), choose a model with a larger window, or begin "
-            "anew with /clear.",
+            "The request does not fit into the context window, and compaction cannot make it smaller: the system "
+            f"prompt and the tools take about {overhead:,} tokens. Offer fewer tools (--tools), choose a model with "
+            "a larger window, or start over with /clear.",
         )
         return False
 
@@ -142,9 +145,9 @@ class Compactor:
             return _nothing(len(messages))
         self._asked = target_tokens
         return (
-            f"Before the next request the older messages are backed up and become a summary, so that the conversation "
-            f"takes {target_tokens:,} tokens at most. The newest stay word for word; search_history_backups finds "
-            "the others."
+            "Before the next request, the older messages will be backed up and replaced by a summary, so that the "
+            f"conversation takes at most {target_tokens:,} tokens. The newest messages are kept unchanged; "
+            "search_history_backups finds the others."
         )
 
     def search(self, query: str, most: int) -> str:
@@ -180,8 +183,8 @@ class Compactor:
             before, composed(found, digest(found.middle, found.summary_limit), backup.shown)
         ):
             self._session.bus.tell(
-                f"The conversation became long, so its oldest {len(found.middle):,} messages were summed up. "
-                f"They are kept in {backup.shown}.",
+                f"The conversation became long, so its oldest {len(found.middle):,} messages were replaced by a "
+                f"summary. They are kept in {backup.shown}.",
             )
             await self._index(backup)
 
@@ -203,8 +206,8 @@ class Compactor:
             return ""
         fewer = f"compacted: {counted(len(before), 'message')} became {len(after):,}, about"
         told = (
-            f"{why}The conversation was {fewer if len(after) < len(before) else 'shortened: about'} {tokens:,} tokens "
-            f"became {self._tokens():,}; the whole of it is in {backup.shown}."
+            f"{why}The conversation was {fewer if len(after) < len(before) else 'shortened: about'} {tokens:,} "
+            f"tokens became {self._tokens():,}; the whole conversation is in {backup.shown}."
         )
         if not quiet:
             self._session.bus.tell(told)
@@ -232,7 +235,7 @@ class Compactor:
         try:
             return await summarizer.summary(found.middle, self._characters(session.model.window.compact * 3 // 4))
         except Exception as error:  # whatever it is, the conversation must go on
-            self._session.bus.warn(f"The model gave no summary, so lists stand for the older messages: {error}")
+            self._session.bus.warn(f"The model gave no summary, so the older messages were replaced by lists: {error}")
             return listed
 
     async def _backed_up(self, messages: Sequence[Message]) -> Backup | None:
@@ -243,8 +246,8 @@ class Compactor:
         except OSError as error:
             if not self._refused:
                 self._session.bus.warn(
-                    f"The conversation was not compacted, since its backup cannot be written: {error.strerror} "
-                    f"({error.filename}). Free space or make the folder writable, or begin anew with /clear.",
+                    f"The conversation was not compacted, because its backup cannot be written: {error.strerror} "
+                    f"({error.filename}). Free space, make the folder writable, or start over with /clear.",
                 )
             self._refused = True
             return None
@@ -285,8 +288,8 @@ class Compactor:
         used = window.tokens(self._session.conversation.characters + self.overhead)
         if used > window.warn and not self._near:
             self._session.bus.warn(
-                f"The conversation takes about {used:,} tokens. From {window.compact:,} on a summary takes the place "
-                "of older messages; /compact does that now.",
+                f"The conversation takes about {used:,} tokens. At {window.compact:,} tokens, older messages are "
+                "replaced by a summary; /compact does that now.",
             )
         self._near = used > window.warn
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ..api.messages import Message, Text, ToolCall, ToolOutput, tool
 
 INTERRUPTED = (
-    "This call was interrupted before it had a result. It may have done part of its work: "
-    "check, then call it again if it is still needed."
+    "This call was interrupted before it had a result. It may have done part of its work. Check, then make the call "
+    "again if it is still needed."
 )
 
 

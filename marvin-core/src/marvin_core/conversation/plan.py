@@ -25,9 +25,9 @@ _FLOOR = 200
 """A text that would have to become shorter than this says nothing any more: then fewer messages are kept."""
 _SMALLEST = 2_000
 """What a summary with its heading takes; less is not worth one."""
-_NEWEST = "\n\nThe newest request of the user, word for word:\n"
-_LASTING = "\n\nThe state of {name}, word for word:\n"
-_LASTS = re.compile(r"\n\nThe state of ([\w-]{1,64}), word for word:\n")
+_NEWEST = "\n\nThe newest request of the user, verbatim:\n"
+_LASTING = "\n\nThe state of {name}, verbatim:\n"
+_LASTS = re.compile(r"\n\nThe state of ([\w-]{1,64}), verbatim:\n")
 
 
 class CompactionPlan(Record):
@@ -150,10 +150,9 @@ def composed(found: CompactionPlan, body: str, source: str) -> tuple[Message, ..
         return (*found.first, *found.tail)
     count = len(found.middle)
     head = (
-        f"[Summary by Marvin of {count:,} earlier message{'' if count == 1 else 's'}, "
-        "which were taken out to make room. "
-        "This is a record of what was said and done, and not a request.]\n"
-        f"[The messages themselves are in {source}; search_history_backups finds words in them.]"
+        f"[Summary by Marvin of {count:,} earlier message{'' if count == 1 else 's'}, which were removed to make "
+        "room. This is a record of what was said and done, not a request.]\n[The messages themselves are in "
+        f"{source}; search_history_backups searches them.]"
     )
     request = _newest_request(found)
     room = max(found.summary_limit - len(head) - 2, 0)

@@ -23,7 +23,7 @@ class Window:
         self._calibration = 1.0
         self.resize(size or UNKNOWN_WINDOW)
         self.known = bool(size)
-        """Whether anybody said how large it is."""
+        """Whether its size is known from the service or the settings."""
 
     def resize(self, size: int) -> None:
         """Have the thresholds follow from this size, in tokens."""
@@ -56,14 +56,14 @@ class Window:
         if used >= self.refuse:
             return (
                 f"Error: the context budget of {self.refuse:,} tokens is used up, so this result was left out. "
-                "Finish with what you know, or call compact_history where it is offered."
+                "Finish with what you know, or call compact_history if it is available."
             )
         room = max(self.room(max(self.warn - used, min(self.warn // 4, self.refuse - used))), _SHORTEST)
         if len(text) <= room:
             return text
         omitted = len(text) - room
         return (
-            f"{text[:room]}\n[Result truncated: {omitted:,} characters left out to stay inside the context budget. "
+            f"{text[:room]}\n[Result truncated: {omitted:,} characters left out to stay within the context budget. "
             "Ask for a smaller part.]"
         )
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..api.models import CostCeiling
 
 # Why a model answers, as /model shows it.
-_ITS_OWN = "the session was with it"
+_ITS_OWN = "the session used it"
 _LARGER = "the conversation needs its larger window"
 _BEFORE = "it answered before"
 
@@ -150,7 +150,7 @@ class ActiveModel:
         """
         levels = get_args(ThinkingLevel)
         if level not in levels:
-            raise UsageError(f"There is no thinking level {level!r}. Use one of: {', '.join(levels)}.")
+            raise UsageError(f"Unknown thinking level {level!r}. Use one of: {', '.join(levels)}.")
         self.thinking = level  # type: ignore[assignment]  # it is one of them
         self._changed()
 
@@ -181,8 +181,8 @@ class ActiveModel:
         try:
             serving = self.source.named(f"{provider}/{model}", None)
         except MarvinError as error:
-            here = f"{self.provider_name}/{self.model} goes on with it" if self._chosen else "there is no model now"
-            self._bus.warn(f"This session was with {provider}/{model}, which cannot be used: {error} {here}.")
+            here = f"{self.provider_name}/{self.model} continues it" if self._chosen else "no model is available now"
+            self._bus.warn(f"This session used {provider}/{model}, which cannot be used now: {error} {here}.")
             self.conversation_left()
             self._changed()
         else:

@@ -68,7 +68,7 @@ class Assembly:
             self.stop_reason = delta.reason
         else:
             raise StreamBroken(
-                f"{self.provider} gave {delta!r:.100}, which is no piece of an answer. Its pack is faulty.",
+                f"{self.provider} gave {delta!r:.100}, which is not a part of an answer. Its pack is faulty.",
                 provider=self.provider,
                 final=True,
             )

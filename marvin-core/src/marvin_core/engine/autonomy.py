@@ -17,9 +17,9 @@ ContinueMode: TypeAlias = Literal["off", "auto", "play"]
 
 GO_ON = "Go on with the task. If it is finished, call end_elaborate with a summary of what you did."
 PLAY = (
-    "This is play mode: time of your own. The working directory is a playground where nothing matters to anybody, and "
-    "nobody will answer. Explore, try, build or write what you find worth it, with the tools that you have. When you "
-    "have had enough, call end_play_mode with the reason."
+    "This is play mode: you may do what you like. Nothing in the working directory matters to anyone, and nobody "
+    "will answer. Explore, try, build or write whatever you find worthwhile, with the tools that you have. When you "
+    "want to stop, call end_play_mode with the reason."
 )
 """What opens play mode; nothing more is asked of the model then."""
 ENDINGS = {"end_elaborate": ("auto", "only while /auto is on"), "end_play_mode": ("play", "only in play mode")}
@@ -81,7 +81,7 @@ class Autonomy:
         toolbox, state = self._parts.toolbox, await self._parts.sandbox.state()
         if not state.holds and any("exec" in spec.access for spec in toolbox.offered):
             why = f" ({state.why})" if state.why else ""
-            self._parts.bus.tell(f"No sandbox holds programs here{why}, so play mode runs none.")
+            self._parts.bus.tell(f"There is no working sandbox here{why}, so play mode runs no programs.")
         toolbox.confine(partial(closed_in_play, holds=state.holds))
 
     @contextmanager
@@ -139,7 +139,7 @@ class Autonomy:
             ToolError: where it does not go on by itself in this way.
         """
         if way != self.going:
-            raise ToolError("Nothing goes on by itself here. Answer without a tool call to end your turn.")
+            raise ToolError("No autonomous mode is on. Answer without a tool call to end your turn.")
         self._finished = True
 
     def goes_on(self, called: bool) -> bool:

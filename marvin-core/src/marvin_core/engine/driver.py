@@ -111,15 +111,15 @@ class Driver:
         try:
             return form.read(answers[-1] if answers else "")
         except OutputMismatch as wrong:
-            self._parts.bus.warn(f"The answer does not fit the schema, so the model is asked once more: {wrong}")
+            self._parts.bus.warn(f"The answer does not match the schema, so the model is asked once more: {wrong}")
             self._parts.take(user(AGAIN.format(problem=wrong)), "marvin")
         await self._agent.run()
         try:
             return form.read(answers[-1] if answers else "")
         except OutputMismatch as wrong:
             raise OutputMismatch(
-                f"The answer does not fit the schema of --output-schema: {wrong} Make the schema simpler, or choose "
-                "another model."
+                f"The answer does not match the schema of --output-schema: {wrong} Make the schema simpler, or "
+                "choose another model."
             ) from None
 
     def opened(self) -> None:
@@ -163,7 +163,7 @@ class Driver:
             if self._parts.setup.budget is not None:
                 await in_thread(lambda: self._parts.usage.work_for(session_id, cost))
         except Exception as error:  # the answer was given, and the chat goes on
-            self._parts.bus.warn(f"What the last prompt cost could not be written down: {shown(error)}")
+            self._parts.bus.warn(f"The cost of the last prompt could not be recorded: {shown(error)}")
 
     async def accounted(self) -> None:
         """Wait until what the prompts cost is written down."""

@@ -171,7 +171,7 @@ class Exchange:
     def _empty(self) -> ProviderError:
         name = self._provider.name
         if self._assembly.stop_reason == "length":
-            text = "The model reached its output limit before it said anything. Ask for less, or choose another model."
+            text = "The model reached its output limit before it wrote any text. Ask for less, or choose another model."
             return OutputLimit(text, provider=name)
         if self._assembly.stop_reason == "refused":
             return Refused("The model refused to answer. Ask in another way, or choose another model.", provider=name)

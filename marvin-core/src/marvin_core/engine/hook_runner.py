@@ -181,7 +181,7 @@ class HookRunner:
             return True
         if not self._too_slow:
             self._too_slow = True
-            self._bus.warn("The hooks of packs are slower than what happens, so events were left out for them.")
+            self._bus.warn("Hooks of packs are too slow, so some events were not delivered to them.")
         return False
 
     async def _feed(self) -> None:
@@ -203,7 +203,9 @@ class HookRunner:
         except TimeoutError:
             held = f"{_owner(self._at, 'on_event')} held up the end by" if self._at else "The end was held up by"
             seconds = f"{self._timeouts.hook:g} s"
-            self._bus.warn(f"{held[:1].upper()}{held[1:]} {seconds}; the hooks did not see the last events in time.")
+            self._bus.warn(
+                f"{held[:1].upper()}{held[1:]} {seconds}; the hooks did not receive the last events in time."
+            )
         self._feeder.cancel()
         await asyncio.wait([self._feeder])
 

@@ -60,6 +60,6 @@ class Inbox:
             self._tell(self._waiting)
 
     def _tell(self, messages: Sequence[Waiting]) -> None:
-        what = "waits for the next request" if self._chat else "was not delivered, as the run ended before"
+        what = "waits for the next request" if self._chat else "was not delivered, because the run ended first"
         for text, origin in messages:
             self._bus.tell(f"A message {_SENT_BY[origin]}{what}: {one_line(text, _SHOWN)}")

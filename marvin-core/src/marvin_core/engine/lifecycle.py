@@ -78,7 +78,7 @@ class Lifecycle:
         for known in interrupted(self._parts.workspace.root):
             self._parts.bus.warn(
                 f"A run that was interrupted left the worktree of an agent: {known.path} (branch {known.branch}). "
-                "Look into it. The next agent in a worktree removes it where nothing is in it."
+                "Inspect it. The next agent in a worktree removes it if it is empty."
             )
 
     def go_on(self, path: Path) -> None:

@@ -104,8 +104,8 @@ class SessionNetwork:
         self._refusals += 1
         self._refused.append((self._refusals, f"{host}:{port}"))
         return (
-            f"commands do not reach {host}, port {port}, from the sandbox. "
-            "Do without it, or ask the user to allow it: `network` in config.yaml, or --network"
+            f"commands in the sandbox cannot reach {host}, port {port}. Do without it, or ask the user to allow it: "
+            "`network` in config.yaml, or --network"
         )
 
     async def _allowed(self, host: str, port: int) -> bool:

@@ -12,9 +12,9 @@ from ..util.text import cut
 
 ASKED = """\
 # The form of your last answer
-When the work is done, answer with one JSON value that fits this JSON schema, and with nothing before or behind it:
+When the work is done, answer with one JSON value that matches this JSON schema, and with nothing before or after it:
 {schema}"""
-AGAIN = "Your answer does not fit the schema: {problem} Answer again, with the JSON value alone."
+AGAIN = "Your answer does not match the schema: {problem} Answer again, with the JSON value alone."
 _PROBLEMS = 5
 _SHOWN = 200
 """Characters of what a problem quotes."""
@@ -53,4 +53,4 @@ class OutputForm:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def _no_keys() -> KeyControl:
-    raise ConfigError("No keys can be set here. Set the variable of the key, and start Marvin again.")
+    raise ConfigError("Keys cannot be set here. Set the variable of the key, and restart Marvin.")
 
 
 class SessionSetup(Record):
@@ -331,5 +331,5 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
 
 def _reason(failure: BaseException) -> str:
     if isinstance(failure, TimeoutError) and told(failure) == "TimeoutError":
-        return "something took longer than `timeouts.close` in config.yaml allows, and was left as it was."
+        return "something took longer than `timeouts.close` in config.yaml allows, and was abandoned."
     return told(failure)

@@ -23,12 +23,12 @@ def gone(
     """
     told = []
     if header.working_dir and header.working_dir != working_dir:
-        told.append(f"This session was in {header.working_dir}; it goes on in {working_dir}.")
+        told.append(f"This session was in {header.working_dir}; it continues in {working_dir}.")
     used = dict.fromkeys(call.name for message in messages for call in message.calls)
     missing = [name for name in used if name not in offered]
     for name in missing[:_NAMED]:
-        reason = why.get(name, "no installed pack has it")
+        reason = why.get(name, "no installed pack provides it")
         told.append(f"This session used {name}, which is not available here: {reason}.")
     if len(missing) > _NAMED:
-        told.append(f"Of the tools that it used, {len(missing) - _NAMED} more are not available here.")
+        told.append(f"{len(missing) - _NAMED} more of the tools that it used are not available here.")
     return told

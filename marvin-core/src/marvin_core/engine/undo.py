@@ -84,7 +84,7 @@ class Undo:
             for entry, inverse in self._ledger().inverses_of(session):
                 # The newest comes first, so that the oldest stays.
                 first.update({(state.root, state.path): state for state in inverse.files})
-                others += [] if inverse.files else [f"Changed as well: {told(entry)}"]
+                others += [] if inverse.files else [f"Also changed: {told(entry)}"]
             return "\n".join(filter(None, [*map(self._since, first.values()), *reversed(others)]))
 
         return cut(await in_thread(compared), _WHOLE_DIFF) if session else ""
@@ -92,20 +92,20 @@ class Undo:
     def _since(self, state: FileState) -> str:
         """How a file differs from what it was before the session; nothing where it does not."""
         if state.lacks:
-            return f"{state.path} was changed; it cannot be compared: {state.lacks}"
+            return f"{state.path} was changed; no difference can be shown: {state.lacks}"
         now, before = self._now(state, _COMPARED), state.before
         if now == before:
             return ""
         if len(now or b"") + len(before or b"") > _COMPARED:
-            return f"{state.path} was {state.verb}; it is too large to show the difference."
+            return f"{state.path} was {state.verb}; it is too large to show a difference."
         try:
             return unified_diff(state.path, (before or b"").decode(), (now or b"").decode()).rstrip("\n")
         except UnicodeDecodeError:
-            return f"{state.path} was {state.verb}; it is no text."
+            return f"{state.path} was {state.verb}; it is not text."
 
     async def _all_of(self, entries: Callable[[], Sequence[LedgerEntry]]) -> Sequence[str]:
         if self._parts.config.read_only:
-            raise MarvinError("This agent is read-only (MARVIN_READONLY): nothing is taken back here.")
+            raise MarvinError("This agent is read-only (MARVIN_READONLY), so it cannot undo anything.")
         done: list[str] = []
         for entry in await in_thread(entries):
             claim = await in_thread(lambda entry=entry: self._ledger().claim(entry))  # type: ignore[misc]
@@ -114,12 +114,12 @@ class Undo:
             try:
                 await self._take(entry, claim)
             except (MarvinError, OSError, ValueError) as error:
-                before = "".join(f"Taken back: {line}\n" for line in done)
-                text = f"{before}Not taken back: {told(entry)}. {error}"
+                before = "".join(f"Undone: {line}\n" for line in done)
+                text = f"{before}Not undone: {told(entry)}. {error}"
                 raise MarvinError(self._parts.bus.clean(text)) from error
             done.append(self._parts.bus.clean(told(entry)))
         if done and self._parts.conversation.messages:
-            self._parts.inbox.send(f"[The user took back: {'; '.join(done)}]", "marvin")
+            self._parts.inbox.send(f"[The user undid: {'; '.join(done)}]", "marvin")
         return done
 
     async def _take(self, entry: LedgerEntry, claim: Claim) -> None:
@@ -154,21 +154,24 @@ class Undo:
         missing = [f"{state.path}: {state.lacks}" for state in files if state.lacks]
         if missing:
             raise NeverTakenBack(
-                f"It cannot be: {'; '.join(missing)}. It is no longer listed; the next try takes the one before."
+                f"It cannot be undone: {'; '.join(missing)}. It is no longer listed; the next /undo applies to the "
+                "call before it."
             )
         linked = [state.path for state in files if _is_behind_a_link(state)]
         if linked:
-            raise MarvinError(f"Somebody put a link in the place of {', '.join(linked)}. Remove it, or do it by hand.")
+            raise MarvinError(
+                f"{', '.join(linked)} was replaced by a link. Remove the link, or undo the change by hand."
+            )
         changed = [state for state in files if self._now(state) not in (state.before, state.after)]
         if changed:
             diffs = "\n".join(self._difference(state) for state in changed)
-            raise MarvinError(f"Somebody changed this since then; take that back first, or do it by hand:\n{diffs}")
+            raise MarvinError(f"This was changed since then. Undo that change first, or restore it by hand:\n{diffs}")
         for state in files:
             paths, now = self._parts.workspace.paths_of(Path(state.root)), self._now(state)
             if now == state.before:
                 continue
             if now != state.after:
-                raise MarvinError(f"Somebody changed {state.path} just now. Try again.")
+                raise MarvinError(f"{state.path} was changed at the same moment. Try again.")
             if state.before is None:
                 paths.remove(state.path)
             else:
@@ -187,13 +190,13 @@ class Undo:
         if now is None:
             return f"{state.path} was removed."
         if state.after is None:
-            return f"{state.path} is there again."
+            return f"{state.path} was restored."
         if len(now) + len(state.after) > _COMPARED:
             return f"{state.path} is too large to show the difference; it had {len(state.after):,} bytes."
         try:
             return cut(unified_diff(state.path, state.after.decode(), now.decode()), _DIFF)
         except UnicodeDecodeError:
-            return f"{state.path} is no text; it has {len(now):,} bytes, and had {len(state.after):,}."
+            return f"{state.path} is not text; it has {len(now):,} bytes, and had {len(state.after):,}."
 
 
 def _is_behind_a_link(state: FileState) -> bool:

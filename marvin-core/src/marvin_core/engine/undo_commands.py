@@ -38,7 +38,7 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
         MarvinError: somebody changed one of them since then, or the commands still run.
     """
     if parts.config.writable_files is not None:
-        raise MarvinError("This agent writes some files only (MARVIN_WRITABLE_FILES), and this changes others.")
+        raise MarvinError("This agent may write some files only (MARVIN_WRITABLE_FILES), and this would change others.")
     root = Path(span.root)
     snapshots = snapshots_of(parts, root)
     if not span.after:
@@ -50,11 +50,13 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
         if span.is_shared:
             claim.complete(Inverse(span=span.replace(is_shared=False)))
             raise MarvinError(
-                "Another Marvin worked in this folder at the same time, so some of this may be its work: "
-                f"{_named(changes)}. Do the same again to take all of that back."
+                "Another Marvin worked in this folder at the same time, so some of these changes may be its own: "
+                f"{_named(changes)}. Repeat the command to undo all of them."
             )
     except SnapshotFailure as error:
-        raise NeverTakenBack(f"{error} It is no longer listed; the next try takes the one before.") from error
+        raise NeverTakenBack(
+            f"{error} It is no longer listed; the next /undo applies to the call before it."
+        ) from error
     todo = await _unchanged_since(snapshots, root, changes)
     await in_thread(lambda: remove_created(root, [change for change in todo if change.before is None]))
     for piece in _pieces(todo, sizes):
@@ -68,15 +70,15 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
 async def _complete(snapshots: Snapshots, entry: LedgerEntry, span: Span, claim: Claim) -> None:
     """Of commands during which Marvin ended, what is there now counts as what they left, once it was shown."""
     if is_live(entry.process):
-        raise MarvinError("Its commands still run. Wait for their end.")
+        raise MarvinError("Its commands are still running. Wait until they end.")
     after = await snapshots.take()
     changes = await snapshots.changes(span.before, after)
     if not changes:
         return
     claim.complete(Inverse(span=span.replace(after=after, modes=snapshots.modes_of(changes))))
     raise MarvinError(
-        f"Marvin ended before its commands did, so it is not known who changed what since then: {_named(changes)}. "
-        "Do the same again to take all of that back."
+        f"Marvin ended before its commands did, so some of these changes may come from elsewhere: {_named(changes)}. "
+        "Repeat the command to undo all of them."
     )
 
 
@@ -113,12 +115,12 @@ async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[C
 
     await in_thread(look)
     if blocked:
-        raise MarvinError(f"Something is in the way: {shortened(blocked)}. Remove it, or do it by hand.")
+        raise MarvinError(f"These paths exist again: {shortened(blocked)}. Remove them, or restore the files by hand.")
     if others:
         diffs = [await _difference(snapshots, root, change) for change in others[:_SHOWN]]
         more = f"\nand {counted(len(others) - _SHOWN, 'more file')}" if len(others) > _SHOWN else ""
         text = "\n".join(diffs) + more
-        raise MarvinError(f"Somebody changed this since then; take that back first, or do it by hand:\n{text}")
+        raise MarvinError(f"This was changed since then. Undo that change first, or restore it by hand:\n{text}")
     return todo
 
 
@@ -129,16 +131,16 @@ async def _difference(snapshots: Snapshots, root: Path, change: Change) -> str:
     if now is None:
         return f"{name} was removed."
     if change.after is None:
-        return f"{name} is there again."
+        return f"{name} was restored."
     sizes = await snapshots.sizes([change.after.content])
     if len(now) + sum(sizes.values()) > _COMPARED:
         return f"{name} is too large to show the difference; it had {sum(sizes.values()):,} bytes."
     left = (await snapshots.contents(sizes))[change.after.content]
     try:
         diff = await in_thread(lambda: unified_diff(name, left.decode(), now.decode()))
-        return cut(diff, _DIFF) or f"{name} has other permissions."
+        return cut(diff, _DIFF) or f"{name} has different permissions."
     except UnicodeDecodeError:
-        return f"{name} is no text; it has {len(now):,} bytes, and had {len(left):,}."
+        return f"{name} is not text; it has {len(now):,} bytes, and had {len(left):,}."
 
 
 def _folders_of(path: bytes) -> Iterator[bytes]:

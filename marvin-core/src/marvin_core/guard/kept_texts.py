@@ -91,6 +91,6 @@ class KeptTexts:
         if not self._told:
             self._told = True
             self._tell(
-                f"What looks like {kind} is in this conversation. The model can read it; in what Marvin writes to disk "
-                f"{REDACTED} stands for it. If it should not have been said, have its service replace it."
+                f"What looks like {kind} is in this conversation. The model can read it. Marvin writes {REDACTED} to "
+                "disk instead. If you did not mean to share it, revoke it at its service."
             )

@@ -35,11 +35,11 @@ _CALLED: Mapping[Origin, str] = {
     "web": "content of the web",
     "repository": "files of the working directory",
     "private": "private data",
-    "secret": "something that held a secret",
+    "secret": "something that contained a secret",
     "tools": "",
 }
 _DOES: Mapping[Sink, str] = {
-    "send": "send or store something elsewhere",
+    "send": "send data to a service",
     "spend": "may spend money",
     "run": "run programs",
     "reach": "reach the network",
@@ -114,5 +114,5 @@ class SessionLabels:
                 read = f"{exact_line(tool)} {'holds' if tool.startswith(PROMPT) else 'has read'} {_CALLED[origin]}"
                 if origin == "tools":
                     read = f"the model has read how others describe {exact_line(tool)}"
-                return f"{read}, and after that tools that {_DOES[sink]} ask (labels.{origin} of config.yaml)"
+                return f"{read}, so tools that {_DOES[sink]} need approval (labels.{origin} in config.yaml)"
         return ""

@@ -63,7 +63,8 @@ class ProgramSearch:
             program = self.find(os.path.basename(argv[0]), outside=True)
         if program is None:
             raise ToolError(
-                f"{argv[0]!r} is not installed, or not in PATH outside of projects. Install it or use another program."
+                f"{argv[0]!r} is not installed, or not in a PATH folder outside of projects. Install it or use "
+                "another program."
             )
         return [program, *argv[1:]]
 

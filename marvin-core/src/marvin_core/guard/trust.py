@@ -83,18 +83,18 @@ class TrustStore:
         brings, digest = tuple(contents), _digest(contents)
         known = self._known().get(str(root))
         if not brings:
-            trusted, why = False, "it brings nothing that would be loaded"
+            trusted, why = False, "it contains nothing that would be loaded"
         elif not digest:
-            trusted, why = False, "a part of it cannot be looked at: it is unreadable, a link, or too large"
+            trusted, why = False, "a part of it cannot be checked: it is unreadable, a link, or too large"
         elif self._config.trust_project and root == self._config.working_dir:
-            trusted, why = True, "--trust-project grants it for this run"
+            trusted, why = True, "--trust-project trusts it for this run"
         elif known == digest:
-            trusted, why = True, "you said so"
+            trusted, why = True, "you trusted it"
         elif known == f"{_NO}{digest}":
             trusted, why = False, "you said no"
         else:
             trusted = False
-            why = "nobody was asked" if known is None else "its content has changed since you were asked"
+            why = "you were not asked yet" if known is None else "its content has changed since you were asked"
         return ProjectTrust(
             folder=str(root),
             brings=brings,
@@ -140,7 +140,9 @@ class TrustStore:
             make_private_folder(self._path.parent)
             update_file(self._path, changed, self._config.timeouts)
         except OSError as error:
-            raise ConfigError(f"{self._path} cannot be changed: {error.strerror}. Nothing was remembered.") from error
+            raise ConfigError(
+                f"{self._path} cannot be changed: {error.strerror}. The decision was not saved."
+            ) from error
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes | None]]:
@@ -181,7 +183,7 @@ def _told(name: str, content: bytes | None) -> Iterator[str]:
     folder = os.path.dirname(name)
     what = _FOLDERS[folder][1] if folder in _FOLDERS else _FILES.get(name, "")
     if content is None:
-        yield f"{name}: it cannot be looked at, so that no yes counts"
+        yield f"{name}: it cannot be checked, so it cannot be trusted"
         return
     yield f"{name}: {what}"
     if name == SETTINGS:

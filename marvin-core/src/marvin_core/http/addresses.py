@@ -149,6 +149,6 @@ def _port(scheme: str) -> int | None:
 def _refused(host: str, address: str) -> AddressRefused:
     where = f" ({address})" if address and address != host else ""
     return AddressRefused(
-        f"{host}{where} is an address of this machine or of a private network, which tools do not reach. "
-        "Use a public address. Only the user can allow this one, under allow_addresses in config.yaml."
+        f"{host}{where} is an address of this machine or of a private network, which tools may not reach. Use a "
+        "public address. Only the user can allow this one, with allow_addresses in config.yaml."
     )

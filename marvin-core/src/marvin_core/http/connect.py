@@ -68,7 +68,7 @@ class Dialer:
         except OSError as error:
             raise httpx.ConnectError(error.strerror or str(error)) from error
         except ValueError as error:  # of a name that cannot be one of a host
-            raise httpx.ConnectError(f"{host[:_SHOWN]!r} cannot be the name of a host") from error
+            raise httpx.ConnectError(f"{host[:_SHOWN]!r} is not a valid host name") from error
 
     async def _connected(self, host: str, port: int, context: ssl.SSLContext | None) -> SocketStreams:
         addresses = await _addresses(host, port)

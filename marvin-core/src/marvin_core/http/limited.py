@@ -46,8 +46,8 @@ class LimitedTransport(httpx.AsyncBaseTransport):
             return response
         name, limit = ("download", self._download) if request.extensions.get(BODY) == "raw" else ("body", self._body)
         text = (
-            f"{request.url.host} sends more than {limit:,} bytes, which are the limit. Ask for something smaller. "
-            f"The user can set limits.{name} in config.yaml."
+            f"{request.url.host} sends more than {limit:,} bytes, which is the limit. Request something smaller. The "
+            f"user can set limits.{name} in config.yaml."
         )
         response.stream = _Limited(stream, limit, text)
         return response

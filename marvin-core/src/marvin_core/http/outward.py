@@ -85,7 +85,7 @@ class Outward:
             head = await reader.readuntil(b"\r\n\r\n")
         except (EOFError, ValueError) as error:  # it ended, or has no end
             writer.transport.abort()
-            raise Refused("it gave no answer") from error
+            raise Refused("it did not answer") from error
         except BaseException:
             writer.transport.abort()
             raise
@@ -112,8 +112,8 @@ def _next_proxy(url: str, setting: str) -> _NextProxy | None:
     except ValueError as error:
         # The URL may hold a password, so it is not shown.
         raise ConfigError(
-            f"The setting {setting} is not a proxy that commands can be led through ({type(error).__name__}). "
-            "Give it as http://HOST:PORT, or unset it."
+            f"The setting {setting} is not a proxy that commands can use ({type(error).__name__}). Give it as "
+            "http://HOST:PORT, or unset it."
         ) from None
 
 

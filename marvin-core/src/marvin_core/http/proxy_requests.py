@@ -57,15 +57,15 @@ def parse_request(head: bytes) -> ProxyRequest:
     """
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     if any(_UNSAFE.search(line) for line in (first, *lines)):
-        raise ValueError("its head holds a control character")
+        raise ValueError("its head contains a control character")
     method, target, version = [*first.split(b" "), b"", b"", b""][:3]
     if first.count(b" ") != 2 or not _TOKEN.fullmatch(method) or not version.startswith(b"HTTP/1."):
-        raise ValueError("its first line is none of HTTP/1.1")
+        raise ValueError("its first line is not valid HTTP/1.1")
     if method == b"CONNECT":
         host, port = _authority(target, None)
         return ProxyRequest(host=host, port=port)
     if not target[:7].lower() == b"http://":
-        raise ValueError("a proxy takes CONNECT, or a whole address that begins with http://")
+        raise ValueError("a proxy accepts CONNECT, or a full address that begins with http://")
     rest = target[7:].partition(b"#")[0]
     end = min((at for mark in b"/?" if (at := rest.find(mark)) >= 0), default=len(rest))
     host, port = _authority(rest[:end], 80)
@@ -91,7 +91,7 @@ def _authority(text: bytes, default: int | None) -> tuple[str, int]:
     """The folded host and the port. Only ASCII has a place here: names in other letters come as `xn--`."""
     found = re.fullmatch(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?", text)
     if found is None or (found[2] is None and default is None):
-        raise ValueError("it names no host and port")
+        raise ValueError("it has no host and port")
     port = int(found[2]) if found[2] is not None else default or 0
     return folded(found[1].decode()), checked_port(port)
 
@@ -99,5 +99,5 @@ def _authority(text: bytes, default: int | None) -> tuple[str, int]:
 def checked_port(port: int) -> int:
     """The port. Raises `ValueError` where there is no such one."""
     if not 0 < port <= _LARGEST_PORT:
-        raise ValueError("it names no port")
+        raise ValueError("it has no port")
     return port

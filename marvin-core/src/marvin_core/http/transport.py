@@ -158,7 +158,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
         """Send a request; the body of the response is read as it comes in."""
         url = request.url
         if url.scheme not in _PORTS or not url.host or (url.scheme == "https" and self._tls is None):
-            raise httpx.UnsupportedProtocol("this client needs an http:// URL, or https:// where it has TLS")
+            raise httpx.UnsupportedProtocol("this client needs an http:// URL, or https:// if it has TLS")
         origin = (url.scheme, url.host, url.port or _PORTS[url.scheme])
         body = await request.aread()
         kept = self._kept(origin)
@@ -168,7 +168,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
         except _ClosedUnanswered:
             if request.method not in _REPEATABLE:
                 # It may have been worked on: whether it is sent again is for those to say who count what it costs.
-                text = "the connection was closed before anything of an answer came"
+                text = "the connection was closed before any part of an answer arrived"
                 raise httpx.RemoteProtocolError(text) from None
         return await self._respond(await self._connect(origin, request), request, body)
 

@@ -27,17 +27,17 @@ def web_address(text: str) -> httpx.URL:
     written = text.strip()
     if "://" not in written:
         if _OTHER_SCHEME.match(written):  # `mailto:me@example.org` would name a user and a host else
-            raise ToolError(f"{cut(text)!r} is no address of the web. Give a full one, as in https://example.org/page.")
+            raise ToolError(f"{cut(text)!r} is not a web address. Give a full one, as in https://example.org/page.")
         written = f"https://{written}"
     try:
         url = httpx.URL(written)
         usable = url.scheme in ("http", "https") and url.host and "%" not in url.host and (url.port or 0) <= 65535
     except (httpx.InvalidURL, ValueError) as error:  # the latter from names that IDNA does not take
         raise ToolError(
-            f"{cut(text)!r} is no address: {error}. Give a full one, as in https://example.org/page."
+            f"{cut(text)!r} is not an address: {error}. Give a full one, as in https://example.org/page."
         ) from error
     if not usable:
-        raise ToolError(f"{cut(text)!r} is no address of the web. Give a full one, as in https://example.org/page.")
+        raise ToolError(f"{cut(text)!r} is not a web address. Give a full one, as in https://example.org/page.")
     return url
 
 

@@ -26,19 +26,19 @@ _LONGEST_WAIT = 999_999_999
 _COME_BACK = (403, 429, 503)
 """Statuses at which a service may say when to come back; some answer 403 to too many requests."""
 _WHAT_TO_DO = {
-    400: "Check what was asked for",
-    401: "It wants a login, or another key. Use another source",
-    402: "It wants to be paid. Use another source",
-    403: "It does not let programs in, or not with this key. Use another source",
+    400: "Check the request",
+    401: "It requires a login, or a different key. Use another source",
+    402: "It requires payment. Use another source",
+    403: "It refuses programs, or refuses this key. Use another source",
     404: "There is nothing at that address. Check it, or search for the page",
-    405: "It does not take such requests. Check the address",
-    407: "The proxy of this machine wants a login. Tell the user",
-    410: "It is gone for good. Search for another source",
-    413: "It was sent too much. Send less",
-    414: "The address is too long. Ask for less",
-    422: "Check what was asked for",
+    405: "It does not accept this kind of request. Check the address",
+    407: "The proxy of this machine requires a login. Tell the user",
+    410: "It was removed permanently. Search for another source",
+    413: "The request was too large. Send less",
+    414: "The address is too long. Use a shorter one",
+    422: "Check the request",
     429: "It gets too many requests. Wait, or use another source",
-    451: "It may not be shown here for legal reasons. Use another source",
+    451: "It is blocked for legal reasons. Use another source",
 }
 _SAYING = (
     "message",
@@ -85,13 +85,13 @@ def _in_words(error: Exception, url: httpx.URL) -> str:
     if isinstance(error, httpx.TimeoutException):
         return f"{shown(url)} did not answer in time. Try again later, or use another source."
     if isinstance(error, (httpx.UnsupportedProtocol, httpx.InvalidURL)):
-        return f"{shown(url)} leads to an address that is none of the web. Use another source."
+        return f"{shown(url)} leads to an address that is not a web address. Use another source."
     if isinstance(error, httpx.RemoteProtocolError) and isinstance(error.__context__, httpx.InvalidURL):
-        return f"{shown(url)} redirects to something that is no address. Use another source."
+        return f"{shown(url)} redirects to something that is not an address. Use another source."
     if isinstance(error, httpx.DecodingError):
         return f"{shown(url)} sent something that cannot be decompressed: {_text(error)}. Use another source."
     if isinstance(error, httpx.ProxyError):
-        return f"The proxy lets nothing through to {url.host}: {_text(error)}. Tell the user, whose settings name it."
+        return f"The proxy refuses connections to {url.host}: {_text(error)}. Tell the user, who configured this proxy."
     if isinstance(error, httpx.ConnectError):
         return _unreachable(url, error)
     if isinstance(error, httpx.LocalProtocolError):
@@ -107,16 +107,16 @@ def _unreachable(url: httpx.URL, error: httpx.ConnectError) -> str:
         if isinstance(cause, ssl.SSLCertVerificationError):
             why = one_line(cause.verify_message, _SAID)
             return (
-                f"{url.host} does not prove that it is {url.host}: its certificate is not valid ({why}). "
-                "Send nothing there, and use another source."
+                f"{url.host} has an invalid certificate ({why}), so it may not be the real {url.host}. Send nothing "
+                "there, and use another source."
             )
         if isinstance(cause, ssl.SSLError):
             why = one_line(cause.reason or str(cause), _SAID)
             return f"No secure connection to {url.host} can be made ({why}). Use another address."
         if isinstance(cause, socket.gaierror):
             return (
-                f"There is no host {url.host}, or it cannot be looked up ({_text(error)}). "
-                "Check its spelling, or try again later."
+                f"The host {url.host} does not exist, or its address cannot be looked up ({_text(error)}). Check its "
+                "spelling, or try again later."
             )
     return f"{shown(url)} cannot be reached: {_text(error)}. Check the address, or try again later."
 
@@ -187,13 +187,13 @@ def redirected(before: httpx.Request, after: httpx.Request) -> httpx.Request:
         RequestFailed: it leads to nothing of the web, or asks to send what was posted to another server.
     """
     if after.url.scheme not in _PORTS:
-        raise RequestFailed(f"{shown(after.url)} leads to an address that is none of the web. Use another source.")
+        raise RequestFailed(f"{shown(after.url)} leads to an address that is not a web address. Use another source.")
     if _is_same_server(before.url, after.url):
         return after
     if after.method not in ("GET", "HEAD"):
         raise RequestFailed(
-            f"{shown(before.url)} asks to send the request to {shown(after.url)}, another server, and it was not sent "
-            "there. Use that address where it is the right one."
+            f"{shown(before.url)} redirects the request to another server, {shown(after.url)}; the request was not "
+            "sent there. If that address is right, use it."
         )
     for name in [name for name in after.headers if name.lower() not in _KEPT_HEADERS]:
         del after.headers[name]

@@ -61,11 +61,11 @@ class Fetched(Record):
             RequestFailed: it is none, or nested too deeply, or holds too many values.
         """
         if not self.content.strip():
-            raise RequestFailed(f"{self.short_url} sent nothing where JSON was expected. Try another source.")
+            raise RequestFailed(f"{self.short_url} sent an empty answer instead of JSON. Try another source.")
         try:
             return parse_json(self.text)
         except ValueError as error:
-            what = "a web page" if self.kind == "text/html" else f"{self.kind or 'something'} that is no JSON"
+            what = "a web page" if self.kind == "text/html" else f"{self.kind or 'something'} that is not valid JSON"
             begins = one_line(self.text[: 4 * _BEGINNING], _BEGINNING)
             why = one_line(str(error), _BEGINNING)
             raise RequestFailed(
@@ -224,8 +224,8 @@ async def _once(
                     return await _read(response, options)
     except TimeoutError as error:
         raise RequestFailed(
-            f"{shown(address)} did not answer in time: not all of it came within {limit:g} s. "
-            "Try again later, or use another source."
+            f"{shown(address)} did not answer in time: the answer was not complete after {limit:g} s. Try again "
+            "later, or use another source."
         ) from error
 
 
@@ -256,7 +256,7 @@ def _built(
         )
     except UnicodeEncodeError as error:
         raise ToolError(
-            f"A header of the request holds {error.object[error.start]!a}, which headers cannot have. Leave it out."
+            f"A header of the request holds {error.object[error.start]!a}, which is not allowed in headers. Remove it."
         ) from error
 
 
@@ -321,7 +321,7 @@ def _json_bytes(value: Any) -> bytes:
     try:
         return json_module.dumps(value, allow_nan=False).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"What is to be sent cannot be written as JSON: {error}. Leave that out.") from error
+        raise ToolError(f"The data to send cannot be written as JSON: {error}. Leave that part out.") from error
 
 
 def _sendable(text: str) -> str:

@@ -28,11 +28,11 @@ _TITLE_CHARACTERS = 250
 _TAGS = 10
 _ANSWER_BYTES = 64 * 1024
 _WHAT_TO_DO: Mapping[int, str] = {
-    401: "The user or token is not known there. Ask the user to check it.",
-    403: "This topic takes no notices from here. Use another topic, or ask the user for a token of it.",
-    404: "That is no ntfy server. Ask the user to check its address.",
-    413: "The notice is too large. Send a shorter one.",
-    429: "Too many notices were sent. Send fewer, or wait until tomorrow.",
+    401: "The server does not know this user or token. Ask the user to check it.",
+    403: "This topic does not accept notifications from you. Use another topic, or ask the user for a token.",
+    404: "That is not an ntfy server. Ask the user to check its address.",
+    413: "The notification is too large. Send a shorter one.",
+    429: "Too many notifications were sent. Send fewer, or wait until tomorrow.",
 }
 
 
@@ -92,12 +92,12 @@ async def publish(http: httpx.AsyncClient, push: Push, server: NtfyServer | None
         if advice is None:
             raise
         raise RequestFailed(
-            f"The notice was not published. {advice} {error}", status=error.status, retry_after=error.retry_after
+            f"The notification was not published. {advice} {error}", status=error.status, retry_after=error.retry_after
         ) from error
     published = answer.json()
     if not isinstance(published, dict) or published.get("topic") != push.topic:
         place = shown(web_address(server.address))
-        raise RequestFailed(f"{place} did not say that the notice was published. Is it an ntfy server?")
+        raise RequestFailed(f"{place} did not confirm that the notification was published. Is it an ntfy server?")
     return str(published.get("id", ""))
 
 
@@ -105,9 +105,9 @@ def _body(push: Push) -> dict[str, Any]:
     if not is_topic(push.topic):
         raise ToolError(refused_topic(push.topic))
     if push.priority not in get_args(PushPriority):
-        raise ToolError(f"{push.priority!r} is no priority. Use one of {', '.join(get_args(PushPriority))}.")
+        raise ToolError(f"{push.priority!r} is not a priority. Use one of {', '.join(get_args(PushPriority))}.")
     if not push.text.strip():
-        raise ToolError("The notice has no text. Say what it is about.")
+        raise ToolError("The notification has no text. Give a message.")
     body: dict[str, Any] = {
         "topic": push.topic,
         "message": _shortened(push.text),

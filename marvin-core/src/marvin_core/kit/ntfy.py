@@ -59,7 +59,7 @@ class Notifier:
             return
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting.popleft()
-            self._fail("more notices came than the server took")
+            self._fail("more notifications were produced than the server accepted")
         self._waiting.append(Push(topic=self._topic, text=text, title=title, priority=priority, tags=tags))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._publish_all())
@@ -77,11 +77,11 @@ class Notifier:
                 self._worker.cancel()
                 await asyncio.wait({self._worker}, timeout=self._timeouts.notice_end)
         if self._waiting:
-            self._fail("the server did not take them in time", len(self._waiting))
+            self._fail("the server did not accept them in time", len(self._waiting))
             self._waiting.clear()
         if not self.failed:
             return ""
-        number = "1 notice was" if self.failed == 1 else f"{self.failed} notices were"
+        number = "1 notification was" if self.failed == 1 else f"{self.failed} notifications were"
         return f"{number} not published: {self.reason}"
 
     async def _publish_all(self) -> None:

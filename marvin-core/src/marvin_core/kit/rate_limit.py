@@ -59,8 +59,8 @@ class RateLimit:
             begin = max(now, turns.get(host, 0.0))
             if begin - now > self._longest:
                 raise RequestFailed(
-                    f"{host} takes no further requests now: it would be {begin - now:,.0f} s until the next one. "
-                    "Try again then, or use another source.",
+                    f"{host} accepts no further requests now: it would be {begin - now:,.0f} s until the next one. "
+                    "Try again later, or use another source.",
                     retry_after=begin - now,
                 )
             turns[host] = begin + self._interval
@@ -91,7 +91,7 @@ class RateLimit:
                 return result
         except (OSError, LockTimeout) as error:
             raise RequestFailed(
-                f"The file {self._path}, which says when services may be asked again, cannot be used: "
+                f"The file {self._path}, which records when services may be called again, cannot be used: "
                 f"{getattr(error, 'strerror', None) or error}. Tell the user."
             ) from error
 

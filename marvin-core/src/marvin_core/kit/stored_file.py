@@ -81,7 +81,7 @@ class StoredFile(Generic[Data]):
         except ValueError as error:
             if not self._moves_when_read:
                 raise ToolError(
-                    f"{self.path} is damaged: {_why(error)}. It was left as it is. Ask the user to repair it."
+                    f"{self.path} is damaged: {_why(error)}. It was left unchanged. Ask the user to repair it."
                 ) from error
         # Looked at again under the lock: by now it may be a good file of another process.
         with ExitStack() as lock:
@@ -110,8 +110,8 @@ class StoredFile(Generic[Data]):
             with self._explained():
                 moved = set_aside(self.path)
             raise ToolError(
-                f"{self.path} is damaged: {_why(error)}. It was moved to {moved.name}, and nothing else was done. Tell "
-                "the user, who can repair it and move it back. The next call begins with an empty file."
+                f"{self.path} is damaged: {_why(error)}. It was moved to {moved.name}, and nothing else was done. "
+                "Tell the user, who can repair it and move it back. The next call starts with an empty file."
             ) from error
 
     def _checked(self, content: bytes | None) -> Data:
@@ -123,7 +123,7 @@ class StoredFile(Generic[Data]):
         try:
             return self._written(data, content)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ToolError(f"{self.path} cannot hold this: {_why(error)}. Nothing was changed.") from error
+            raise ToolError(f"{self.path} cannot store this: {_why(error)}. Nothing was changed.") from error
 
     def _check_readable(self, content: bytes) -> None:
         """Refuse to write what would count as damage when it is read."""
@@ -132,7 +132,7 @@ class StoredFile(Generic[Data]):
                 raise ValueError(f"it is larger than {LARGEST:,} bytes")
             self._checked(content)
         except ValueError as error:
-            raise ToolError(f"{self.path} cannot hold this: {_why(error)}. Nothing was changed.") from error
+            raise ToolError(f"{self.path} cannot store this: {_why(error)}. Nothing was changed.") from error
 
     def _content(self) -> bytes | None:
         """What is in the file; a pipe or a device of that name, which may never end, is an error."""
@@ -143,7 +143,7 @@ class StoredFile(Generic[Data]):
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-                what = "is no file" if not stat.S_ISREG(status.st_mode) else f"is larger than {LARGEST:,} bytes"
+                what = "is not a file" if not stat.S_ISREG(status.st_mode) else f"is larger than {LARGEST:,} bytes"
                 raise ToolError(f"{self.path} {what}. Ask the user to move it away.")
             return stream.read()
 

@@ -24,6 +24,6 @@ def call_of(tool: Tool, /, **arguments: Any) -> Call:
         signature.bind(**dict.fromkeys(context), **arguments)
     except TypeError as error:
         raise ToolError(
-            f"{tool.name} cannot be called so: {error}. Name its parameters as it declares them."
+            f"{tool.name} cannot be called like this: {error}. Use the parameter names that it declares."
         ) from error
     return Call(name=tool.name, arguments=arguments)

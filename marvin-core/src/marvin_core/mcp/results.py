@@ -98,7 +98,7 @@ def _resource(contents: Contents) -> Text | Image:
     kind, data = contents.mime_type or "application/octet-stream", str(getattr(contents, "blob", ""))
     if kind in _IMAGES:
         return _image(kind, data)
-    return Text(text=f"({_shown(contents.uri)}: {_shown(kind)}, {_size(data)}; it is no text)")
+    return Text(text=f"({_shown(contents.uri)}: {_shown(kind)}, {_size(data)}; it is not text)")
 
 
 def _image(kind: str, data: str) -> Text | Image:

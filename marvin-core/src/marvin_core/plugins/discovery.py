@@ -66,14 +66,14 @@ class Loader:
             hooks = hooks_of(plugin)
             if not hooks and is_for_hooks(pack):
                 raise PluginError(
-                    "it defines no class that derives from Hook, so it guards nothing. Derive one from "
-                    "marvin_core.Hook in this file, or let the file's name begin with an underscore"
+                    "it defines no subclass of Hook, so it has no effect. Define a subclass of marvin_core.Hook in "
+                    "this file, or begin the name of the file with an underscore"
                 )
             pack = pack.replace(hooks=("marvin_register_hooks",) if hooks else ())
             return Loaded(pack=pack, tools=tuple(map(_sound, tools)), sources=self._all_sources())
         if pack.attribute:
             raise PluginError(
-                f"its entry point names {pack.module}:{pack.attribute}; it must name a module alone: {pack.module}"
+                f"its entry point names {pack.module}:{pack.attribute}; it must name only a module: {pack.module}"
             )
         self.manager.register(plugin, name=pack.key)
         pack = pack.replace(hooks=self._hooks(plugin, pack))
@@ -143,13 +143,13 @@ class Loader:
             if name in hooks or not callable(value) or value is getattr(hookspecs, name, None):
                 continue
             if name in _HOOKS:
-                raise PluginError(f"{name} is not marked, so it would not be called. Write @hookimpl above it")
+                raise PluginError(f"{name} has no @hookimpl, so it would not be called. Write @hookimpl above it")
             if name.startswith(_REGISTERS):
                 raise PluginError(unknown_name("hook", name, _HOOKS))
         if not hooks and not has_data(pack):
             raise PluginError(
-                f"{plugin.__name__} implements no hook, so it brings nothing. "
-                "Check what its entry point names; mark its hooks with @hookimpl"
+                f"{plugin.__name__} implements no hook, so it provides nothing. Check its entry point, and mark its "
+                "hooks with @hookimpl"
             )
         return hooks
 
@@ -235,7 +235,9 @@ def _holder(tool: Tool, *modules: ModuleType) -> str:
     for module in modules:
         if any(isinstance(value, Tool) and value.name == tool.name for value in vars(module).values()):
             return module.__name__
-    raise PluginError(f"the tool {tool.name} is no global of {modules[0].__name__}. Make it one, so that calls find it")
+    raise PluginError(
+        f"the tool {tool.name} is not a global of {modules[0].__name__}. Make it a global, so that calls find it"
+    )
 
 
 def _found_from(plugin: ModuleType, group: ToolGroup) -> ToolGroup:

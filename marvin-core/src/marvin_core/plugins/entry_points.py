@@ -73,8 +73,8 @@ def _unreadable(distribution: Distribution, error: Exception) -> list[Pack]:
     what = told(error)
     if isinstance(error, (PluginError, AttributeError)):  # the last one is how the library says it
         missing = "its name or its version is missing"
-        what = missing if isinstance(error, PluginError) else "one of its entry points names no module"
-    why = f"what it brings cannot be read: {what}. Correct its entry points, or install it again"
+        what = missing if isinstance(error, PluginError) else "one of its entry points has no module"
+    why = f"its contents cannot be read: {what}. Correct its entry points, or reinstall it"
     return [Pack(name=name, distribution=name, version="", module="", problems=(why,), left_out=True)]
 
 

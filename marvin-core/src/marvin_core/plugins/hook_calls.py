@@ -83,7 +83,9 @@ def hooks_in(answer: Any) -> list[Hook]:
             meant = next((member for member in _PUBLIC if is_misspelled(name, member)), "")
             if meant:
                 never = "called" if meant in _METHODS else "looked at"
-                raise PluginError(f"{kind.__name__}.{name} is no hook, so it is never {never}. Did you mean {meant}?")
+                raise PluginError(
+                    f"{kind.__name__}.{name} is not a hook, so it is never {never}. Did you mean {meant}?"
+                )
     return hooks
 
 

@@ -132,8 +132,8 @@ def _clashing(packs: Sequence[Pack]) -> dict[str, Pack]:
     for module, same in by_module.items():
         names = sorted({pack.distribution for pack in same})
         if len(names) > 1:
-            both = f"{' and '.join(names)} both bring the module {module}"
-            why = f"{both}, so one of them replaced what the other brought; remove one"
+            both = f"{' and '.join(names)} both contain the module {module}"
+            why = f"{both}, so one of them replaced files of the other; remove one"
             found.update({p.key: p.replace(problems=(why,), left_out=True, guards=True) for p in same if not p.own})
     return found
 
@@ -144,7 +144,7 @@ def _lost(pack: Pack, memory: Memory) -> Loaded | None:
 
     if not is_damaged(pack.distribution):
         return None
-    why = f"the installation of {pack.distribution} is damaged; install it again"
+    why = f"the installation of {pack.distribution} is damaged; reinstall it"
     return Loaded(pack=_known(pack.replace(problems=(why,), left_out=True), memory))
 
 

@@ -45,7 +45,7 @@ class Forked(PluginError):
     """A pack made a copy of the process that loads it."""
 
     def __init__(self) -> None:
-        super().__init__("forked while it was loaded: each start would go on twice. Fork when a tool is called")
+        super().__init__("forked while it was loaded, which would run each start twice. Fork when a tool is called")
 
 
 class Printed(PluginError):

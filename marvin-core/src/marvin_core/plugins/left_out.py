@@ -23,7 +23,7 @@ class Missing(Hook):
     def __init__(self, packs: Sequence[Pack], attended: bool) -> None:
         names = ", ".join(pack.name for pack in packs)
         which = "pack" if len(packs) == 1 else "packs"
-        self._reason = f"the {which} {names}, which may guard calls, could not be loaded"
+        self._reason = f"the {which} {names}, which may contain hooks that guard calls, could not be loaded"
         self._attended = attended
         self._packs = packs
 
@@ -31,7 +31,7 @@ class Missing(Hook):
         """Ask, or deny."""
         if self._attended:
             return Ask(reason=self._reason)
-        todo = f"The user can mend the pack or switch it off; `{command_name()} packs list` says more"
+        todo = f"The user can repair or disable the pack; `{command_name()} packs list` says more"
         return Deny(reason=f"{self._reason}. {todo}")
 
 
@@ -58,8 +58,8 @@ def line_about(pack: Pack, attended: bool, off: Collection[str], there: Sequence
     names = ", ".join(sorted({*off, _name_alone(pack, there)}))
     switch = f"{command_name()} config set packs.off '[{names}]'"
     return (
-        f"pack {pack.name}{where} was left out: {why}. It may guard calls, so {calls} until it is mended, removed, or "
-        f"switched off: {switch}. {more}."
+        f"pack {pack.name}{where} was left out: {why}. It may contain hooks that guard calls, so {calls} until it is "
+        f"repaired, removed or disabled: {switch}. {more}."
     )
 
 

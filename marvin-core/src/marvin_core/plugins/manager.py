@@ -83,7 +83,7 @@ class Plugins:
         missing = [name for name in chosen if not any(pack.is_named((name,)) for pack in there)]
         if missing:
             names = ", ".join(pack.name for pack in there)
-            self._warn(f"MARVIN_PACKS names {', '.join(missing)}, which is not installed. There are: {names}.")
+            self._warn(f"MARVIN_PACKS names {', '.join(missing)}, which is not installed. Installed: {names}.")
 
     def _winning(self, kind: str, brought: Sequence[Owned[Any]]) -> tuple[Owned[Any], ...]:
         owners = self._names.winners(kind, [(key, spec.name) for key, spec in brought])
@@ -345,7 +345,7 @@ class Plugins:
             took = perf_counter() - begun
             self._took[pack.key] = self._took.get(pack.key, 0.0) + took
             if took > self._config.timeouts.stall:
-                self._warn(f"the pack {pack.name} of {pack.distribution} held up this start by {took:.1f} s ({hook})")
+                self._warn(f"the pack {pack.name} of {pack.distribution} delayed this start by {took:.1f} s ({hook})")
 
     def _answer(self, pack: Pack, hook: str, arguments: Mapping[str, Any]) -> Any:
         """What one pack returns for one hook."""

@@ -93,7 +93,7 @@ class Names:
         group = next((name for name in names if name not in words), names[-1])
         if spec.group != pack.name:
             self._note(
-                key, f"its group {spec.group} is called {group}: Marvin's own tools have that word", self.refused
+                key, f"its group {spec.group} is called {group}: that name is used by Marvin's own tools", self.refused
             )
         return spec.replace(group=group)
 
@@ -108,16 +108,20 @@ class Names:
     def _refuse(self, kind: str, name: str, key: str, owner: str, instead: str = "") -> None:
         """Remember that a pack could not have a name, and which one it got instead."""
         winner, loser = self._packs.get(owner), self._packs[key]
-        who = "Marvin has that word" if winner is None else f"{winner.distribution} already brings one of that name"
-        who = "it brings that name twice" if owner == key else who
-        what = f"is offered as {instead}" if instead else "was refused"
+        who = (
+            "Marvin uses that name"
+            if winner is None
+            else (f"{winner.distribution} already provides one with that name")
+        )
+        who = "it provides that name twice" if owner == key else who
+        what = f"is available as {instead}" if instead else "was refused"
         line = f"{kind} {name} of {loser.distribution} {what}: {who}."
         if winner is None or winner.own or owner == key:
             self._note(key, line, self.refused)
         elif winner.is_named(self._prefer) or loser.is_named(self._prefer):
             self._note(key, line, self.settled)
         else:
-            self._note(key, f"{line} The setting packs.prefer chooses another one.", self.refused)
+            self._note(key, f"{line} The setting packs.prefer can change this.", self.refused)
             things = self._contested.setdefault((owner, key), [])
             if f"{kind} {name}" not in things:
                 things.append(f"{kind} {name}")
@@ -129,8 +133,9 @@ class Names:
             one, other = self._packs[winner], self._packs[loser]
             what = ", ".join(things[:_SHOWN]) + (", ..." if len(things) > _SHOWN else "")
             lines.append(
-                f"packs {one.name} and {other.name} both bring {what}; {one.name} has it. Choose the pack that comes "
-                f"first: {command_name()} config set packs.prefer '[{other.name}]', or '[{one.name}]'."
+                f"packs {one.name} and {other.name} both provide {what}; that of {one.name} is used. Choose which "
+                f"pack takes precedence: {command_name()} config set packs.prefer '[{other.name}]', or "
+                f"'[{one.name}]'."
             )
         return lines
 

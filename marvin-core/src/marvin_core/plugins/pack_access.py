@@ -87,8 +87,8 @@ class Folders:
         try:
             make_private_folder(folder)
         except OSError as error:
-            why = f"{error.strerror}. Make {error.filename or folder} a folder of yours"
-            raise ConfigError(f"The folder {folder} cannot be made: {why}.") from error
+            why = f"{error.strerror}. Make {error.filename or folder} a folder that you own"
+            raise ConfigError(f"The folder {folder} cannot be created: {why}.") from error
         return folder
 
 

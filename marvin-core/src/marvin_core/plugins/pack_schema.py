@@ -41,7 +41,7 @@ def declared_settings(answer: object, plugin: ModuleType, pack: Pack) -> Declare
         if key not in known:
             raise PluginError(f"PackSettings.variables: {unknown_name('key', key, known)}")
         if known[key].get("type") == "object":
-            raise PluginError(f"PackSettings.variables: {key} is a mapping, which no variable can hold")
+            raise PluginError(f"PackSettings.variables: {key} is a mapping, which a variable cannot contain")
     both = sorted(set(variables.values()) & set(secrets))
     if both:
         raise PluginError(f"PackSettings declares {both[0]} as a secret and as a setting; choose one")
@@ -65,7 +65,7 @@ def model_of(name: str) -> type[Settings]:
     module, _, attribute = name.partition(":")
     found = getattr(import_module(module), attribute, None)
     if not (isinstance(found, type) and issubclass(found, Settings)):
-        raise PluginError(f"PackSettings.model: {name} is no class derived from marvin_core.Settings")
+        raise PluginError(f"PackSettings.model: {name} is not a class derived from marvin_core.Settings")
     return found
 
 
@@ -102,10 +102,12 @@ def _texts(given: PackSettings, field: str) -> dict[str, str]:
     if found is None:
         return {}
     if not isinstance(found, Mapping) or not all(isinstance(text, str) for pair in found.items() for text in pair):
-        raise PluginError(f"PackSettings.{field} takes a mapping of texts, as in {{'ACME_KEY': 'the key of Acme'}}")
+        raise PluginError(f"PackSettings.{field} must be a mapping of strings, as in {{'ACME_KEY': 'the key of Acme'}}")
     for name in found if field == "secrets" else found.values():
         if not _is_variable(name):
-            raise PluginError(f"PackSettings.{field}: {name!r} cannot name a variable; use capitals, as in ACME_KEY")
+            raise PluginError(
+                f"PackSettings.{field}: {name!r} is not a valid variable name; use capitals, as in ACME_KEY"
+            )
     return dict(found)
 
 

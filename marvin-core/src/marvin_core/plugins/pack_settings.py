@@ -144,7 +144,7 @@ class PackSection:
         if meant is None:
             return ""
         name = self._source.name(location)
-        return f"{name} is a secret, which config.yaml never holds. Set the variable {meant} instead."
+        return f"{name} is a secret, which cannot be set in config.yaml. Set the variable {meant} instead."
 
     def _where(self, location: Location) -> str:
         content = self._content

@@ -122,7 +122,7 @@ def _check_owner(
     if name in packs.installed and (in_use is None or in_use.problems):
         return  # left out of this run, or broken, which is told elsewhere
     if in_use is not None:
-        said = f"The pack {name} has no settings. Take the section away: `{command_name()} config edit`."
+        said = f"The pack {name} has no settings. Remove the section: `{command_name()} config edit`."
     else:
         hint = did_you_mean(near_names(name, packs.installed))
         said = f"No pack is called {name!r}. {hint or f'See `{command_name()} packs list`.'}"

@@ -41,7 +41,7 @@ def tried(packs: Sequence[Pack], timeouts: Timeouts) -> list[Loaded]:
         One for each, in their order. A pack that fails is left out, and says why.
     """
     loaded: list[Loaded] = []
-    reason = "the process that loads packs ended without a word of this one"
+    reason = "the process that loads packs ended while it loaded this pack"
     try:
         for line in _answers(packs, timeouts):
             one = loaded_from_json(json.loads(line))
@@ -92,7 +92,7 @@ def _lines(descriptor: int, limit: float) -> Iterator[bytes]:
         until = time.monotonic() + limit
         while True:
             if not selector.select(max(0.0, until - time.monotonic())):
-                raise TimeoutError(f"it said nothing for {limit:g} s")
+                raise TimeoutError(f"it did not respond for {limit:g} s")
             piece = os.read(descriptor, _PIECE)
             if not piece:
                 return

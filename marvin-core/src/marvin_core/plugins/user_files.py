@@ -101,7 +101,7 @@ def _parts(text: str, path: Path) -> tuple[str, str]:
     try:
         fields = load_head(head or "")
     except ValueError as error:
-        raise ConfigError(f"The head of {path} cannot be used: {error}. Correct it.") from error
+        raise ConfigError(f"The front matter of {path} cannot be used: {error}. Correct it.") from error
     return str(fields.get("description") or ""), prompt
 
 

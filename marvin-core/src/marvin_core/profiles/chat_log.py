@@ -88,7 +88,9 @@ class ChatLog:
             return []
         if items is None:
             moved = set_aside(self._path)
-            self._warn(f"The chat log {self._path} was damaged. It is kept as {moved.name}, and a new one was begun.")
+            self._warn(
+                f"The chat log {self._path} was damaged. It was kept as {moved.name}, and a new one was started."
+            )
         return items or []
 
 
@@ -160,4 +162,4 @@ class ChatLogWriter:
                 try:
                     log.append([one for owner, one in pending if owner is log])
                 except (MarvinError, OSError) as error:
-                    self._problems.append(f"The chat log was not written: {error}")
+                    self._problems.append(f"The chat log could not be written: {error}")

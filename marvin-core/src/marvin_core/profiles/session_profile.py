@@ -31,7 +31,7 @@ _ENDINGS = {
     "cancelled": "[Cancelled]",
     "error": "[Failed]",
     "rounds": "[Ended at the limit of rounds]",
-    "budget": "[Ended at the price ceiling]",
+    "budget": "[Ended at the cost ceiling]",
 }
 _ROLES: Mapping[Speaker, str] = {"you": "user", "assistant": "assistant"}
 

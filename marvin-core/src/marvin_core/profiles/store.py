@@ -22,7 +22,7 @@ _AT_ONCE = 0.0
 """What is read while a prompt is made waits for nobody."""
 _NAME = re.compile(r"\w[\w.-]{0,63}")
 _TEMPLATE = """\
-# What Marvin should know about you. Every line is optional: take the # away to use it.
+# What Marvin should know about you. Every line is optional: remove the # to use it.
 
 # distance_unit: kilometers
 # dietary: [vegetarian]
@@ -74,7 +74,8 @@ class Profiles:
             self._tell(self._last, f"{self._last} cannot be read: {error.strerror}. The profile {DEFAULT} is used.")
         except (UnicodeDecodeError, UsageError):
             self._tell(
-                self._last, f"{self._last} names no profile. {DEFAULT} is used; choose: {command_name()} profiles use"
+                self._last,
+                f"{self._last} contains no profile name. {DEFAULT} is used; choose one: {command_name()} profiles use",
             )
         return DEFAULT
 
@@ -132,7 +133,10 @@ class Profiles:
         except FileNotFoundError:
             return
         except OSError as error:
-            self._tell(tokens, f"{tokens} may be readable by others, and that cannot be changed: {error.strerror}.")
+            self._tell(
+                tokens,
+                f"{tokens} may be readable by other users, and its permissions cannot be changed: {error.strerror}.",
+            )
 
     def chat_log(self, name: str) -> ChatLog:
         """The chat log of a profile."""
@@ -179,10 +183,14 @@ class Profiles:
             try:
                 load_mapping(after.decode("utf-8"))
             except ValueError as error:
-                raise ConfigError(f"The preferences are as they were; your version is in {draft}: {error}") from error
+                raise ConfigError(
+                    f"The preferences were left unchanged; your version is in {draft}: {error}"
+                ) from error
             with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
                 if path.read_bytes() != before:
-                    raise ConfigError(f"{path} was changed by somebody else meanwhile. Your version is in {draft}.")
+                    raise ConfigError(
+                        f"{path} was changed by another program in the meantime. Your version is in {draft}."
+                    )
                 replace_file(path, after)
         draft.unlink()
         return after != before
@@ -207,13 +215,13 @@ class Profiles:
                 before = load_mapping(text.decode("utf-8"))
             except ValueError as error:
                 raise MarvinError(
-                    f"{path} was damaged. It is kept as {set_aside(path).name}, and nothing was changed. Repair it and "
-                    "move it back; the next change begins with an empty one."
+                    f"{path} was damaged. It is kept as {set_aside(path).name}, and nothing was changed. Repair it "
+                    "and move it back; otherwise the next change starts with an empty file."
                 ) from error
             value = change((before or {}).get(key))
             after = with_value(text.decode("utf-8"), [key], value)
             if (load_mapping(after) or {}).get(key) != value:
-                raise MarvinError(f"{key} comes from elsewhere in {path} (`<<`), so it is to be changed there by hand.")
+                raise MarvinError(f"{key} is merged from another place in {path} (`<<`). Change it there by hand.")
             replace_file(path, after.encode())
 
     def saved_places(self, name: str) -> list[Mapping[str, Any]]:
@@ -229,7 +237,7 @@ class Profiles:
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._tell(path, f"{path} cannot be read: {error.strerror}. It is left out.")
+            self._tell(path, f"{path} cannot be read: {error.strerror}. It was ignored.")
             return None
         except ValueError:
             pass

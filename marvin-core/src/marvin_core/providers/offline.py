@@ -24,17 +24,17 @@ NO_MODEL = (
 )
 STILL_NO_MODEL = "(No model is configured: /model)"
 HOW_TO = (
-    "Marvin answers with the model of a service, or of a server on this machine. None is set up yet. Either set the "
-    "key of a service before you start Marvin, as in `export GROQ_API_KEY=...`, or start a server, as with "
-    "`ollama serve`. In a chat /model lists all the ways, in a shell `{marvin} providers`."
+    "Marvin needs a model: from a service, or from a server on this machine. None is set up yet. Either set the key "
+    "of a service before you start Marvin, as in `export GROQ_API_KEY=...`, or start a server, such as `ollama "
+    "serve`. For all options, type /model in a chat, or run `{marvin} providers`."
 )
-CHANGES = "{name} changes or runs something, so it was not called yet. This is the call:"
+CHANGES = "{name} changes or runs something, so it was not called. This is the call:"
 INCOMPLETE = "{name} can do this. It still needs:"
-UNCLEAR = "No tool fits this for certain. The nearest, each with a line that calls it:"
-NOTHING_NEAR = "No tool here does that. In a chat /help lists the tools, in a shell `{marvin} tools list`."
+UNCLEAR = "No tool clearly matches this request. The closest ones, each with a line that calls it:"
+NOTHING_NEAR = "No tool matches this request. To list the tools, type /help in a chat, or run `{marvin} tools list`."
 UNSAID = "..."
 """What stands for a value that was not said."""
-NO_OUTPUT = "The tool gave no text."
+NO_OUTPUT = "The tool returned no text."
 """Every sentence that is said here but for the tools' own; {marvin} is the command that starts Marvin."""
 
 
@@ -121,7 +121,7 @@ def not_acted(route: Route, no_model: str) -> NotActed:
         told = [CHANGES.format(name=name), f"  {line}"]
     else:
         told = [INCOMPLETE.format(name=name), *(_needed(one, meant.spec) for one in meant.missing)]
-        told += ["So that the line is:", f"  {typed_call(name, whole)}"]
+        told += ["The line is then:", f"  {typed_call(name, whole)}"]
     text = "\n".join([*told, no_model])
     return NotActed(text, line=line, shell=typed_call(name, whole, in_shell()), provider=NAME)
 

@@ -61,11 +61,11 @@ _REASONS: dict[type[ProviderError], str] = {
     Overloaded: "{} is overloaded",
     StreamBroken: "{} gave a broken answer",
 }
-_TOO_LONG = "The conversation is too long for {previous}; {model} goes on with it"
-_GONE = "{previous} is no longer served; {model} takes its place"
-_REFUSED = "{previous} is listed by its service, but refused to this account; {model} takes its place"
+_TOO_LONG = "The conversation is too long for {previous}; {model} continues"
+_GONE = "{previous} is no longer served; {model} replaces it"
+_REFUSED = "{previous} is listed by its service, but this account may not use it; {model} replaces it"
 _SPELLED = "{previous} is called {model}"
-_FAILED = "{previous} failed: {error} {model} goes on"
+_FAILED = "{previous} failed: {error} {model} takes over"
 _ELSEWHERE = (RateLimited, Overloaded, StreamBroken, AuthFailed, QuotaExhausted, Unreachable)
 """What another service may do better."""
 _ELSEWHERE_AGAIN = (*_ELSEWHERE, ModelNotFound, BadRequest, ConfigError)

@@ -105,7 +105,7 @@ def _diagnose(path: Path, descriptor: int, largest: int) -> Diagnosis:
     damaged = bool(problems)
     mode = stat.S_IMODE(status.st_mode)
     if mode != _MODE:
-        problems = [*problems, f"Its mode is {mode:04o}, it should be for you alone. A repair makes it 0600."]
+        problems = [*problems, f"Its mode is {mode:04o}, so other users may read it. A repair sets it to 0600."]
     return Diagnosis(problems=tuple(problems), content=examined.content(), damaged=damaged)
 
 
@@ -181,7 +181,7 @@ class FileCheck:
                     _check(record)
                     self._records.append((number, record))
             except (ValueError, KeyError, TypeError, AttributeError, SessionError):
-                self._tell(number, "is torn or damaged.", "leaves it out")
+                self._tell(number, "is incomplete or damaged.", "leaves it out")
 
     def _tell(self, number: int, what: str, remedy: str) -> None:
         if len(self.problems) < _PROBLEMS:
@@ -196,11 +196,11 @@ class FileCheck:
             self.problems.append(f"{what} A repair moves it aside.")
             return None
         if not self._headers:
-            self.problems.append("It has no header. A repair makes one from what was said.")
+            self.problems.append("It has no header. A repair creates one from the conversation.")
             return self._made_up()
         first = min(self._headers)
         if self._records and self._records[0][0] < first:
-            self.problems.append("It does not begin with its header. A repair begins it with the one further down.")
+            self.problems.append("It does not begin with its header. A repair moves the header to the beginning.")
         return self._headers[first]
 
     def _made_up(self) -> Header:
@@ -235,8 +235,10 @@ class FileCheck:
         if isinstance(parent, str) and parent in self._ids:
             return self._ids[parent]
         below = isinstance(parent, str) and parent in every
-        what = "follows one that stands below it, or itself." if below else "follows one that was lost."
-        self._tell(number, what, "has it follow the one above it")
+        what = (
+            "refers to a later record, or to itself, as its parent." if below else ("refers to a parent that was lost.")
+        )
+        self._tell(number, what, "makes the record above it its parent")
         return above
 
     def _identity(self, number: int, record: Mapping[str, Any]) -> str:
@@ -246,7 +248,7 @@ class FileCheck:
             self._copies[original] = self._copies.get(original, 1) + 1
             identity = f"{original}~{self._copies[original]}"
         if identity != original:
-            self._tell(number, "has the id of another one.", "gives it one of its own")
+            self._tell(number, "has the same id as another record.", "gives it a new id")
         return identity
 
     def _add(self, number: int, record: dict[str, Any], original: str) -> None:
@@ -267,7 +269,7 @@ class FileCheck:
         waiting = dict(self._open[record["parent"]])
         answers = [output for output in message.outputs if waiting.pop(output.call_id, None)]
         if len(answers) < len(message.content):
-            self._tell(number, "has an output for which there is no call.", "leaves that out")
+            self._tell(number, "has an output without a call.", "leaves the output out")
             record["message"] = to_dict(tool(answers))
         if answers:
             self._put(record, waiting)
@@ -312,7 +314,7 @@ def _calls(message: Message, line: int) -> dict[str, _Waiting]:
 def _check(record: Any) -> None:
     """Raises ValueError, KeyError or TypeError where a record cannot be used."""
     if not isinstance(record["id"], str) or not isinstance(record["type"], str):
-        raise ValueError("its id or its type is no text")
+        raise ValueError("its id or its type is not text")
     if record["type"] == "message":
         from_dict(record["message"])
     elif record["type"] == "compaction":

@@ -22,7 +22,7 @@ from .records import Header
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SHOWN = 100
 _COMPACTED = "The conversation was compacted here"
-_SEEDED = "What was said in earlier chats"
+_SEEDED = "Earlier chats"
 
 
 class MessageItem(Record):

@@ -10,7 +10,7 @@ Kind: TypeAlias = Literal["md", "html", "json"]
 
 
 def exported(whole: FullTranscript, kind: Kind) -> str:
-    """Everything that was said on a branch: Markdown or HTML to read, or JSON with everything."""
+    """Everything that was said on a branch: Markdown or HTML for reading, or JSON with all data."""
     if kind == "html":
         from .export_html import as_html
 

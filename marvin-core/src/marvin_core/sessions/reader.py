@@ -107,7 +107,7 @@ class BackwardReader:
             raise ValueError(f"it is longer than {self._largest:,} bytes")
         record = parse_json(line, self._largest)
         if not isinstance(record, dict) or not isinstance(record.get("type"), str):
-            raise ValueError("it is no record")
+            raise ValueError("it is not a record")
         if record["type"] != "session" and not isinstance(record.get("id"), str):
             raise ValueError("it has no id")
         return record
@@ -193,7 +193,7 @@ def branch_backwards(reader: BackwardReader, leaf: str, problems: list[str]) -> 
     while record is not None:
         identity = record["id"]
         if identity in seen:
-            problems.append(f"record {identity} is its own ancestor; what lies before it was left out")
+            problems.append(f"record {identity} is its own ancestor; the records before it were left out")
             return
         seen.add(identity)
         yield record
@@ -202,7 +202,7 @@ def branch_backwards(reader: BackwardReader, leaf: str, problems: list[str]) -> 
             return
         found = reader.find(parent) if isinstance(parent, str) else None
         if found is None and not (isinstance(parent, str) and parent == reader.root):
-            problems.append(f"what record {identity} followed was lost")
+            problems.append(f"the parent of record {identity} was lost")
             found = reader.above(identity)
         record = found
 

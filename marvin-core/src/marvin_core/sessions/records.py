@@ -20,7 +20,7 @@ _LEAST = 1_000
 """Characters that are left of a text in any case."""
 _GROWTH = 6
 """The most bytes that a character takes as JSON."""
-_CUT = "\n[The session file holds no more of this: {:,} characters were left out.]"
+_CUT = "\n[The session file contains only this part: {:,} characters were left out.]"
 _NO_IMAGE = "[An image was too large for the session file.]"
 _KIND = re.compile(rb'\s*\{\s*"type"\s*:\s*"(\w+)"')
 
@@ -102,8 +102,8 @@ def line_of(record: Mapping[str, Any], largest: int) -> bytes:
         most //= 4
         if most < _LEAST:
             raise LineTooLong(
-                f"A {record['type']} of {len(line):,} bytes is too large for the session file, which lacks it. "
-                "limits.session_line in config.yaml says how much a line may hold."
+                f"A {record['type']} of {len(line):,} bytes is too large for the session file and was not saved. "
+                "limits.session_line in config.yaml sets the maximum size of a line."
             )
         line = record_line(_cut(record, most // _GROWTH))
     return line

@@ -68,7 +68,7 @@ def find(folder: Path, session_id: str) -> Path:
     if not matches:
         raise SessionError(f"There is no session {session_id!r}. `{command_name()} sessions` lists them all.")
     names = ", ".join(path.stem for path in matches[:5])
-    raise SessionError(f"{session_id!r} fits {len(matches)} sessions: {names}. Give more of the id.")
+    raise SessionError(f"{session_id!r} matches {len(matches)} sessions: {names}. Give more characters of the id.")
 
 
 def newest_of(folder: Path, working_dir: str) -> Path:
@@ -81,4 +81,4 @@ def newest_of(folder: Path, working_dir: str) -> Path:
         header = read_header(path)
         if header is not None and header.working_dir == working_dir and not header.depth:
             return path
-    raise SessionError(f"There is no session of {working_dir} to continue. Start one without --continue.")
+    raise SessionError(f"There is no session in {working_dir} to continue. Start one without --continue.")

@@ -181,8 +181,8 @@ class Transcript:
                 self._write(descriptor, end, lines, said)
         except OSError as error:
             raise SessionError(
-                f"The session cannot be saved to {self.path}: {error.strerror}. "
-                "Free space or make the folder writable; until then the conversation goes on unsaved."
+                f"The session cannot be saved to {self.path}: {error.strerror}. Free space or make the folder "
+                "writable. Until then, the conversation is not saved."
             ) from error
         self._leaf, self._before_last, self._compacted = leaf, before_last, compacted
         if records:

@@ -108,7 +108,7 @@ class WriteQueue:
                 self._write_all(patient)
             except LockTimeout as error:
                 if patient:
-                    self._fail(f"{error} What is to be saved waits for that.")
+                    self._fail(f"{error} Unsaved records are kept until then.")
                 return True
             except MarvinError as error:
                 self.transcript.close()
@@ -127,7 +127,7 @@ class WriteQueue:
             except LineTooLong as error:
                 self._problems.append(str(error))
             except (TypeError, ValueError, RecursionError) as error:  # it could never be written, and holds up the rest
-                self._problems.append(f"Something that was said cannot be saved: {error}.")
+                self._problems.append(f"A part of the conversation cannot be saved: {error}.")
             self._waiting.popleft()
         self._told = self._given_up = False
 

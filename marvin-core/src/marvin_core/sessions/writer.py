@@ -181,7 +181,7 @@ class SessionWriter:
         try:
             text = self._kept.text(json.dumps(state, default=str))
         except (TypeError, ValueError) as error:  # a pack keeps what JSON cannot hold, such as a key that is no text
-            self._warn(f"What packs keep in this session was not saved: {error}.")
+            self._warn(f"The data of packs in this session could not be saved: {error}.")
             text = self._state
         self._save_state(text)
         queue = self._queue
@@ -206,7 +206,10 @@ class SessionWriter:
         finally:
             for queue in queues:
                 if queue.lacks:
-                    self._warn(f"{queue.transcript.path} lacks the last of what was said: it could not be written.")
+                    self._warn(
+                        f"{queue.transcript.path} does not contain the end of the conversation: it could not "
+                        "be written."
+                    )
             self._left.clear()
             self.close()
 

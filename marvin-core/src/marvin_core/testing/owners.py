@@ -58,7 +58,7 @@ class Owners:
         found = self._packs.get(name) or next((pack for pack in _installed() if pack.name == name), None)
         if found is None:
             there = ", ".join(sorted({*self._packs, *(pack.name for pack in _installed())}))
-            raise ConfigError(f"No pack is called {name!r}. There are: {there}.")
+            raise ConfigError(f"No pack is called {name!r}. Available: {there}.")
         return found
 
     def declared(self, pack: Pack) -> DeclaredSettings | None:

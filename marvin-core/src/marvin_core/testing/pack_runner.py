@@ -251,7 +251,7 @@ class PackRunner(ToolRunner):
         deltas: list[Delta] = []
         try:
             async for delta in provider.stream(request):
-                assert isinstance(delta, _DELTAS), f"{spec.name} yielded {delta!r}, which is no Delta"
+                assert isinstance(delta, _DELTAS), f"{spec.name} yielded {delta!r}, which is not a Delta"
                 assert not deltas or not isinstance(deltas[-1], Stop), f"{spec.name} yielded {delta!r} after Stop"
                 deltas.append(delta)
         finally:

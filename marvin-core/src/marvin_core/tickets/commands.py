@@ -127,7 +127,7 @@ def _create(folder: TicketFolder, words: list[str], place: TicketPlace) -> Ticke
     new = changes.NewTicket(changes.apart(words) if place.strict else words)
     if place.strict and len(new.titles) > 1:
         titles = ", ".join(f"'{title}'" for title in new.titles)
-        raise TicketError(f"Error: create takes one title, and got {len(new.titles)}: {titles}. Put it in quotes")
+        raise TicketError(f"Error: create needs one title, but got {len(new.titles)}: {titles}. Put it in quotes")
     return TicketOutcome([new.create(folder, place.folder, place.user)])
 
 
@@ -258,7 +258,7 @@ def _closed(folder: TicketFolder, words: list[str], place: TicketPlace) -> Ticke
 
     wanted = _filter(words, place, "--limit=", "-a", "-T")
     if not (wanted.limit.isascii() and wanted.limit.isdigit() and len(wanted.limit) < 10):
-        raise TicketError(f"Error: invalid limit '{wanted.limit}'. It is a number, as in --limit=20")
+        raise TicketError(f"Error: invalid limit '{wanted.limit}'. Use a number, as in --limit=20")
     return TicketOutcome(closed(folder.newest(_NEWEST), wanted, int(wanted.limit)))
 
 
@@ -294,7 +294,7 @@ def _filter(words: list[str], place: TicketPlace, *known: str) -> Filter:
         name = options.get(option)
         if name is None:
             if place.strict:
-                raise TicketError(f"Error: there is no option '{word}' here. Known are {', '.join(known)} and a value")
+                raise TicketError(f"Error: unknown option '{word}'. Known options: {', '.join(known)} and a value")
             continue
         given = value if equals else next(rest, None)
         if given is None:

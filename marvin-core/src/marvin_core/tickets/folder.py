@@ -156,7 +156,7 @@ class TicketFolder:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise TicketError(f"Error: ticket '{name}' is no regular file")
+                raise TicketError(f"Error: ticket '{name}' is not a regular file")
             if status.st_size > _LARGEST:
                 raise TicketError(f"Error: ticket '{name}' has {status.st_size:,} bytes; {_LARGEST:,} are the most")
             pieces = bytearray(os.read(descriptor, _HEAD))
@@ -288,7 +288,7 @@ def make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise TicketError(f"Error: {path} cannot be made: {reason}") from None
+        raise TicketError(f"Error: {path} cannot be created: {reason}") from None
 
 
 def _decoded(data: bytes | bytearray) -> str:
@@ -299,6 +299,6 @@ def _why_not_opened(path: str, error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"Error: tickets directory '{path}' does not exist"
     if isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENOTDIR) and os.path.islink(path):
-        return f"Error: '{path}' is a link. Set TICKETS_DIR to the folder that is meant"
+        return f"Error: '{path}' is a link. Set TICKETS_DIR to the intended folder"
     reason = error.strerror if isinstance(error, OSError) else error
     return f"Error: tickets directory '{path}' cannot be opened: {reason}"

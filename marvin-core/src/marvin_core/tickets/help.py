@@ -7,13 +7,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COMMANDS = """\
-  create [TITLE] [OPTIONS]  make a ticket and print its id
-    -d, --description TEXT  what is to be done, and why
-    --design TEXT           how it is to be done
-    --acceptance TEXT       by what anybody can tell that it is done
-    -t, --type TYPE         bug, feature, task, epic or chore; task without it
-    -p, --priority NUMBER   0 to 4, 0 is the most urgent; 2 without it
-    -a, --assignee NAME     who does it; without it git's user.name
+  create [TITLE] [OPTIONS]  create a ticket and print its id
+    -d, --description TEXT  what should be done, and why
+    --design TEXT           how it should be done
+    --acceptance TEXT       the acceptance criteria
+    -t, --type TYPE         bug, feature, task, epic or chore; default: task
+    -p, --priority NUMBER   0 to 4, 0 is the most urgent; default: 2
+    -a, --assignee NAME     who does it; default: git's user.name
     --external-ref REF      its name elsewhere, such as gh-123
     --parent ID             the ticket that it is a part of
     --tags A,B              words to find it by
@@ -52,7 +52,7 @@ def help_lines(program: str, plugins: str = "") -> Iterator[str]:
     yield from _COMMANDS.split("\n")
     if plugins:
         yield f"\nPlugins (tk-COMMAND or ticket-COMMAND on PATH):\n{plugins.rstrip()}"
-    yield "\nA plugin is given TICKETS_DIR and TK_SCRIPT; '$TK_SCRIPT super COMMAND' reaches the"
+    yield "\nA plugin gets TICKETS_DIR and TK_SCRIPT; '$TK_SCRIPT super COMMAND' runs the"
     yield "commands above. It describes itself in a line '# tk-plugin: TEXT', or with --tk-describe."
-    yield "\nTickets are the files .tickets/ID.md of this folder or the nearest one above it."
-    yield f"A part of an ID will do: '{program} show 5c4' finds nw-5c46."
+    yield "\nTickets are the files .tickets/ID.md of this folder or of the nearest parent folder."
+    yield f"A part of an ID is enough: '{program} show 5c4' finds nw-5c46."

@@ -53,7 +53,7 @@ def refusal(spec: ToolSpec, problem: str, received: str | None = None, also: Col
         lines.append(f"Received: {cut(received) or 'nothing'}")
     properties = spec.parameters.get("properties", {})
     required = spec.parameters.get("required", ())
-    lines.append("Expected parameters:" if properties else f"{spec.name} takes no parameters.")
+    lines.append("Expected parameters:" if properties else f"{spec.name} has no parameters.")
     for name, schema in properties.items():
         default = f"default {to_json(schema['default'])}" if "default" in schema else "optional"
         lines.append(f"- {name}: {type_text(schema)} ({'required' if name in required else default})")
@@ -61,7 +61,7 @@ def refusal(spec: ToolSpec, problem: str, received: str | None = None, also: Col
     return ArgumentError("\n".join(lines))
 
 
-_TOO_LONG = "Give large content in sections, one in each call, where the tool allows that."
+_TOO_LONG = "Give large content in sections, one in each call, if the tool allows that."
 
 
 def cut_off(raw: str, spec: ToolSpec, place: str = "") -> CutOff:

@@ -51,7 +51,7 @@ def parse_arguments(
     except json_repair.Unclosed as place:
         raise cut_off(raw, spec, f", {place}") from None
     except _UnexpectedPatch:
-        raise refusal(spec, f"{spec.name} takes no patch{_better_for_patch(others)}.", raw) from None
+        raise refusal(spec, f"{spec.name} does not accept a patch{_better_for_patch(others)}.", raw) from None
     except json_repair.Malformed as reason:
         raise refusal(spec, f"The arguments of {spec.name} are not a JSON object: {reason}.", raw) from None
 
@@ -119,7 +119,7 @@ def _object_in(text: str, spec: ToolSpec, layers: int) -> dict[str, Any]:
     if not layers:
         raise json_repair.Malformed("it is a string in a string in a string")
     if value.strip() and not _may_hold_object(value) and not _is_patch(value):
-        raise json_repair.Malformed("it is a bare string; write the name of its parameter as well")
+        raise json_repair.Malformed("it is a bare string; write the name of its parameter too")
     return _object_in(value, spec, layers - 1)
 
 
@@ -146,12 +146,12 @@ def _from_patch(text: str, spec: ToolSpec) -> dict[str, Any]:
             raise json_repair.Unclosed(f"before {_PATCH_END!r}")
         behind = [line for line in lines[len(lines) - lines[::-1].index(_PATCH_END) :] if line]
         if behind and (text.startswith(_PATCH_BEGIN) or len(behind) > 1):  # a word may end what is around it
-            raise json_repair.Malformed(f"there is text behind {_PATCH_END!r}")
+            raise json_repair.Malformed(f"there is text after {_PATCH_END!r}")
     return {"patch": text}
 
 
 def _is_patch(text: str) -> bool:
-    """Whether a text that is no JSON is a patch in a format that is known."""
+    """Whether a text that is not JSON is a patch in a format that is known."""
     if text.lstrip()[:1] in ("", "{", "[", '"'):
         return False
     from ..kit.editing.formats import is_patch

@@ -16,7 +16,7 @@ _LONGEST = 2_000
 """Characters of a question."""
 _LINES = 30
 _LONGEST_CHOICE = 300
-_CAREFUL = "Take the most careful reading, go on, and say in your answer which one you took."
+_CAREFUL = "Choose the most careful interpretation, continue, and state it in your answer."
 _NAMES = {
     "question": ("prompt", "message", "text", "query"),
     "choices": ("options", "answers", "suggestions", "follow_up"),
@@ -37,7 +37,7 @@ def _arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     several = given.pop("questions", None)
     if isinstance(several, list) and several:
         if len(several) > 1:
-            raise ToolError(f"There are {len(several)} questions, and nothing was asked. Ask one in each call.")
+            raise ToolError(f"There are {len(several)} questions, and none was asked. Ask one question in each call.")
         first = several[0]
         given |= {**first, "choices": first.get("options")} if isinstance(first, dict) else {"question": first}
         given.pop("options", None)
@@ -60,15 +60,15 @@ def _choice(given: Any) -> Any:
 async def ask_user(
     context: ToolContext,
     question: Annotated[str, "One question"],
-    choices: Annotated[Sequence[str], "Up to 4, the most careful first"] = [],
+    choices: Annotated[Sequence[str], "Up to 4 choices, the most careful one first"] = [],
 ) -> str:
     """Ask the user what only they can decide. If nobody is there, the first choice counts at once."""
     asked, offered = question.strip(), [one_line(choice) for choice in choices]
     _check(asked, offered)
     if not context.session.interactive:
         if not offered:
-            return f"Nobody is there to answer. {_CAREFUL}"
-        return f"Nobody is there to answer, so the first choice counts: {offered[0]}\nSay so in your answer."
+            return f"Nobody can answer in this run. {_CAREFUL}"
+        return f"Nobody can answer in this run, so the first choice was taken: {offered[0]}\nSay so in your answer."
     answer = (await context.ask_text(asked, offered)).strip()
     if not answer:
         return f"The user gave no answer. {_CAREFUL}"
@@ -78,18 +78,18 @@ async def ask_user(
 def _check(question: str, choices: Sequence[str]) -> None:
     """Raise `ToolError` for what cannot be asked."""
     if not question:
-        raise ToolError("The question is empty, and nothing was asked. Say what the user is to decide.")
+        raise ToolError("The question is empty, so nothing was asked. Say what the user should decide.")
     if len(question) > _LONGEST or question.count("\n") >= _LINES:
         raise ToolError(
-            f"The question is too long to be read at once, and nothing was asked. Use {_LONGEST:,} characters and "
-            f"{_LINES} lines at most; what explains it belongs in a text before."
+            f"The question is too long, so nothing was asked. Use at most {_LONGEST:,} characters and {_LINES} "
+            "lines; write explanations as text before the call."
         )
     if len(choices) > _MOST:
         raise ToolError(f"{len(choices)} choices are too many, and nothing was asked. Give {_MOST} at most.")
     if not all(choices) or len(set(choices)) < len(choices):
-        raise ToolError("A choice is empty, or there twice, and nothing was asked. Give each once, in words.")
+        raise ToolError("A choice is empty or repeated, so nothing was asked. Give each choice once, in words.")
     if max(map(len, choices), default=0) > _LONGEST_CHOICE:
         raise ToolError(
-            f"A choice is too long, and nothing was asked. Use {_LONGEST_CHOICE} characters at most, and explain it in "
-            "the question."
+            f"A choice is too long, so nothing was asked. Use at most {_LONGEST_CHOICE} characters, and explain it "
+            "in the question."
         )

@@ -282,7 +282,7 @@ class CarriedTools:
         if names and names != self._told:
             few = f"{', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
             self._around.warn(
-                f"{provider.name} takes {provider.max_tools} tools. Left out: {few}. "
-                "--tools, or !mode in a chat, chooses which are offered."
+                f"{provider.name} takes {provider.max_tools} tools. Left out: {few}. --tools, or !mode in a chat, "
+                "chooses the offered tools."
             )
         self._told = names

@@ -39,7 +39,7 @@ def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
         need = "required" if name in required else default
         lines.append(f"  {name}  {type_text(schema)}, {need}: {schema.get('description', '')}".rstrip(": "))
     if not spec.parameters.get("properties"):
-        lines.append("  It takes no parameters.")
+        lines.append("  It has no parameters.")
     lines += ["", f"Access: {', '.join(sorted(spec.access))}"]
     lines += [f"Example: {typed_call(spec.name, one_line_example(spec), where)}"]
     if spec.phrases:

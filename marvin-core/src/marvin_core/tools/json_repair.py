@@ -33,7 +33,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return members
     for key, value in pairs:
         if members[key] != value:
-            raise Malformed(f"the key {cut(key, _QUOTED)!r} is there twice with different values")
+            raise Malformed(f"the key {cut(key, _QUOTED)!r} occurs twice with different values")
     return members
 
 
@@ -83,7 +83,7 @@ def unfence(text: str) -> str:
     if body.endswith("```"):
         return _trim(body.rstrip("`"))
     if not body:
-        raise Unclosed("behind a code fence")
+        raise Unclosed("after a code fence")
     return body
 
 
@@ -116,7 +116,7 @@ def _reason(error: json.JSONDecodeError) -> str:
         return f"{error.msg} at character {error.pos + 1}"
     start = error.doc.rfind("\\", 0, error.pos + 1)
     escape = error.doc[start : start + 2]
-    return f"{escape} is not an escape of JSON; write every backslash inside a string as two backslashes"
+    return f"{escape} is not a JSON escape; write every backslash inside a string as two backslashes"
 
 
 def _deeper_than_limit(value: Any) -> bool:
@@ -140,7 +140,7 @@ def _refuse_lone_surrogates(value: Any, text: str) -> None:
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
-        raise Malformed(f"{half} is one half of a character, without the other") from None
+        raise Malformed(f"{half} is a lone surrogate, one half of a character") from None
 
 
 # Texts, not patterns: they are compiled for the first call that needs them, and most runs have none.
@@ -206,7 +206,7 @@ class _Rewriter:
             if not part.strip(";"):
                 return
             if part != "{":
-                raise Malformed(f"there is text behind its end, at character {match.start() + 1}")
+                raise Malformed(f"there is text after its end, at character {match.start() + 1}")
             self._expected = _VALUE
         if match.lastgroup == "mark":
             self._mark(part, match)

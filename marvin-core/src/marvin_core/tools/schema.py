@@ -182,7 +182,7 @@ class Validator:
             if target is None:
                 problems.append(unknown_name("parameter", name, self._listed))
             elif target in seen:
-                problems.append(f"{seen[target]} and {name} are the same parameter; give one of them.")
+                problems.append(f"{seen[target]} and {name} are the same parameter; give only one of them.")
             else:
                 seen[target] = name
         return problems
@@ -222,7 +222,7 @@ def _shape(tool: Tool) -> _Shape:
     context_parameter = ""
     for name, parameter in list(parameters.items()):
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ToolError(f"The tool {tool.name} takes {parameter}; give each parameter a name of its own.")
+            raise ToolError(f"The tool {tool.name} declares {parameter}; declare each parameter by its own name.")
         if name not in hints:
             raise ToolError(f"The tool {tool.name} needs an annotation for its parameter {name}.")
         if _bare(hints[name]) is ToolContext:
@@ -362,11 +362,13 @@ def _parameters(tool: Tool, model: type[BaseModel]) -> dict[str, Any]:
 def _fitting(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a tool; one that can be typed needs exactly one text, and `parallel` names one of them."""
     if isinstance(tool.parallel, str) and tool.parallel not in parameters["properties"]:
-        raise ToolError(f"The tool {tool.name} declares parallel={tool.parallel!r}, which is no parameter of it.")
+        raise ToolError(
+            f"The tool {tool.name} declares parallel={tool.parallel!r}, which is not one of its parameters."
+        )
     required = parameters.get("required", ())
     if tool.typed and [parameters["properties"][name].get("type") for name in required] != ["string"]:
         raise ToolError(
-            f"The tool {tool.name} declares typed={tool.typed!r}, so it must require one text and nothing else; "
+            f"The tool {tool.name} declares typed={tool.typed!r}, so it must require exactly one string parameter; "
             f"it requires {', '.join(required) or 'nothing'}."
         )
     return parameters

@@ -29,11 +29,11 @@ _TEXTS = ("message", "text", "summary", "reason", "result")
 )
 async def get_usage(
     context: ToolContext,
-    include_lifetime: Annotated[bool, "Also the totals of all sessions"] = False,
+    include_lifetime: Annotated[bool, "Whether to include the totals of all sessions"] = False,
 ) -> str:
-    """Tell the tokens, the cost and the tool calls since Marvin was started, by model.
+    """Show the tokens, the cost and the tool calls since Marvin was started, by model.
 
-    A cost is unknown where the price of the model is. Under a cost ceiling it also tells what is left of it.
+    A cost is unknown if the price of the model is unknown. Under a cost ceiling it also shows the rest of the ceiling.
     """
     try:
         summary = await in_thread(lambda: context.session.usage(lifetime=include_lifetime))
@@ -50,11 +50,14 @@ async def get_usage(
 )
 async def compact_history(
     context: ToolContext,
-    target_tokens: Annotated[int, Field(ge=1_000, le=1_000_000), "About how much the conversation may take"] = 50_000,
+    target_tokens: Annotated[
+        int, Field(ge=1_000, le=1_000_000), "The approximate size of the conversation afterwards"
+    ] = 50_000,
 ) -> str:
-    """Make room in the conversation: older messages are backed up and become a summary, the newest stay as they are.
+    """Make room in the conversation: older messages are backed up and replaced by a summary, the newest are kept
+    unchanged.
 
-    That happens by itself, too, when the conversation becomes too long.
+    This also happens automatically when the conversation becomes too long.
     """
     return context.session.compact(target_tokens)
 
@@ -70,10 +73,10 @@ async def compact_history(
 )
 async def search_history_backups(
     context: ToolContext,
-    query: Annotated[str, "Words that all stand in one message; upper and lower case are the same"],
-    max_results: Annotated[int, Field(ge=1, le=200), "Messages shown at most"] = 20,
+    query: Annotated[str, "Words that must all occur in one message; case does not matter"],
+    max_results: Annotated[int, Field(ge=1, le=200), "The maximum number of messages to show"] = 20,
 ) -> str:
-    """Search everything that was taken out of conversations of this folder to make room, newest first."""
+    """Search the messages that were removed from conversations of this folder to make room, newest first."""
     return await in_thread(lambda: context.session.search_backups(query, max_results))
 
 
@@ -84,7 +87,7 @@ async def search_history_backups(
     ignores=_IGNORED,
 )
 async def read_skill(
-    context: ToolContext, name: Annotated[str, "The skill, or a file of it as in pdf/references/forms.md"]
+    context: ToolContext, name: Annotated[str, "The skill, or one of its files, such as pdf/references/forms.md"]
 ) -> str:
     """Read the instructions of a skill that the prompt names, or another file in its folder."""
     return await in_thread(lambda: context.session.read_skill(name))
@@ -101,14 +104,14 @@ async def read_skill(
 )
 async def tool_search(
     context: ToolContext,
-    query: Annotated[str, "What is to be done, in words, or names of tools"],
-    max_results: Annotated[int, Field(ge=1, le=20), "Tools found at most"] = 5,
+    query: Annotated[str, "What should be done, in words, or names of tools"],
+    max_results: Annotated[int, Field(ge=1, le=20), "The maximum number of tools to find"] = 5,
 ) -> ToolResult:
     """Find more tools by what they do. You can call the found ones from then on. Search before you say you cannot."""
     found = await in_thread(lambda: context.session.find_tools(query, max_results))
     if not found:
         raise ToolError(
-            f"No tool fits {cut(one_line(query), _QUOTED)!r}. Say in other words, and in English, what is to be done."
+            f"No tool fits {cut(one_line(query), _QUOTED)!r}. Describe in other words, in English, what should be done."
         )
     lines = [f"- {spec.name}: {one_line(spec.description, _DESCRIBED)}" for spec in found]
     return ToolResult(
@@ -118,13 +121,13 @@ async def tool_search(
 
 @tool(access=["state"], aliases={"summary": _TEXTS}, ignores=_IGNORED)
 async def end_elaborate(context: ToolContext, summary: Annotated[str, "What was done, in a few sentences"] = "") -> str:
-    """Say that the task is finished, when you work on by yourself. Control goes back to the user after your answer."""
+    """Report that the task is finished, in autonomous work. Control returns to the user after your answer."""
     context.session.finish("auto")
     return f"The user gets control back after your answer. {_noted(summary)}".strip()
 
 
 @tool(access=["state"], aliases={"reason": _TEXTS}, ignores=_IGNORED)
-async def end_play_mode(context: ToolContext, reason: Annotated[str, "Why you have had enough"] = "") -> str:
+async def end_play_mode(context: ToolContext, reason: Annotated[str, "Why you want to stop"] = "") -> str:
     """Leave play mode. It ends with your next answer."""
     context.session.finish("play")
     return f"Play mode ends with your answer. {_noted(reason)}".strip()
@@ -135,9 +138,12 @@ def _noted(text: str) -> str:
 
 
 @tool(access=["state"], interactive=True, aliases={"message": ("farewell", "text")}, ignores=(*_IGNORED, "reason"))
-async def exit_app(context: ToolContext, message: Annotated[str, "What the user reads last"] = "Goodbye!") -> str:
+async def exit_app(context: ToolContext, message: Annotated[str, "The last message to the user"] = "Goodbye!") -> str:
     """End the chat with a farewell, when the user asks to leave. The chat closes after your answer."""
     if not context.session.interactive:
-        raise ToolError("There is no chat to leave: this run ends with your answer. Answer without a tool call.")
+        raise ToolError(
+            "This is not a chat, so there is nothing to leave: the run ends with your answer. Answer "
+            "without a tool call."
+        )
     context.session.leave(message)
     return "The chat ends with your answer, and the user reads the farewell. Do not repeat it."

@@ -65,5 +65,5 @@ def _named(specs: Sequence[ToolSpec], word: str) -> set[str]:
     if found:
         return found
     known = [*SETS, *{spec.group for spec in specs}, *(spec.name for spec in specs)]
-    hint = hint_at(word, known, f"`{command_name()} tools list` shows what there is.")
+    hint = hint_at(word, known, f"`{command_name()} tools list` lists them all.")
     raise UsageError(f"There is no set, group or tool {word!r}. {hint}")

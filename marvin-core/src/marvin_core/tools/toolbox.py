@@ -44,7 +44,7 @@ _LONGEST_GUIDANCE = 2_000
 def _some(names: Sequence[str]) -> str:
     """The first of the names, as a sentence."""
     more = len(names) - _SOME
-    return f"There are: {', '.join(names[:_SOME])}{f' and {more} more' if more > 0 else ''}."
+    return f"Available: {', '.join(names[:_SOME])}{f' and {more} more' if more > 0 else ''}."
 
 
 class LoadedTool(Record):
@@ -298,8 +298,8 @@ class Toolbox:
                     raise
                 self._slow.add(spec.module)
         raise ToolError(
-            f"The module of {spec.name}, {spec.module}, was not loaded within {limit:g} s, so nothing was done. "
-            f"Do it another way; the user can mend or remove the pack {spec.source}."
+            f"The module of {spec.name}, {spec.module}, was not loaded within {limit:g} s, so nothing was done. Do "
+            f"it another way; the user can repair or remove the pack {spec.source}."
         )
 
     def _hangs(self, module: str) -> bool:
@@ -338,4 +338,4 @@ def find_tool(spec: ToolSpec) -> Tool:
     for value in vars(module).values():
         if isinstance(value, Tool) and value.name == (spec.function or spec.name):
             return value
-    raise ToolError(f"The pack {spec.source} no longer has the tool {spec.name}. Reinstall it.")
+    raise ToolError(f"The pack {spec.source} no longer contains the tool {spec.name}. Reinstall it.")

@@ -95,7 +95,7 @@ def _words(**meanings: str) -> Callable[[SessionControl], list[Argument]]:
 _SWITCH = _words(on="", off="")
 _FOUND: Mapping[str, Callable[[SessionControl], list[Argument]]] = {
     "model": _models,
-    "thinking": _words(off="the least that the model can do", low="", medium="", high=""),
+    "thinking": _words(off="the lowest level of the model", low="", medium="", high=""),
     "resume": _sessions,
     "profiles": _profiles,
     "permissions": _modes,
@@ -106,6 +106,6 @@ _FOUND: Mapping[str, Callable[[SessionControl], list[Argument]]] = {
     "logout": _services,
     "code": _SWITCH,
     "auto": _SWITCH,
-    "undo": _words(list="what can be taken back"),
+    "undo": _words(list="list what can be undone"),
     "jobs": _words(stop="end one"),
 }

@@ -17,8 +17,11 @@ from .attach.file_index import FileIndex
 from .manual_calls import shell_tool
 from .typed_lines import BANG_WORDS
 
-BUILT_IN: Mapping[str, str] = {"help": "what can be typed", "exit": "leave"}
-SHELL_WORDS: Mapping[str, str] = {"shell": "every line is a command, until !shell again", "sh": "the same as !shell"}
+BUILT_IN: Mapping[str, str] = {"help": "list the commands and keys", "exit": "leave"}
+SHELL_WORDS: Mapping[str, str] = {
+    "shell": "shell mode: every line is a shell command, until !shell again",
+    "sh": "the same as !shell",
+}
 _FILES_LISTED = 200
 _BY_PLACE = ("~/", "./", "../", "/")
 _AT = re.compile(r'(?<!\S)@("[^"\n]*|\S*)$')

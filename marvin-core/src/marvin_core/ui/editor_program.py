@@ -47,7 +47,7 @@ async def edited(program: str, text: str) -> str:
     """
     words = shlex.split(program)
     if not words:
-        raise ValueError("no editor is named")
+        raise ValueError("no editor is set")
     with tempfile.NamedTemporaryFile("w+", encoding="utf-8", errors="replace", suffix=".md") as file:
         file.write(text)
         file.flush()

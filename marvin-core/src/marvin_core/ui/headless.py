@@ -168,7 +168,7 @@ class Headless:
         os._exit(EXIT_INTERRUPTED)
 
     def _leave_held(self, held: str) -> NoReturn:
-        self._tell(f"{held or 'something'} does not stop, so the run ends without it.")
+        self._tell(f"{held or 'something'} does not stop, so the run ends without waiting for it.")
         self._leave()
 
     def _tell(self, text: str) -> None:
@@ -270,7 +270,7 @@ class Headless:
             self._streams.err(f"marvin: {_told(result.error)}")
         elif result.cancelled and not ended:
             code = 1
-            self._streams.err("marvin: the run was cancelled by code of its own, and not by a signal. Try again.")
+            self._streams.err("marvin: the run was cancelled by code in Marvin or a pack, not by a signal. Try again.")
         if self._format == "json":
             summary = {**self._meter.summary(), "providers": costs_of(self._meter.by_provider())}
             self._out(result_line(session.id, self._answer, self._meter.tokens(), summary, code, result.output))

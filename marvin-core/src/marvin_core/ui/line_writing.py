@@ -189,7 +189,7 @@ class SpokenWriting(LineWriting):
             when = f", {local_time(entry.time)}" if entry.time else ""
             tools = f" Tools: {', '.join(map(one_line, entry.calls))}." if entry.calls else ""
             rows.append(f"{names[entry.role]}{when}: {clean(entry.text)}{tools}")
-        return "\n".join(["What was said before:", *rows]) if rows else ""
+        return "\n".join(["Earlier messages:", *rows]) if rows else ""
 
 
 def _words(sign: str) -> list[str]:

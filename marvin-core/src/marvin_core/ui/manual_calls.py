@@ -16,12 +16,12 @@ from ..util.text import unknown_name
 
 _LISTED_TOOLS = 20
 """So many tools are named where somebody asks for help; of more, their groups are."""
-_SHELL = ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell")
+_SHELL = ("!COMMAND", "run a shell command; !shell (or !sh) turns shell mode on and off")
 _LINES = (
-    ("/name key=value ...", "call a tool yourself"),
-    ("/tool name key=value ...", "the same, where a command has the same name"),
-    ("/help [NAME]", "this text; what a tool or command does and takes"),
-    ("/exit", "leave (exit, quit and Ctrl+D too)"),
+    ("/name key=value ...", "call a tool directly"),
+    ("/tool name key=value ...", "the same, if a command has the same name"),
+    ("/help [NAME]", "show this text, or the description and parameters of a tool or command"),
+    ("/exit", "end the chat (exit, quit and Ctrl+D too)"),
 )
 _KEYS = (
     "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, what they take, tools, "
@@ -74,7 +74,7 @@ def is_call(session: SessionControl, name: str, words: str) -> bool:
 def _not_there(session: SessionControl, name: str) -> str:
     """Why a name can be neither called nor carried out, and what to type instead."""
     if name in session.toolbox.missing:
-        return f"{name} is not offered: {session.toolbox.missing[name]}."
+        return f"{name} is not available: {session.toolbox.missing[name]}."
     known = dict.fromkeys([*session.commands, *(spec.name for spec in session.tools), "help", "exit", "tool"])
     return f"{unknown_name('command or tool', name, known)} /help lists them all."
 
@@ -85,7 +85,7 @@ def _refused(name: str, text: str) -> ToolOutput:
 
 
 def help_about(session: SessionControl, name: str) -> str:
-    """Help for one tool or command; without a name, what can be typed."""
+    """Help for one tool or command; without a name, list the commands and keys."""
     from ..tools.help import IN_CHAT, tool_help
 
     name = name.strip().removeprefix("/")
@@ -94,7 +94,7 @@ def help_about(session: SessionControl, name: str) -> str:
     spec = next((spec for spec in session.tools if spec.name == name), None)
     told = [_command_help(session.commands[name])] if name in session.commands else []
     if spec is not None and told:
-        told.append(f"There is a tool of this name, too. With values, as in the example, {IN_CHAT}{name} calls it:")
+        told.append(f"A tool has this name too. With values, as in the example, {IN_CHAT}{name} calls it:")
     if spec is not None:
         told.append(tool_help(spec))
     if told:

@@ -28,18 +28,18 @@ _WORDS: dict[PermissionAnswer, str] = {
 }
 _MEANINGS: dict[str, str] = {
     "yes": "run it",
-    "session": "run it, and all like it until Marvin ends",
-    "always": "run it, and store the rule",
-    "edit": "change the command first",
+    "session": "run it, and calls like it until Marvin ends",
+    "always": "run it, and store a rule that allows it",
+    "edit": "edit the command first",
     "no": "do not run it; `no TEXT` also tells the model TEXT",
-    "view": "show all of it",
+    "view": "show it in full",
 }
 _LIST_HINT = """\
-That is no answer; nothing has run. Answer with one of these, or its first letter:
+That is not an answer; nothing was run. Answer with one of these, or its first letter:
   all       run them
   none      run none; `none TEXT` also tells the model TEXT
-  1,3-4     run these alone
-  each      be asked one by one
+  1,3-4 run only these
+  each      ask about each one
   view      show all of them; `view 2` one"""
 _Stage: TypeAlias = Literal["list", "call", "rule", "command"]
 
@@ -155,7 +155,7 @@ class QuestionPrompt:
         if not word or rest:
             return self._paint("notice", self._hint(words))
         if call is not None and call.alarm and word == "yes" and asked != "yes":
-            return self._paint("error", "This one is dangerous: type yes in full to run it.")
+            return self._paint("error", "This call is dangerous: type yes in full to run it.")
         return self._reply(Reply(says="once" if word == "yes" else "session"))
 
     def _longer(self, word: str, rest: str, call: AskedCall) -> str:
@@ -166,16 +166,12 @@ class QuestionPrompt:
             )
         self._stage, wanted = ("rule", call.remember) if word == "always" else ("command", call.command)
         self.draft = wanted if exact(wanted) == wanted else ""
-        shown = (
-            [f"The rule would be: {exact_line(wanted)}"]
-            if word == "always"
-            else ["The command that runs in its place:"]
-        )
+        shown = [f"The rule would be: {exact_line(wanted)}"] if word == "always" else ["The command to run instead:"]
         return self._paint("notice", "\n".join(shown))
 
     def _hint(self, words: Sequence[str]) -> str:
         meanings = "\n".join(f"  {word:8} {_MEANINGS[word]}" for word in words)
-        return f"That is no answer; nothing has run. Answer with a word, or its first letter:\n{meanings}"
+        return f"That is not an answer; nothing was run. Answer with a word, or its first letter:\n{meanings}"
 
     def _take_list(self, line: str) -> str:
         head, _, rest = line.partition(" ")
@@ -230,7 +226,7 @@ class QuestionPrompt:
         reason = call.reason
         if most[0] and len(reason) > _REASON:
             left = len(reason) - _REASON
-            reason = f"{reason[:_REASON]} … {counted(left, 'character')} left out here; view shows all of it"
+            reason = f"{reason[:_REASON]} … {counted(left, 'character')} left out here; view shows them"
         yield self._paint("faint", f"({reason})")
         if call.remember and self._stage != "list":
             yield self._paint("faint", f"(always stores the rule: {exact_line(call.remember)})")

@@ -30,7 +30,7 @@ class Quoting:
         tail = most - head
         left = len(rows) - most
         yield from rows[:head]
-        yield self._paint("error", f"  … {counted(left, 'row')} left out here; view shows all of it")
+        yield self._paint("error", f"  … {counted(left, 'row')} left out here; view shows them")
         yield from rows[-tail:]
 
     def _folded(self, line: str, diff: bool) -> Iterator[str]:

@@ -21,7 +21,7 @@ class TextQuestion:
     def begin(self) -> str:
         """The question itself."""
         lines = [self._question.strip("\n"), *(f"{n}. {choice}" for n, choice in enumerate(self._choices, 1))]
-        return "\n".join([self._paint("notice", "You are asked:"), *self._quoting.rows(exact("\n".join(lines)))])
+        return "\n".join([self._paint("notice", "Question:"), *self._quoting.rows(exact("\n".join(lines)))])
 
     @property
     def sign(self) -> str:

@@ -86,15 +86,15 @@ def _read(path: Path) -> tuple[str, Mapping[str, str]]:
         with path.open("rb") as stream:
             text = stream.read(_LARGEST + 1)
         if len(text) > _LARGEST:
-            raise ConfigError(f"{path} has more than {_LARGEST:,} bytes, which no theme has.")
+            raise ConfigError(f"{path} has more than {_LARGEST:,} bytes, more than a theme may have.")
         data = load_mapping(text.decode()) or {}
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise ConfigError(f"{path} is no theme: {error}.") from error
+        raise ConfigError(f"{path} is not a theme: {error}.") from error
     base = data.pop("base", "dark")
     if not isinstance(base, str) or base not in BUILT_IN:
-        raise ConfigError(f"{path}: base is {base!r}. It takes {', '.join(BUILT_IN)}.")
+        raise ConfigError(f"{path}: base is {base!r}. Allowed: {', '.join(BUILT_IN)}.")
     return base, data
 
 
@@ -105,7 +105,7 @@ def _codes(theme: Mapping[str, str], base: str, place: str) -> Mapping[str, str]
     found = {role: ";".join(swapped.get(code, code) for code in codes.split(";")) for role, codes in DARK.items()}
     for role, words in {**BUILT_IN[base], **theme}.items():
         if role not in roles:
-            raise ConfigError(f"{place}: there is nothing called {role!r}. {hint_at(str(role), roles)}")
+            raise ConfigError(f"{place}: unknown key {role!r}. {hint_at(str(role), roles)}")
         unknown = [word for word in str(words).split() if word not in WORDS]
         if unknown or not str(words).split():
             raise ConfigError(f"{place}: {role} is {str(words)!r:.100}. {hint_at((unknown or [''])[0], WORDS)}")

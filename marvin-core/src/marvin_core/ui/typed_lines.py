@@ -104,8 +104,8 @@ class LineInterpreter:
         elif line in WORDS and head in commands:
             await self._command(head, rest)
         elif _is_for_a_shell(line):
-            run = f"!{line} runs it from here" if shell_tool(self._session) else "leave the chat with /exit first"
-            self._show(f"That is a command for a shell: {run}. Nothing was sent to a model.")
+            run = f"!{line} runs it here" if shell_tool(self._session) else "leave the chat with /exit first"
+            self._show(f"That is a shell command: {run}. Nothing was sent to a model.")
         else:
             await self._submit(line)
 
@@ -119,7 +119,7 @@ class LineInterpreter:
     async def _submit(self, line: str) -> None:
         message = await self._sending.message(line)
         if message is None:
-            self._show("Nothing was sent. Up brings the message back.")
+            self._show("Nothing was sent. Press Up to get the message back.")
             return
         result = await self._session.submit(message.text, message.attached)
         if isinstance(result.error, NotActed):
@@ -132,7 +132,7 @@ class LineInterpreter:
     async def _command(self, name: str, rest: str) -> None:
         command = self._session.commands.get(name)
         if command is None:
-            self._show(f"There is no command {name} here. /help lists what there is.")
+            self._show(f"There is no command {name} here. /help lists all commands.")
             return
         answer: object = await attributed(f"the command /{name}", command.run(self._session, rest.strip()))
         if answer:
@@ -151,19 +151,18 @@ class LineInterpreter:
             self._show("Write a command after the !, as in !ls -l.")
         elif _CD.fullmatch(command):
             self._show(
-                f"cd lasts no longer than its command: each begins in {self._session.working_dir}. "
-                "`!cd FOLDER && COMMAND` runs one elsewhere; "
-                f"`{command_name()} --working-dir FOLDER` opens a chat there."
+                f"cd affects only its own command: each command starts in {self._session.working_dir}. `!cd FOLDER "
+                f"&& COMMAND` runs one elsewhere; `{command_name()} --working-dir FOLDER` opens a chat there."
             )
         elif (program := command.split()[0]) in _FULL_SCREEN:
-            self._show(f"{program} needs the terminal to itself. Ctrl+Z puts Marvin to sleep meanwhile; fg wakes it.")
+            self._show(f"{program} needs the whole terminal. Press Ctrl+Z to suspend Marvin, and type fg to return.")
         else:
             await self._run_command(command)
 
     async def _run_command(self, command: str) -> None:
         spec = shell_tool(self._session)
         if spec is None:
-            self._show('No tool on offer runs commands. A pack brings one: pip install "marvin-core[coding]"')
+            self._show('No available tool runs commands. Install a pack with one: pip install "marvin-core[coding]"')
             return
         asides: list[str] = []
         stop_listening = self._session.subscribe(lambda event: asides.extend(_asides(event)))

@@ -224,7 +224,7 @@ class Budget:
         try:
             await in_thread(lambda: self._settle(key, amount))
         except MarvinError as error:
-            self.warn(f"What a request cost could not be written down, so its worst case counts. {error}")
+            self.warn(f"The cost of a request could not be recorded, so its maximum cost is counted. {error}")
 
     def _settle(self, key: str, amount: int) -> None:
         self.ledger.settle(key, amount)
@@ -278,8 +278,8 @@ class Budget:
         ceiling, spent = balance.ceiling / _MICRO, balance.spent / _MICRO
         earlier = f", {self._earlier / _MICRO:.4f} of them by earlier runs of this session" if self._earlier else ""
         told = (
-            f"The cost ceiling of {ceiling:.4g} USD is reached: {spent:.4f} USD are spent{earlier}, and what is left "
-            f"does not cover another request. {why}To go on, start Marvin with --continue and a higher --max-cost."
+            f"The cost ceiling of {ceiling:.4g} USD is reached: {spent:.4f} USD are spent{earlier}, and the rest "
+            f"does not cover another request. {why}To continue, start Marvin with --continue and a higher --max-cost."
         )
         return BudgetExceeded(told, within=self.within)
 
@@ -370,15 +370,15 @@ def _open(config: Config) -> Ledger:
 def _unlimited(hold: Reservation, wanted: Wanted) -> str:
     dollars = (wanted.rate.input + wanted.least * wanted.rate.output) / _MICRO
     return (
-        f"{hold.provider} takes no limit for the length of an answer, so the longest one of {hold.model} has to be "
-        f"covered: {wanted.least:,} tokens, {dollars:.2f} USD. "
+        f"{hold.provider} accepts no limit for the length of an answer, so the longest possible answer of "
+        f"{hold.model} has to be covered: {wanted.least:,} tokens, {dollars:.2f} USD. "
     )
 
 
 def _unpriced(provider: str, model: str) -> str:
     name = json.dumps(f"{provider}/{model}")
     return (
-        f"The price of {provider}/{model} is not known, so --max-cost cannot bound what it costs. Leave the ceiling "
-        "out, or say in config.yaml what a million tokens cost, in USD:\n"
-        f"prices:\n  {name}:\n    input: 3.0\n    output: 15.0"
+        f"The price of {provider}/{model} is unknown, so --max-cost cannot limit its cost. Leave --max-cost out, or "
+        f"set the price of a million tokens in config.yaml, in USD:\nprices:\n  {name}:\n    input: 3.0\n    output: "
+        "15.0"
     )

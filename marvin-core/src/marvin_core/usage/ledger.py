@@ -225,7 +225,7 @@ class Ledger:
                     return ledger
         except BudgetExceeded:
             pass
-        raise ConfigError(f"MARVIN_LEDGER is {address!r}, which is no ledger of a running Marvin. Unset it.")
+        raise ConfigError(f"MARVIN_LEDGER is {address!r}, which is not the ledger of a running Marvin. Unset it.")
 
     def bounded(self, ceiling: int, scope: str = "") -> Ledger:
         """This ledger for an agent that may spend no more than `ceiling`, those below it included.
@@ -322,7 +322,7 @@ class Ledger:
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
-                    raise BudgetExceeded(f"The ledger of --max-cost, {self._path}, is not a file of this user.")
+                    raise BudgetExceeded(f"The ledger of --max-cost, {self._path}, is not owned by this user.")
                 acquire(descriptor, self._timeouts.lock, self._timeouts.lock_poll, str(self._path))
                 self._read(descriptor)
                 yield descriptor
@@ -330,7 +330,9 @@ class Ledger:
                 os.close(descriptor)
         except OSError as error:
             reason = f"The ledger of --max-cost, {self._path}, cannot be used: {error.strerror}."
-            raise BudgetExceeded(f"{reason} Nothing more is spent without it; start again.") from error
+            raise BudgetExceeded(
+                f"{reason} The run stops to avoid costs that are not recorded; start it again."
+            ) from error
 
     def _read(self, descriptor: int) -> None:
         """Take the records that came since the last look."""

@@ -84,7 +84,7 @@ def read(path: Path) -> LifetimeTotals:
     """
     found = _parsed(path)
     if found is None:
-        raise ConfigError(f"{path} is damaged, so the lifetime totals are unknown. Move it away to begin anew.")
+        raise ConfigError(f"{path} is damaged, so the lifetime totals are unknown. Move it away to start with zero.")
     return found
 
 
@@ -126,7 +126,7 @@ def _objects(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _numbers(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = _objects(data, name)
     if not all(isinstance(value, (int, float, type(None))) for value in found.values()):
-        raise ValueError(f"{name} holds something that is no number")
+        raise ValueError(f"{name} contains something that is not a number")
     return found
 
 

@@ -34,8 +34,8 @@ async def fetch_table(client: httpx.AsyncClient, url: str, cache_folder: Path) -
                     raise _useless(url, "it is too large")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise MarvinError(
-            f"The table of prices cannot be fetched from {url}: {str(error) or type(error).__name__}. "
-            "The one that is here still counts. Check the network and HTTPS_PROXY, or update the package genai-prices."
+            f"The price table cannot be downloaded from {url}: {str(error) or type(error).__name__}. The installed "
+            "one is still used. Check the network and HTTPS_PROXY, or update the package genai-prices."
         ) from None
     if response.status_code != httpx.codes.OK:
         raise _useless(url, f"it answered {response.status_code}")
@@ -43,13 +43,13 @@ async def fetch_table(client: httpx.AsyncClient, url: str, cache_folder: Path) -
         table = json.loads(data)
         count = take_table(table, cache_folder)
     except Exception as error:  # the library raises whatever its validation raises
-        raise _useless(url, "what came is no table of prices") from error
+        raise _useless(url, "the answer is not a price table") from error
     write_cache(updated_table(cache_folder), table)
     return count
 
 
 def _useless(url: str, why: str) -> MarvinError:
-    return MarvinError(f"No table of prices came from {url}: {why}. The one that is here still counts.")
+    return MarvinError(f"No price table was received from {url}: {why}. The installed one is still used.")
 
 
 def _default_url() -> str:

@@ -218,7 +218,7 @@ def take_table(table: Any, cache_folder: Path) -> int:
 
     providers = _providers_from_raw(table)
     if not providers:
-        raise ValueError("it knows no service")
+        raise ValueError("it contains no service")
     set_custom_snapshot(DataSnapshot(providers=providers, from_auto_update=True))
     _used.add(updated_table(cache_folder))
     return len(providers)

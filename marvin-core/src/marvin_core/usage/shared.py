@@ -45,7 +45,7 @@ class SharedBudget:
             ValueError: nothing was begun.
         """
         if self._ledger is None:
-            raise ValueError("The budget has to begin before it has parts.")
+            raise ValueError("The budget must be started before it can be divided.")
         return self._ledger.bounded(max(0, round(dollars * _MICRO)), name).address
 
     def spent(self, name: str = "") -> float:

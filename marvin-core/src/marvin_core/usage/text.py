@@ -10,7 +10,7 @@ from ..util.text import counted
 from .sums import total
 
 Models: TypeAlias = Mapping[str, ModelUsage]
-_OLDER = "counted without a provider"
+_OLDER = "counted before providers were recorded"
 
 
 def usage_text(summary: UsageSummary) -> str:

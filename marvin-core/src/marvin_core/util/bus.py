@@ -13,8 +13,8 @@ from .failures import is_failure, told
 class Bus:
     """Passes each event to every listener, at once and in order.
 
-    A listener that raises is told so, like all others, and gets no further events: one broken interface must not stop
-    the others or the loop. `clean` takes out of a text what nobody may be shown.
+    A listener that raises is told so, like all others, and receives no further events: one broken interface must not
+    stop the others or the loop. `clean` takes out of a text what nobody may be shown.
     """
 
     def __init__(self, clean: Callable[[str], str] = str) -> None:
@@ -69,7 +69,7 @@ class Bus:
     def _give_up(self, listener: Callable[[Event], None], event: Event, error: BaseException) -> None:
         self._drop(listener)
         what = f"{getattr(listener, '__qualname__', type(listener).__name__)} failed at {event.type}"
-        notice = Notice(level="error", text=self.clean(f"{what}, and gets no further events: {told(error)}"))
+        notice = Notice(level="error", text=self.clean(f"{what}, and receives no further events: {told(error)}"))
         with suppress(BaseException):  # it could not take the other event; maybe it can say so
             listener(notice)
         self.emit(notice)

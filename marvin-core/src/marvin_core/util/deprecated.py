@@ -20,5 +20,5 @@ def warn_deprecated(name: str, *, since: int, gone: int, instead: str) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _OURS:
         frame, level = frame.f_back, level + 1
-    told = f"{name} is deprecated since API {since} of marvin-core and goes away with API {gone}; {instead}."
+    told = f"{name} is deprecated since API {since} of marvin-core and will be removed with API {gone}; {instead}."
     warnings.warn(told, DeprecationWarning, stacklevel=level)

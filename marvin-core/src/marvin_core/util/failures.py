@@ -30,7 +30,7 @@ def told(error: BaseException) -> str:
     try:
         text = str(error)
     except BaseException:  # of a stranger's class: it must not take what tells of it along
-        return f"{name} (it has no text that can be shown)"
+        return f"{name} (its text cannot be shown)"
     return f"{name}: {text}" if text else name
 
 

@@ -49,7 +49,7 @@ class _Plain:
 
     def _inside(self, value: Any, depth: int) -> Any:
         if id(value) in self._around:
-            raise ValueError("it holds itself")
+            raise ValueError("it contains itself")
         if not depth:
             raise ValueError(f"it is nested more than {_DEPTH} deep")
         self._around.add(id(value))

@@ -202,7 +202,7 @@ def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
         if take_lock(descriptor):
             return
         if time.monotonic() >= deadline:
-            raise LockTimeout(f"{name} is held by another process. Try again when it has finished.")
+            raise LockTimeout(f"{name} is locked by another process. Try again when that process has finished.")
         time.sleep(poll)
 
 

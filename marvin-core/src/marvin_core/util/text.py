@@ -73,14 +73,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     names = list(known)
     hint = did_you_mean(near_names(name, names))
     if not hint and len(names) <= _NAMES_LISTED:
-        hint = f"There is {storable(', '.join(names)) or 'none'}."
+        hint = f"Available: {storable(', '.join(names)) or 'none'}."
     return f"Unknown {kind} {cut(name)!r}. {hint}".rstrip()
 
 
 def hint_at(asked: str, known: Iterable[str], otherwise: str = "") -> str:
     """Which known names may be meant by one that is unknown; where none is near, `otherwise`, or all that there are."""
     names = list(known)
-    return did_you_mean(near_names(asked, names)) or otherwise or f"There are: {', '.join(names)}."
+    return did_you_mean(near_names(asked, names)) or otherwise or f"Available: {', '.join(names)}."
 
 
 def did_you_mean(names: Sequence[str]) -> str:

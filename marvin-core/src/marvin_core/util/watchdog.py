@@ -170,8 +170,8 @@ class Watchdog:
         if owner not in self._told:
             self._told.add(owner)
             self._tell(
-                f"{held} holds up everything else: its code blocks the event loop. Ctrl+C ends it. "
-                "Its author can make it a `def` tool, or use `in_thread`."
+                f"{held} blocks the whole program: its code blocks the event loop. Press Ctrl+C to end it. Its "
+                "author can make it a `def` tool, or use `in_thread`."
             )
 
     def interrupted(self) -> None:

@@ -39,7 +39,7 @@ def started(made: Made, task: AgentTask) -> AgentResult:
         ({"working_dir": "../elsewhere"}, "elsewhere"),
         ({"working_dir": "/"}, "/"),
         ({"working_dir": "link"}, "link"),
-        ({"working_dir": "file.txt"}, "is no folder"),
+        ({"working_dir": "file.txt"}, "is not a folder"),
         ({"working_dir": "nowhere"}, "nowhere"),
         ({"kind": "gardener"}, "Unknown agent 'gardener'"),
         ({"isolation": "worktree"}, "Leave isolation out"),
@@ -61,7 +61,7 @@ def test_what_cannot_be_done_is_refused_before_anything_starts(
 def test_agents_are_nested_no_deeper_than_five(tmp_path: Path) -> None:
     """I7"""
     told = refused(make(tmp_path, env={"MARVIN_DEPTH": "5"}), AgentTask(prompt="Do it."))
-    assert "agents may be nested 5 deep" in told
+    assert "agents may be nested 5 levels deep" in told
 
 
 def test_without_a_model_it_says_how_to_set_one(tmp_path: Path) -> None:
@@ -71,7 +71,9 @@ def test_without_a_model_it_says_how_to_set_one(tmp_path: Path) -> None:
 def test_no_agents_are_started_in_play_mode(tmp_path: Path) -> None:
     made = make(tmp_path)
     with made.parts.workspace.playing_in(tmp_path / "project"):
-        assert "none in play mode" in refused(made, AgentTask(prompt="Do it."))
+        assert "No agent was started: agents are not available in play mode. Do the work yourself" in refused(
+            made, AgentTask(prompt="Do it.")
+        )
 
 
 def test_old_prompts_and_logs_are_removed(tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_how_an_agent_ended_is_told(tmp_path: Path, how: str) -> None:
         elif how == "time-out":
             assert (result.ended, result.reason) == (
                 "timeout",
-                "It took longer than 3 s, and was ended with all that it had started.",
+                "It took longer than 3 s and was stopped, with all processes that it had started.",
             )
         else:
             assert (result.ended, result.exit_code) == ("failed", 1)

@@ -44,7 +44,7 @@ def test_what_the_agent_wrote_comes_back(repository: TestRepository) -> None:
         repository.write(".marvin/memories/INDEX.md", "a | b\ne | f\n")
 
     told = repository.agent(work)
-    assert "Taken over into .marvin: " in told
+    assert "Copied into .marvin: " in told
     assert "removed" in told
     assert (repository.root / ".marvin/spec.md").read_text() == "The spec, better\n"
     assert (repository.root / ".marvin/notes/deep/n.md").read_text() == "A note\n"
@@ -60,10 +60,10 @@ def test_what_was_changed_meanwhile_is_not_overwritten(repository: TestRepositor
         repository.write(".marvin/spec.md", "ours\n")
 
     told = repository.agent(work)
-    assert "Not taken over into .marvin" in told
+    assert "Not copied into .marvin, because they changed there in the meantime" in told
     assert "spec.md" in told
     assert "upstream/README.md" in told
-    assert "The worktree stays" in told
+    assert "The worktree was kept" in told
     assert (repository.root / ".marvin/spec.md").read_text() == "ours\n"
     assert (repository.root / ".marvin/upstream/README.md").read_text() == "Upstream\n"
     assert (repository.root / ".marvin/worktrees/t-1/.marvin/spec.md").read_text() == "theirs\n"

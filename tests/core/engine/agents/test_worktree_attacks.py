@@ -65,12 +65,12 @@ def test_links_that_stand_where_worktrees_go(repository: TestRepository, tmp_pat
     away.mkdir()
     (repository.root / ".marvin").mkdir()
     (repository.root / ".marvin/worktrees").symlink_to(away)
-    with pytest.raises(ToolError, match="No worktree can be made"):
+    with pytest.raises(ToolError, match="No worktree can be created in"):
         repository.agent()
     (repository.root / ".marvin/worktrees").unlink()
     (repository.root / ".marvin").rmdir()
     (repository.root / ".marvin").symlink_to(away)
-    with pytest.raises(ToolError, match="No worktree can be made"):
+    with pytest.raises(ToolError, match="No worktree can be created in"):
         repository.agent()
     assert list(away.iterdir()) == []
 
@@ -119,7 +119,7 @@ def test_a_link_in_the_place_of_a_worktree_removes_nobodys(repository: TestRepos
         folder.rename(folder.with_name("away"))
         folder.symlink_to(theirs)
 
-    assert "link stands" in repository.agent(work)
+    assert "replaced by a link" in repository.agent(work)
     assert (theirs / "work.txt").read_text() == "mine"
 
 
@@ -140,8 +140,8 @@ def test_submodules_and_repositories_within(repository: TestRepository, tmp_path
 
     told = repository.agent(work)
     assert "merged into main" in told
-    assert "nested/ (a repository of its own)" in told
-    assert "The worktree stays" in told
+    assert "nested/ (another repository)" in told
+    assert "The worktree was kept" in told
     assert (repository.root / ".marvin/worktrees/t-1/nested/x.txt").read_text() == "x\n"
     assert "removed" in repository.agent(ticket="t-2")
 
@@ -160,7 +160,7 @@ def test_submodules_that_the_agent_fetched(repository: TestRepository, tmp_path:
 
     told = repository.agent(work)
     assert "merged into main" in told
-    assert "The worktree stays" in told
+    assert "The worktree was kept" in told
     assert (repository.root / ".marvin/worktrees/t-1/sub/a.txt").read_text() == "changed\n"
 
 

@@ -45,8 +45,8 @@ def test_what_git_ignores_is_named_where_it_goes_with_a_worktree(repository: Tes
             repository.write(name, "x", folder)
 
     told = repository.agent(work)
-    assert "What git ignores is gone with it: data/x.csv, out/." in told
-    assert repository.agent(ticket="t-2") == "It committed nothing. The worktree and its branch are removed."
+    assert "Files that git ignores were removed with it: data/x.csv, out/." in told
+    assert repository.agent(ticket="t-2") == "It committed nothing. The worktree and its branch were removed."
 
 
 @pytest.mark.parametrize("folder", ["out", "out/deep"])
@@ -54,7 +54,9 @@ def test_a_folder_that_git_ignores_is_no_place_for_a_worktree(repository: TestRe
     repository.write(".gitignore", "out/\n")
     repository.commit("Ignore")
     (repository.root / folder).mkdir(parents=True)
-    with pytest.raises(ToolError, match=r"git ignores .*, so nothing would stay"):
+    with pytest.raises(
+        ToolError, match=r"git ignores .*, so the changes of a worktree would be lost. Leave isolation out"
+    ):
         repository.agent(change, root=repository.root / folder)
     repository.write(f"{folder}/known.txt", "x")
     repository.git("add", "--force", f"{folder}/known.txt")
@@ -100,7 +102,7 @@ def test_what_is_in_progress_is_not_touched(repository: TestRepository, state: s
     before = repository.dirty()
     told = repository.agent(change)
     assert "is not merged" in told
-    assert "The worktree stays" in told
+    assert "The worktree was kept" in told
     assert repository.dirty() == before
     assert "marvin/t-1" in repository.branches()
 

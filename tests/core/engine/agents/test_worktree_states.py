@@ -96,7 +96,7 @@ class AgentsAndAPerson(RuleBasedStateMachine):
         """Well or not; where the worktree stays that is said."""
         tree = self.trees.pop(which % len(self.trees))
         told = self.run(self.worktrees.close(tree, answered=answered))
-        assert ("The worktree stays" in told) == tree.place.top.is_dir(), told
+        assert ("The worktree was kept" in told) == tree.place.top.is_dir(), told
         assert tree.place.top.is_dir() == (tree.known.branch in self.repository.branches())
 
     @rule()

@@ -133,7 +133,7 @@ def test_another_marvin_that_does_not_come_to_an_end(repository: TestRepository)
             await runner.close()
 
     try:
-        with pytest.raises(ToolError, match=r"Another Marvin has been at work in .* Try again"):
+        with pytest.raises(ToolError, match=r"Another Marvin process has been working in .* Try again"):
             asyncio.run(go())
     finally:
         os.close(held)

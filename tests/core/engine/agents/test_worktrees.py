@@ -49,7 +49,7 @@ def test_what_an_agent_committed_is_merged_and_the_worktree_removed(repository: 
     assert "1 commit" in told
     assert "merged into main" in told
     assert "new.txt" in told
-    assert "worktree and its branch are removed" in told
+    assert "The worktree and its branch were removed" in told
     assert (repository.root / "new.txt").read_text() == "made\n"
     assert repository.git("log", "--format=%s").split("\n")[:2] == ["Add new.txt", "First"]
     assert repository.branches() == ["main"]
@@ -91,7 +91,7 @@ def test_the_main_folder_may_have_gone_on(repository: TestRepository) -> None:
         repository.git("commit", "--quiet", "-m", "Main")
 
     told = repository.agent(work)
-    assert "Not in the worktree, since it is not committed: notes.txt." in told
+    assert "Not in the worktree, because it is not committed: notes.txt." in told
     assert "merged into main" in told
     first, second = repository.git("log", "-1", "--format=%P").split()
     assert repository.git("log", "-1", "--format=%s", first).strip() == "Main"
@@ -111,7 +111,7 @@ def test_a_conflict_is_reported_and_nothing_is_touched(repository: TestRepositor
 
     told = repository.agent(work)
     assert "not merged: both sides changed a.txt" in told
-    assert "The worktree stays" in told
+    assert "The worktree was kept" in told
     assert "marvin/t-1" in told
     assert (repository.root / "a.txt").read_text() == "ours\n"
     assert repository.dirty() == ""
@@ -135,7 +135,7 @@ def test_files_of_the_user_are_not_overwritten(repository: TestRepository) -> No
         repository.commit("Agent", folder)
 
     told = repository.agent(work)
-    assert "not merged: the main folder has changes of its own" in told
+    assert "not merged: the main folder has uncommitted changes or new commits. git says" in told
     assert "b.txt" in told
     assert (repository.root / "b.txt").read_text() == "by hand\n"
     assert "First" in repository.git("log", "-1", "--format=%s")
@@ -152,7 +152,7 @@ def test_files_of_the_user_are_not_overwritten(repository: TestRepository) -> No
 def test_what_failed_is_committed_and_not_merged(plain: TestRepository) -> None:
     """An agent that did not come to its end: its work stays on its branch; where it did nothing, nothing stays."""
     told = plain.agent(lambda folder: plain.write("a.txt", "half\n", folder), answered=False)
-    assert "not merged: the agent did not come to its own end" in told
+    assert "not merged: the agent did not finish" in told
     assert plain.git("log", "-1", "--format=%s", "marvin/t-1").startswith("t-1: ")
     assert (plain.root / "a.txt").read_text() == "one\n"
     assert "removed" in plain.agent(answered=False, ticket="t-2")
@@ -171,10 +171,10 @@ def test_keys_logs_and_large_files_stay_in_the_worktree(plain: TestRepository) -
 
     told = plain.agent(work)
     assert ".env (it may hold keys)" in told
-    assert "pem.txt (it holds a private key)" in told
+    assert "pem.txt (it contains a private key)" in told
     assert "__pycache__" not in told
     assert "merged into main" in told
-    assert "The worktree stays" in told
+    assert "The worktree was kept" in told
     assert (plain.root / "src.py").exists()
     assert not (plain.root / ".env").exists()
     assert (plain.root / ".marvin/worktrees/t-1/.env").read_text() == "KEY=1\n"
@@ -237,7 +237,7 @@ def test_without_a_repository_or_a_commit(tmp_path: Path, plain: TestRepository)
     with pytest.raises(ToolError, match=r"in no git repository.*Leave isolation out"):
         plain.agent(root=bare)
     plain.git("init", "--quiet", at=bare)
-    with pytest.raises(ToolError, match="no commit to make a worktree from"):
+    with pytest.raises(ToolError, match="There is no commit to create a worktree from"):
         plain.agent(root=bare)
 
 
@@ -358,7 +358,7 @@ def test_a_folder_that_the_agent_removed(plain: TestRepository) -> None:
     """Its commits are still on the branch, which is named; the next launch goes on."""
     from shutil import rmtree
 
-    assert "folder of its worktree is gone" in plain.agent(rmtree)
+    assert "The folder of its worktree no longer exists" in plain.agent(rmtree)
     assert "removed" in plain.agent(ticket="t-2")
 
 
@@ -382,7 +382,7 @@ def test_a_worktree_within_a_worktree(plain: TestRepository) -> None:
     assert "merged into marvin/t-1" in first
     assert "removed" in first
     assert "merged into main" in second
-    assert "The worktree stays" in second, "an agent still works below it"
+    assert "The worktree was kept" in second, "an agent still works below it"
     assert "removed" in third
     assert (plain.root / "new.txt").exists()
 
@@ -438,7 +438,7 @@ def test_a_session_that_closes_meanwhile(plain: TestRepository) -> None:
         await runner.close()
         return await worktrees.close(tree, answered=False, is_told=False)
 
-    assert "The worktree stays" in plain.run(go)
+    assert "The worktree was kept" in plain.run(go)
     assert "with 1 uncommitted file" in plain.agent(ticket="t-2")
 
 

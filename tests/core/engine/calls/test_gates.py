@@ -44,7 +44,7 @@ def test_nothing_is_written_before_there_is_a_ticket(tmp_path: Path) -> None:
         ("tk", {"args": "ls"}),
     )
     assert [output.is_error for output in outputs] == [True, True, True, True, False, False]
-    assert "writes was not run: this agent writes and runs nothing before it has created its ticket" in outputs[0].text
+    assert "writes was not run: this agent must create its ticket before it writes or runs anything" in outputs[0].text
     assert 'Call tk with {"args": "create' in outputs[0].text
     assert list((tmp_path / "project").iterdir()) == []
     assert "done" not in made.parts.state.get("strangers", {})
@@ -129,7 +129,7 @@ def test_the_gate_stays_shut_when_the_conversation_was_compacted(tmp_path: Path)
     ]
     made = agent(tmp_path, TICKET, *script)
     texts = prompted(made, *TALKED, "compact", "Now do it.")
-    assert "before it has created its ticket" in texts[-1]
+    assert "this agent must create its ticket before it writes or runs anything" in texts[-1]
 
 
 def test_the_gate_stays_open_when_the_conversation_was_compacted(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_read_only_agent_looks_at_tickets(tmp_path: Path, line: str) -> None:
 def test_a_read_only_agent_changes_no_ticket(tmp_path: Path, line: str) -> None:
     made = agent(tmp_path, {"MARVIN_READONLY": "1"})
     (output,) = do(made, ("tk", {"args": line}))
-    assert "tickets can only be looked at" in output.text
+    assert "so it can only read tickets. Use show" in output.text
     assert made.parts.state == {}
 
 

@@ -84,7 +84,7 @@ def test_what_an_injected_document_wants_done_is_asked_about(tmp_path: Path, doc
     assert len(person.reasons) == 3
     for reason in person.reasons:
         assert reason.startswith(f"{document['tool']} has read")
-        assert "of config.yaml)" in reason
+        assert "in config.yaml)" in reason
     assert made.log == []
 
 
@@ -114,7 +114,7 @@ def test_what_a_description_of_others_wants_done_is_asked_about(tmp_path: Path, 
     prompt(made)
     assert len(person.reasons) == 1
     assert f"how others describe {evil.name}" in person.reasons[0]
-    assert "labels.tools of config.yaml" in person.reasons[0]
+    assert "labels.tools in config.yaml" in person.reasons[0]
     assert made.log == []
 
 
@@ -212,7 +212,7 @@ def test_before_anything_was_read_nothing_is_asked(tmp_path: Path, sink: str) ->
 def test_the_rules_without_settings(tmp_path: Path, source: str, sink: str, asks: str) -> None:
     arguments = {"command": "make"} if sink == "shell" else {"text": "x"} if sink == "file" else {}
     reasons = asked(tmp_path, (source, {"text": "hi"}), (sink, arguments))
-    assert [f"labels.{asks} of" in reason for reason in reasons] == ([True] if asks else [])
+    assert [f"labels.{asks} in" in reason for reason in reasons] == ([True] if asks else [])
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_a_secret_that_was_taken_out_of_a_result_brings_a_label(tmp_path: Path) 
     yaml = EVERYTHING + "labels: {secret: [reach]}\n"
     made = session(tmp_path, person, ("file", {"text": "KEY=[redacted]"}), ("reach", {}), yaml=yaml)
     prompt(made, f"what is {key}?")
-    assert "held a secret" in person.reasons[0]
+    assert "something that contained a secret" in person.reasons[0]
 
 
 def test_without_a_person_labels_are_off_unless_configured(tmp_path: Path) -> None:

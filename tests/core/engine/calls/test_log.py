@@ -40,7 +40,7 @@ def called(made: Made, *given: tuple[str, str]) -> None:
         ('{"name": "a"}', "name=a"),
         ("{}", ""),
         ("", ""),
-        ("this is no JSON", "this is no JSON"),
+        ("this is not valid JSON", "this is not valid JSON"),
         ('{"name": "a', '{"name": "a'),
         ("[" * 5_000, "[" * 200),
         ('{"path": "x' + "y" * 500, ('{"path": "x' + "y" * 500)[:200]),

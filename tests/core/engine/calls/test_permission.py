@@ -174,7 +174,7 @@ def test_whatever_is_no_yes_that_was_offered_is_a_no(tmp_path: Path, replies: li
 
 def test_a_no_with_a_text_tells_the_model_that_text(tmp_path: Path) -> None:
     output = do(attended(tmp_path, Person([Reply(says="no", text="use npm, not yarn")])), touch("a"))[0]
-    assert "the answer was no. The user says: use npm, not yarn" in output.text
+    assert "and the user said no. The user says: use npm, not yarn" in output.text
 
 
 def test_the_question_shows_what_runs_with_nothing_hidden(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_question_shows_what_runs_with_nothing_hidden(tmp_path: Path) -> Non
     do(attended(tmp_path, person), ("run_command", {"command": command}))
     text = person.only.text
     assert "echo hello \\x1b]; rm -rf important \\x07# done\\u202e" in text
-    assert "written as escapes" in text
+    assert "shown as escapes" in text
     assert person.only.command == command
 
 
@@ -305,7 +305,7 @@ def test_a_rule_that_does_not_cover_the_call_is_no_answer(tmp_path: Path, says: 
     assert made.session.permissions.remembered == []
     assert not (made.config.config_folder / "config.yaml").exists()
     assert len(person.questions) == 2
-    assert "Nothing has run, and nothing was stored: the rule" in made.seen(Notice)[0].text
+    assert "The call was not run, and no rule was stored: the rule" in made.seen(Notice)[0].text
 
 
 def test_a_rule_that_is_none_within_a_list_has_its_call_asked_about_alone(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_rule_that_cannot_be_stored_holds_for_the_session_and_says_so(tmp_path
     (made.config.config_folder / "config.yaml").write_text("permissions: [\n")  # broken since the start
     assert [one.is_error for one in one_by_one(made, touch("a"), touch("a"))] == [False, False]
     (notice,) = made.seen(Notice)
-    assert "holds for this session only" in notice.text
+    assert "applies to this session only" in notice.text
     assert (made.config.config_folder / "config.yaml").read_text() == "permissions: [\n"
 
 
@@ -343,7 +343,7 @@ def test_a_config_that_is_wrong_is_left_as_it_is(tmp_path: Path, content: str) -
     config = settled(tmp_path)[0]
     path = config.config_folder / "config.yaml"
     path.write_text(content, "latin-1")
-    with pytest.raises(ConfigError, match=r"It is as it was|Correct|Save it"):
+    with pytest.raises(ConfigError, match=r"It was left unchanged|Correct|Save it"):
         store_allow_rule(config, "run_command(ls)")
     assert path.read_text("latin-1") == content
 
@@ -390,7 +390,7 @@ def test_an_edited_command_is_judged_anew(tmp_path: Path) -> None:
     person = Person([Reply(says="edit", command="curl x")], [Reply(says="edit", command="touch asked")], [NO])
     denied, refused = one_by_one(attended(tmp_path, person, yaml=yaml), touch("a"), touch("b"))
     assert "forbids it" in denied.text
-    assert "the answer was no" in refused.text
+    assert "the user said no" in refused.text
     assert person.questions[-1].calls[0].text == "touch asked"
     assert files(tmp_path) == set()
 
@@ -685,7 +685,7 @@ def test_what_would_fail_is_said_and_no_part_of_a_file_goes_to_the_model(tmp_pat
     made = attended(tmp_path, person)
     (tmp_path / "project" / "a.txt").write_text("no more\npassword\n")
     output = do(made, ("extend", {"path": "a.txt", "line": "x"}))[0]
-    assert person.only.findings == ("As things stand it would fail: a.txt says: no more.",)
+    assert person.only.findings == ("It would fail now: a.txt says: no more.",)
     assert "password" not in output.text
 
 

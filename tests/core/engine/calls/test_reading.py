@@ -104,4 +104,4 @@ def test_nothing_is_written_there(marvin_tools: ToolRunner, other: Path, how: st
 def test_what_is_no_folder_is_told(marvin_tools: ToolRunner, other: Path, folder: str) -> None:
     outcome = marvin_tools.call(read_there, folder=str(other / folder), path="x")
     assert outcome.is_error
-    assert "is no folder" in outcome.text
+    assert "is not a folder" in outcome.text

@@ -106,7 +106,7 @@ def test_secrets_are_taken_out_of_all_of_it(marvin_tools: ToolRunner) -> None:
 def test_what_cannot_be_shown_is_an_error_of_the_call(marvin_tools: ToolRunner, show: Any) -> None:
     outcome = returned(marvin_tools, show)
     assert outcome.is_error
-    assert "is no table, picture or link as they should be" in outcome.text
+    assert "is not a valid table, picture or link" in outcome.text
     assert outcome.show == ()
 
 
@@ -254,7 +254,7 @@ def test_what_lasts_of_a_call_is_kept_with_the_session_bounded_and_without_secre
     assert len(tools.call(lasts, text="x" * 1_000_000).lasting) == 8_001
     odd = tools.call(lasts_oddly)
     assert (odd.is_error, odd.lasting) == (True, "")
-    assert "lasts_oddly returned a Speechless as lasting, which is no text." in odd.text
+    assert "lasts_oddly returned a Speechless as lasting, which is not text." in odd.text
 
 
 def test_what_lasts_is_read_back_and_passed_over_where_it_is_damaged() -> None:

@@ -68,7 +68,7 @@ def test_a_folder_that_cannot_be_made_is_named(marvin_tools: ToolRunner) -> None
     (marvin_tools.home / "Things").write_text("a file")
     said = marvin_tools.call(write_elsewhere, folder=str(marvin_tools.home / "Things"), path="x", text="x")
     assert said.is_error
-    assert "Things cannot be made" in said.text
+    assert "Things cannot be created" in said.text
 
 
 def test_folders_are_made_and_empty_ones_removed(marvin_tools: ToolRunner) -> None:

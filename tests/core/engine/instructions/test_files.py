@@ -41,7 +41,7 @@ def test_the_nearest_is_last_and_the_first_one_says_so(tmp_path: Path) -> None:
     (here / "AGENTS.md").write_text("Use blanks.")
     documents = as_documents(InstructionReader(SandboxPaths, tmp_path, Limits()).look(project_folders(here, tmp_path)))
     assert [document.name for document in documents] == ["../AGENTS.md", "AGENTS.md"]
-    assert documents[0].heading.startswith("Where instructions contradict each other, the last ones count.\n\n# ")
+    assert documents[0].heading.startswith("If instructions contradict each other, the later ones apply.\n\n# ")
     assert documents[1].heading == "# Instructions from the repository, not from the user (AGENTS.md)"
 
 
@@ -95,7 +95,10 @@ def test_a_link_may_lead_anywhere_in_the_repository_and_not_out_of_it(tmp_path: 
     (here / ".marvin-instructions").symlink_to("../../private")
     found = InstructionReader(SandboxPaths, tmp_path / "home", Limits()).look(project_folders(here, tmp_path / "home"))
     assert [one.text for one in found if not one.unused] == ["Shared."]
-    assert "a link in it leads out" in states(found)[".marvin-instructions"]
+    assert (
+        "is refused: it contains a link that leads out of the working directory"
+        in states(found)[".marvin-instructions"]
+    )
     assert "PRIVATE" not in repr(found)
 
 
@@ -138,7 +141,7 @@ def test_an_encoding_that_cannot_be_told_is_told(root: Path) -> None:
     (root / "AGENTS.md").write_bytes(b"Use tabs. \xff\xc3\x81\xfe")
     (one,) = look(root)
     assert one.text.startswith("Use tabs. \ufffd")
-    assert one.state == "used; its encoding is not known: write it in UTF-8"
+    assert one.state == "used; its encoding is unknown: save it as UTF-8"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,7 @@ def test_an_encoding_that_cannot_be_told_is_told(root: Path) -> None:
 def test_what_is_no_text_is_not_used(root: Path, content: bytes) -> None:
     (root / "AGENTS.md").write_bytes(content)
     (one,) = look(root)
-    assert one.state.endswith("and no text")
+    assert one.state.endswith("not text")
 
 
 def test_what_nobody_sees_reaches_no_model(root: Path) -> None:
@@ -156,7 +159,7 @@ def test_what_nobody_sees_reaches_no_model(root: Path) -> None:
     (root / "AGENTS.md").write_text(f"Use tabs.{tags}\u202e\u2066\u200b\x1b[8mhidden\x1b[0m می\u200cشود 👩\u200d💻")
     (one,) = look(root)
     assert one.text == "Use tabs.hidden می\u200cشود 👩\u200d💻"
-    assert "characters that nobody sees left out" in one.state
+    assert "invisible characters left out" in one.state
 
 
 @given(st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
@@ -195,7 +198,7 @@ def test_where_all_are_too_long_together_the_nearest_stay_whole(root: Path) -> N
         (root / name).write_text("x" * size)
     found = look(root, Limits(instruction_file=800, instructions=1_000))
     assert states(found) == {
-        "AGENTS.md": "not used: nearer instructions leave no room for it (limits.instructions)",
+        "AGENTS.md": "not used: more specific instructions leave no room for it (limits.instructions)",
         ".marvin-instructions": "cut to 300 of 900 characters",
         ".marvin/instructions.md": "used",
     }

@@ -78,7 +78,7 @@ def test_nothing_outside_of_the_project_is_read_but_marvins_folder_at_home(root:
     assert "OTHER" not in found.text
     assert "root:" not in found.text
     for name in ("~/secret.md", "../other.md", "/etc/passwd"):
-        assert f"@{name} is not read: it leads out of the project" in found.notes
+        assert f"@{name} is not read: it is outside of the project" in found.notes
     assert any(note.startswith("@link.md is not read: ") for note in found.notes)
 
 
@@ -90,7 +90,7 @@ def test_files_with_keys_folders_and_what_is_no_text_are_told_and_left_out(root:
     assert found.text.endswith("@not/there.md")
     assert found.notes == (
         "@.env is not read: it may hold keys or passwords",
-        "@image.png is not read: it is an image, and no text",
+        "@image.png is not read: it is an image, not text",
     )
 
 
@@ -112,7 +112,7 @@ def test_a_thousand_names_are_looked_at_however_many_there_are(root: Path) -> No
     found = expanded(root, "@first.md " + "@x.md " * 100_000 + "@last.md")
     assert "The first one." in found.text
     assert "The last one." not in found.text
-    assert found.notes == ("@x.md and what is named behind it is not looked at: there are too many names",)
+    assert found.notes == ("@x.md and the imports after it are not read: there are too many",)
     assert len(found.files) <= 2
 
 

@@ -45,7 +45,7 @@ def rounds(tmp_path: Path, *steps: Sequence[tuple[str, str, str]], **settings: A
 
 HEADING = (
     "[Instructions from the repository, not from the user, for what is in api, from api/AGENTS.md. Where they "
-    "contradict earlier ones of it, these count.]"
+    "contradict earlier instructions from the repository, these apply.]"
 )
 
 

@@ -101,18 +101,27 @@ def test_skills_of_the_whole_repository_count_in_a_folder_of_it(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("head", "problem"),
     [
-        ("no head at all", "its head cannot be used: it has none between two lines of ---"),
-        ("---\nname: pdf\n", "its head cannot be used: it has none between two lines of ---"),
-        ("---\nname: pdf\n---\n", "its head has no description"),
-        ("---\nname: pdf\ndescription: [a]\n---\n", "its head has no description"),
+        ("no head at all", "its front matter cannot be used: it has none between two lines of ---"),
+        ("---\nname: pdf\n", "its front matter cannot be used: it has none between two lines of ---"),
+        ("---\nname: pdf\n---\n", "its front matter has no description"),
+        ("---\nname: pdf\ndescription: [a]\n---\n", "its front matter has no description"),
         ("---\nname: ../x\ndescription: d\n---\n", "its name has other characters than letters, digits"),
         ("---\nname: 1\ndescription: d\n---\n", "its name has other characters than letters, digits"),
-        ("---\n- a\n---\n", "its head cannot be used: expected keys such as `name: value`"),
-        ("---\nname: pdf\ndescription: a: b\n---\n", "its head cannot be used: line 3: mapping values are not allowed"),
-        ("---\nname: &a [*a]\ndescription: d\n---\n", "its head cannot be used: its aliases"),
-        (f"---\nname: pdf\nx: {'[' * 5_000}\n---\n", "its head cannot be used: it is nested more than 100 deep"),
-        (f"---\nname: pdf\nx: {'y' * 20_000}\n---\n", "its head cannot be used: it has more than 16,384 characters"),
-        (b"---\n\0\n---\n", "it is a binary file, and no text"),
+        ("---\n- a\n---\n", "its front matter cannot be used: expected keys such as `name: value`"),
+        (
+            "---\nname: pdf\ndescription: a: b\n---\n",
+            "its front matter cannot be used: line 3: mapping values are not allowed",
+        ),
+        ("---\nname: &a [*a]\ndescription: d\n---\n", "its front matter cannot be used: its aliases"),
+        (
+            f"---\nname: pdf\nx: {'[' * 5_000}\n---\n",
+            "its front matter cannot be used: it is nested more than 100 deep",
+        ),
+        (
+            f"---\nname: pdf\nx: {'y' * 20_000}\n---\n",
+            "its front matter cannot be used: it has more than 16,384 characters",
+        ),
+        (b"---\n\0\n---\n", "it is a binary file, not text"),
     ],
 )
 def test_a_skill_that_cannot_be_used_is_told_with_its_reason(tmp_path: Path, head: str | bytes, problem: str) -> None:
@@ -180,7 +189,9 @@ def test_a_link_out_of_the_project_is_no_skill_of_it_and_one_at_home_is(tmp_path
     assert problems(find(tmp_path)[1]) == {"pdf": ""}
     (tmp_path / "home" / ".claude" / "skills" / "pdf").unlink()
     (tmp_path / "project" / ".claude" / "skills" / "pdf").symlink_to(skill)
-    assert "a link in it leads out" in problems(find(tmp_path)[1])["pdf"]
+    assert (
+        "is refused: it contains a link that leads out of the working directory" in problems(find(tmp_path)[1])["pdf"]
+    )
 
 
 def test_a_link_of_the_project_takes_no_skill_from_the_user(tmp_path: Path) -> None:
@@ -215,7 +226,7 @@ def test_a_head_says_nothing_that_nobody_sees(tmp_path: Path) -> None:
     put(tmp_path / "project" / ".marvin" / "skills", "pdf", text)
     assert catalogue(find(tmp_path)[1], 1_000).endswith("\n- pdf: Read PDFs - other: now")
     put(tmp_path / "project" / ".marvin" / "skills", "pdf", '---\ndescription: "\\u200B"\n---\n')
-    assert problems(find(tmp_path)[1]) == {"pdf": "its head has no description"}
+    assert problems(find(tmp_path)[1]) == {"pdf": "its front matter has no description"}
 
 
 def test_what_could_not_be_read_is_looked_at_again(tmp_path: Path) -> None:
@@ -235,7 +246,7 @@ def test_heads_that_take_too_long_are_read_by_the_next_sessions(tmp_path: Path) 
         put(tmp_path / "home" / ".agents" / "skills", f"s{number:02}", f"---\n{filled}description: d\n---\n")
     first = [skill.problem for skill in find(tmp_path)[1]]
     assert 0 < first.count("") < 30
-    assert first[-1] == "there are more skills than are read at once; the next session reads it"
+    assert first[-1] == "too many skills are new; the next session reads it"
     assert [skill.problem for skill in find(tmp_path)[1]].count("") == 30
 
 
@@ -269,7 +280,7 @@ def test_the_list_in_the_prompt_is_bounded(tmp_path: Path) -> None:
     many = [found[0].replace(name=f"skill-{number:05}", description="d") for number in range(5_000)]
     text = catalogue(many, 12_000)
     assert len(text) < 12_500
-    assert text.endswith(" more have no room here (limits.skills).")
+    assert text.endswith(" more do not fit here (limits.skills).")
 
 
 # --- in a session ---------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_from_the_threshold_on_the_last_result_and_the_end_of_the_prompt_say_wha
     assert made.provider
     first, *_, last = made.provider.requests
     told = outputs(last.messages)
-    assert all("tokens are left before older messages become a summary.]" in text for text in told)
+    assert all("tokens are left before older messages are replaced by a summary.]" in text for text in told)
     assert len({text.partition("[About")[2] for text in told}) == 3
     for earlier, later in zip(made.provider.requests, made.provider.requests[1:], strict=False):
         assert later.messages[: len(earlier.messages)] == earlier.messages

@@ -196,16 +196,16 @@ def test_the_rules_for_the_coding_pack_name_its_tools_in_the_order_of_the_work()
         coding_rules(tuple(said))
         == """\
 # Working on code
-You work inside one directory. Paths are relative to it, or absolute and inside of it; others are refused.
+You work inside one directory. Use paths relative to it, or absolute paths inside it; others are refused.
 - Read what you rely on with read_file; large files in ranges of lines.
 - Change existing files with apply_patch: old_str must occur exactly once; include enough lines around it.
-- Changes that belong together are one patch. write_file replaces all of a file, which has to be read first.
+- Put changes that belong together into one patch. write_file replaces a whole file, which you must have read before.
 - Write a large file in sections of 2,000 to 4,000 words, below 15 KB: create_file with the first part, \
-then append_file for each further one. Arguments that are cut off are not run.
-- Find your way with code_grep and glob instead of reading many files.
+then append_file for each further one. A call with cut-off arguments is not run.
+- Find relevant code with code_grep and glob instead of reading many files.
 - Run the tests or the program after a change, and read what they print.
-- Have agents do work that stands by itself: give each all that it needs to know, and read what it did.
-- Calls that only read may be made several at once; everything else runs in order.
+- Give self-contained work to agents: tell each agent all that it needs to know, and check its result.
+- You may make several calls that only read at once; all other calls run in order.
 - A tool error says what to do next. Do that instead of repeating the call."""
     )
 

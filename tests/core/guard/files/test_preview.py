@@ -112,14 +112,14 @@ def test_what_the_real_one_refuses_is_refused_in_the_same_way(root: Path, paths:
 
 def test_only_the_writable_files_may_be_written(root: Path) -> None:
     paths = PreviewPaths(SandboxPaths(root, writable=["a.txt"]))
-    with pytest.raises(PathRefused, match="only files that may be written"), paths.trying():
+    with pytest.raises(PathRefused, match="you may write only these files"), paths.trying():
         paths.replace("b.txt", b"")
     with paths.trying():
         paths.replace("a.txt", b"")
 
 
 def test_create_only_fails_where_there_is_something(paths: PreviewPaths) -> None:
-    with pytest.raises(ToolError, match="exists already") as caught, paths.trying():
+    with pytest.raises(ToolError, match="already exists") as caught, paths.trying():
         paths.replace("a.txt", b"", create_only=True)
     assert isinstance(caught.value.__cause__, FileExistsError)
 

@@ -215,7 +215,7 @@ class TestReading:
             (".", "is a folder"),
             ("readme.md/x", "not a folder"),
             ("x" * 300, "too long"),
-            ("loop", "circles"),
+            ("loop", "form a circle"),
             ("nowhere", "File not found"),
         ],
     )
@@ -226,7 +226,7 @@ class TestReading:
         paths = SandboxPaths(root)
         shutil.rmtree(root)
         for call in (partial(paths.open, "a"), partial(paths.replace, "a", b""), partial(paths.locate, "a")):
-            assert "does not exist any more" in failure(call)
+            assert "no longer exists. Choose another one" in failure(call)
 
     def test_permissions_hold(self) -> None:
         with unprivileged() as root:
@@ -314,7 +314,7 @@ class TestWriting:
     def test_protected_places_are_not_written(self, root: Path, path: str) -> None:
         """I4: tools never write to git's own files nor to the pipeline's."""
         before = sorted(str(file) for file in root.rglob("*"))
-        assert "do not write to" in refusal(lambda: SandboxPaths(root).replace(path, b"x"))
+        assert "tools may not write to" in refusal(lambda: SandboxPaths(root).replace(path, b"x"))
         failure(lambda: SandboxPaths(root).remove(path))
         assert sorted(str(file) for file in root.rglob("*")) == before
         assert (root / ".git/config").read_text() == "config"
@@ -341,8 +341,8 @@ class TestWriting:
 
     def test_create_only_never_replaces(self, root: Path) -> None:
         paths = SandboxPaths(root)
-        assert "exists already" in failure(lambda: paths.replace("readme.md", b"x", create_only=True))
-        assert "exists already" in failure(lambda: paths.replace("link.md", b"x", create_only=True))
+        assert "already exists" in failure(lambda: paths.replace("readme.md", b"x", create_only=True))
+        assert "already exists" in failure(lambda: paths.replace("link.md", b"x", create_only=True))
         paths.replace("new/file", b"x", create_only=True)
         assert (root / "new/file").read_bytes() == b"x"
         assert (root / "readme.md").read_text() == "readme"
@@ -369,7 +369,7 @@ class TestWriting:
         for thread in threads:
             thread.join()
         assert sorted(won) == list(range(20))
-        assert all("exists already" in text for text in failures)
+        assert all("already exists" in text for text in failures)
         assert all(os.listdir(root / f"race/{turn}/deep/er") == ["file"] for turn in range(20))
 
     def test_writers_that_make_the_same_folder_do_not_hinder_each_other(self, root: Path) -> None:

@@ -206,7 +206,7 @@ def test_no_tool_reaches_what_marvin_itself_keeps(tmp_path: Path, path: str) -> 
         lambda: paths.open(path),
         lambda: paths.locate(path),
     ):
-        with pytest.raises(PathRefused, match="Marvin keeps its settings"):
+        with pytest.raises(PathRefused, match="use the ticket tools for tickets"):
             act()
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == []
 

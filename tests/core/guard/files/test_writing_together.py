@@ -66,7 +66,7 @@ def test_what_was_put_in_place_is_taken_back_where_a_later_file_cannot_be(paths:
         FileWrite(path="c.txt", data=b"1", create_only=True),
         FileWrite(path="c.txt", data=b"2", create_only=True),
     ]
-    with pytest.raises(ToolError, match="exists already"):
+    with pytest.raises(ToolError, match="already exists"):
         paths.write_together(changes)
     assert files_below(paths.root) == BEFORE
     assert sorted(path.name for path in paths.root.iterdir()) == ["a.txt", "b.txt"]
@@ -85,7 +85,7 @@ def test_a_file_that_another_changed_meanwhile_is_kept(paths: SandboxPaths, chan
         else:
             file.unlink()
         before = files_below(paths.root)
-        with pytest.raises(FileChanged, match="nothing was changed"):
+        with pytest.raises(FileChanged, match="this change was not made"):
             paths.write_together([FileWrite(path="a.txt", data=b"A", expected=expected)])
     assert files_below(paths.root) == before
 

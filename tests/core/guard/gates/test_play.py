@@ -47,4 +47,4 @@ def test_nobody_is_asked() -> None:
     assert verdict_in_play(Deny(reason="no"), by_declaration=True) == Deny(reason="no")
     assert verdict_in_play(Ask(reason="it asks"), by_declaration=True) is None
     denied = verdict_in_play(Ask(reason="a rule wants a yes"), by_declaration=False)
-    assert denied == Deny(reason="a rule wants a yes, and in play mode nobody is asked")
+    assert denied == Deny(reason="a rule wants a yes, and nobody can answer in play mode")

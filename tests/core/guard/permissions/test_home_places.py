@@ -70,9 +70,9 @@ def test_what_runs_by_itself_and_keys_are_not_changed_where_nobody_is_there(tmp_
     (home / "linked").symlink_to(".config/autostart")
     verdict = judged(tmp_path, path, *UNATTENDED).verdict
     assert isinstance(verdict, Deny)
-    assert "nobody is there to ask" in verdict.reason
+    assert "nobody can give it in this run" in verdict.reason
     above = judged(tmp_path, f"home/{path}", *UNATTENDED, below=".").verdict
-    assert isinstance(above, Deny), "the folder above the home is no way round"
+    assert isinstance(above, Deny), "the folder above the home is not a way round"
     absolute = judged(tmp_path, str(home / path), *UNATTENDED).verdict
     assert isinstance(absolute, Deny)
 
@@ -80,7 +80,7 @@ def test_what_runs_by_itself_and_keys_are_not_changed_where_nobody_is_there(tmp_
 def test_a_person_is_asked_each_time_and_warned(tmp_path: Path) -> None:
     judgement = judged(tmp_path, ".bashrc", allow=["save", "save(*)"])
     assert isinstance(judgement.verdict, Ask)
-    assert "programs run by themselves" in judgement.alarm
+    assert "a place for keys or for files that programs run automatically" in judgement.alarm
     assert judgement.remember == ""
 
 
@@ -117,7 +117,7 @@ def test_what_the_sandbox_hides_of_a_home_is_not_read_by_tools_either(tmp_path: 
     (home / "linked").symlink_to(".mozilla/firefox")
     verdict = looked(tmp_path, path).verdict
     assert isinstance(verdict, Deny)
-    assert "which tools do not read" in verdict.reason
+    assert "which tools may not read. To allow it, the user can add" in verdict.reason
     assert isinstance(looked(tmp_path, f"home/{path}", below=".").verdict, Deny)
     advised = verdict.reason.split("`")[1]
     assert isinstance(looked(tmp_path, path, allow=[advised]).verdict, Allow)
@@ -135,5 +135,5 @@ def test_a_rule_that_asks_does_not_open_what_is_guarded_where_nobody_is_there(tm
     both = judged(tmp_path, ".bashrc", ask=["save"])
     assert isinstance(both.verdict, Ask)
     assert "ask: save" in both.verdict.reason
-    assert "programs run by themselves" in both.alarm
+    assert "a place for keys or for files that programs run automatically" in both.alarm
     assert isinstance(judged(tmp_path, "notes.txt", *UNATTENDED, ask=["save"]).verdict, Ask)

@@ -61,10 +61,10 @@ def test_deny_beats_ask_and_ask_beats_allow(tmp_path: Path) -> None:
     found = policy(tmp_path, **everything)
     assert isinstance(found.judge(WRITER, {"path": "a"}, tmp_path).verdict, Allow)
     assert found.judge(WRITER, {"path": "b"}, tmp_path).verdict == Ask(
-        reason="the rule `ask: write_file(b*)` of config.yaml wants a yes"
+        reason="the rule `ask: write_file(b*)` in config.yaml requires approval"
     )
     assert found.judge(WRITER, {"path": "c"}, tmp_path).verdict == Deny(
-        reason="the rule `deny: write_file(c*)` of config.yaml forbids it"
+        reason="the rule `deny: write_file(c*)` in config.yaml forbids it"
     )
 
 
@@ -254,7 +254,7 @@ def test_two_dangers_of_one_part_are_both_its_finding(tmp_path: Path) -> None:
 def test_of_many_dangers_some_are_named_and_the_others_counted(tmp_path: Path) -> None:
     command = "; ".join(f"dd if=x of=/dev/sd{letter}" for letter in "abcdefghij")
     alarm = policy(tmp_path).judge(SHELL, {"command": command}, Path("/srv/project")).alarm
-    assert (alarm.count("writes to the device"), alarm.endswith("and 4 more of the kind")) == (6, True)
+    assert (alarm.count("writes to the device"), alarm.endswith("and 4 more of this kind")) == (6, True)
 
 
 @pytest.mark.parametrize("rule", ["run_command", "run_command(rm*)", "*"])

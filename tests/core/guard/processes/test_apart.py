@@ -154,9 +154,9 @@ def test_no_more_of_a_kind_run_than_may(apart: ApartJobs, tmp_path: Path) -> Non
         await apart.start(order("review-1", tmp_path, most=2))
         await apart.start(order("other-1", tmp_path, most=1))
         await apart.start(order("review-2", tmp_path / "elsewhere", most=2))
-        with pytest.raises(ToolError, match=r"2 of this kind run already.*review-1, review-2"):
+        with pytest.raises(ToolError, match=r"2 of this kind are already running.*review-1, review-2"):
             await apart.start(order("review-3", tmp_path, most=2))
-        with pytest.raises(ToolError, match="There is a job review-1 already"):
+        with pytest.raises(ToolError, match="A job named review-1 already"):
             await apart.start(order("review-1", tmp_path))
         await apart.stop("review-1")
         await apart.start(order("review-3", tmp_path, most=2))
@@ -180,7 +180,7 @@ def test_ten_that_are_started_at_once_are_three(apart: ApartJobs, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["", "review", "../x-1", "Review-1", "review-", "review-1/..", "r" * 40 + "-1"])
 def test_names_that_are_none_are_refused(apart: ApartJobs, tmp_path: Path, name: str) -> None:
-    with pytest.raises(ToolError, match="is no name of a job"):
+    with pytest.raises(ToolError, match="is not a job name"):
         asyncio.run(apart.start(order(name, tmp_path)))
     assert apart.find(name) is None
 

@@ -413,7 +413,11 @@ asyncio.run(go())
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may become a user who has no other process")
 @pytest.mark.parametrize(
     ("timeouts", "said"),
-    [("{}", "0"), ("{'process_backoff': (0.5,)}", "0"), ("{'process_backoff': ()}", "End what is not needed")],
+    [
+        ("{}", "0"),
+        ("{'process_backoff': (0.5,)}", "0"),
+        ("{'process_backoff': ()}", "Stop processes that are not needed"),
+    ],
 )
 def test_a_program_that_finds_no_room_is_started_again(timeouts: str, said: str) -> None:
     """What used up all processes may just have been killed, and still counts."""
@@ -566,7 +570,7 @@ def test_what_a_command_leaves_becomes_a_job(tmp_path: Path, name: str) -> None:
         assert not (await runner.stop_job("1")).running
         assert not living(name)
         assert [job.running for job in runner.job_list()] == [False]
-        assert not (await runner.stop_job("1")).running, "stopping it again is no error"
+        assert not (await runner.stop_job("1")).running, "stopping it again is not an error"
 
     with_runner(tmp_path, use)
 

@@ -14,10 +14,22 @@ from tests.support.sandboxes import Place, in_sandbox
     ("script", "place", "advice"),
     [
         ("echo x > .git/info/attributes", ".git/info/attributes", "to .gitattributes"),
-        ("echo x > .git/hooks/pre-commit", ".git/hooks/pre-commit", "hooks are the user's"),
-        ("git config user.name x", ".git/config", "git settings are the user's"),
-        ("cat .tickets/one.md", ".tickets/one.md", "by the tools for tickets only"),
-        ("echo x > .marvin/pipeline_state", ".marvin/pipeline_state", "it is Marvin's"),
+        (
+            "echo x > .git/hooks/pre-commit",
+            ".git/hooks/pre-commit",
+            "only the user can change hooks: describe the change to them",
+        ),
+        (
+            "git config user.name x",
+            ".git/config",
+            "only the user can change git settings: give them the command to run, such as git remote add or git config",
+        ),
+        (
+            "cat .tickets/one.md",
+            ".tickets/one.md",
+            "use the ticket tools for tickets.",
+        ),
+        ("echo x > .marvin/pipeline_state", ".marvin/pipeline_state", "change: it belongs to Marvin"),
         ("echo x > ../outside", "../outside", "the working directory"),
         ("cat ~/.ssh/id", "../.ssh/id", "keys, browser profiles"),
     ],

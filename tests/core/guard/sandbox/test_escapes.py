@@ -103,7 +103,7 @@ def python_of_everybody() -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.getuid() != 0, reason="whoever runs the tests is no root, and tried the ways out already")
+@pytest.mark.skipif(os.getuid() != 0, reason="whoever runs the tests is not root, and tried the ways out already")
 def test_no_way_out_for_nobody(open_place: Path) -> None:
     """The same where Marvin runs as a user without rights."""
     work = open_place / "work"

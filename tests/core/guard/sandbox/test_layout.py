@@ -71,7 +71,7 @@ def test_the_home_as_the_working_directory_where_nobody_is_there_is_read_only(tm
             "echo evil >> .bashrc; mkdir -p .config/autostart; touch /tmp/x && echo fine; touch new"
         )
         assert b"fine" in result.output
-        assert "the home folder itself is the working directory" in result.held_back
+        assert "is read-only: the working directory is the home folder, and" in result.held_back
         assert "--working-dir" in result.held_back
         assert (home / ".bashrc").read_text() == "echo hello\n"
         assert not (home / "new").exists()
@@ -100,7 +100,7 @@ def test_the_home_as_the_working_directory_that_a_person_chose(tmp_path: Path, a
         assert (home / "dots" / "profile").read_text() == "hello"
         assert (home / "new").exists()
         assert KEY.encode() not in result.output
-        assert "programs of the user run it by themselves" in result.held_back
+        assert "change: programs of the user run or obey it automatically" in result.held_back
         place.sandbox.news()
         assert os.readlink(home / ".profile") == "dots/profile", "no mount holds a link, so it is made again"
 

@@ -112,7 +112,7 @@ def test_a_killed_supervisor_is_replaced_and_the_loss_of_jobs_told(tmp_path: Pat
         os.kill(first.place.keeper, signal.SIGKILL)
         assert (await running).exit_code == -signal.SIGKILL
         result = await place.sh("echo works")
-        assert (result.output, "every job" in result.held_back) == (b"works\n", True)
+        assert (result.output, "every background job" in result.held_back) == (b"works\n", True)
         assert [job.running for job in place.runner.job_list()] == [False]
         assert (await place.sh("true")).held_back == ""
 

@@ -17,14 +17,14 @@ from marvin_core import why_content_left_out, why_left_out
         (".marvin/logs/x.txt", "Marvin's own"),
         ("deep/.marvin/worktrees/t/x", "Marvin's own"),
         (".marvin/.gitignore", "Marvin's own"),
-        ("vendor/tool/", "a repository of its own"),
+        ("vendor/tool/", "another repository"),
         (".env", "it may hold keys"),
         ("deploy/id_rsa", "it may hold keys"),
         ("Secrets.YAML", "it may hold keys"),
         ("a/b/server.log", "a log"),
         ("core.1234", "a dump"),
         ("x.py.orig", "a copy for undoing"),
-        (".DS_Store", "the system's own"),
+        (".DS_Store", "a system file"),
     ],
 )
 def test_names(name: str, reason: str) -> None:
@@ -36,4 +36,4 @@ def test_contents() -> None:
     """Keys by what they begin with, and what is too large for a repository."""
     assert why_content_left_out(10, b"x = 1\n") == ""
     assert why_content_left_out(21_000_000, b"") == "over 20 MB"
-    assert why_content_left_out(10, b"note\n-----BEGIN EC PRIVATE KEY-----\n") == "it holds a private key"
+    assert why_content_left_out(10, b"note\n-----BEGIN EC PRIVATE KEY-----\n") == "it contains a private key"

@@ -140,7 +140,7 @@ def test_what_is_not_found_is_told_apart(project: Project) -> None:
     assert search(pattern="nowhere") == (0, False, True)
     assert search(pattern="two", files="*.rs") == (0, False, False)
     assert search(pattern="two", most=1) == (1, True, True)
-    with pytest.raises(ToolError, match="no valid regular expression"):
+    with pytest.raises(ToolError, match="is not a valid regular expression"):
         search(pattern="(")
 
 

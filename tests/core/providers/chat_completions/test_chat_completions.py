@@ -864,7 +864,7 @@ def test_a_model_that_is_listed_and_refused_is_told_as_that() -> None:
     """Accounts have no access to every model; "it serves m1, and not m1" would help nobody."""
     found = failure(error(404, "The model `scripted` does not exist or you do not have access to it."))
     assert isinstance(found, ModelNotFound)
-    assert "lists the model 'scripted', but refuses it to this account" in str(found)
+    assert "lists the model 'scripted', but this account may not use it" in str(found)
 
 
 def test_a_list_of_models_is_taken_as_it_can_be_used() -> None:
@@ -1096,7 +1096,9 @@ def test_a_key_that_cannot_be_sent(key: str, transport: Transport) -> None:
 
 def test_a_short_stand_in_for_a_key_is_no_secret() -> None:
     """Local servers are given "none"; cutting it out of every text would garble them."""
-    assert "none of these" in str(failure(error(400, "none of these"), key=Secret("none")))
+    assert "); the report does not list these tests" in str(
+        failure(error(400, "); the report does not list these tests"), key=Secret("none"))
+    )
 
 
 def test_the_factory_makes_a_provider_that_connects_when_it_is_asked() -> None:

@@ -334,7 +334,7 @@ JSON = st.recursive(
 
 def strictly(text_: str | bytes) -> Any:
     def refuse(name: str) -> Any:
-        raise AssertionError(f"{name} is no JSON")
+        raise AssertionError(f"{name} is not valid JSON")
 
     return json.loads(text_, parse_constant=refuse)
 

@@ -186,7 +186,7 @@ def test_the_newer_name_of_the_limit_is_used_where_it_is_asked_for() -> None:
 )
 def test_a_model_that_does_not_see_says_so(status: int, said: str) -> None:
     asked = request(user("Look", Image(media_type="image/png", data="QUJD")))
-    with pytest.raises(BadRequest, match="does not take images") as raised:
+    with pytest.raises(BadRequest, match="does not accept images") as raised:
         ask(error(status, said), asked=asked)
     assert "--model" in str(raised.value)
     assert "/tree" in str(raised.value)

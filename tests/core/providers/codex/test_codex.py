@@ -316,14 +316,14 @@ def test_a_visitor_with_another_state_neither_logs_in_nor_ends_the_login(tmp_pat
 
 def test_a_login_that_was_denied(tmp_path: Path, chatgpt: ChatGPT) -> None:
     chatgpt.grant = False
-    with pytest.raises(AuthFailed, match=r"not granted: The user said no\. Run `marvin login codex` again"):
+    with pytest.raises(AuthFailed, match=r"The login was refused: The user said no\. Run `marvin login codex` again"):
         logged_in(tmp_path, chatgpt, Person())
     assert not chatgpt.asked("/oauth/token")
 
 
 def test_a_login_that_nobody_finishes(tmp_path: Path, chatgpt: ChatGPT) -> None:
     """Also where standard input has come to its end, as it has in a job."""
-    with pytest.raises(AuthFailed, match=r"Nobody logged in within 0\.2 s"):
+    with pytest.raises(AuthFailed, match=r"The login was not completed within 0\.2 s"):
         logged_in(tmp_path, chatgpt, Person(browses=False), lambda: "", login=0.2)
 
 
@@ -337,7 +337,17 @@ def test_the_address_can_be_pasted_where_the_browser_cannot_come_back(tmp_path: 
 
     folder = logged_in(tmp_path, chatgpt, person, read_line)
     assert kept(folder).read() is not None
-    assert len([text for text in person.shown if "That is not the address" in text]) == 1
+    assert (
+        len(
+            [
+                text
+                for text in person.shown
+                if "That is not the final address of this login. Copy the whole address, with `code` and `state`"
+                in text
+            ]
+        )
+        == 1
+    )
 
 
 def test_a_port_that_is_in_use_is_left_for_the_next_one(tmp_path: Path, chatgpt: ChatGPT) -> None:
@@ -361,9 +371,9 @@ def test_a_port_that_is_in_use_is_left_for_the_next_one(tmp_path: Path, chatgpt:
         (error(400, {"error": "invalid_grant", "error_description": "expired"}), AuthFailed, "again"),
         (error(403, "Country not supported"), AuthFailed, "Country not supported"),
         (error(500), Overloaded, "failing"),
-        (document({"access_token": "a"}), StreamBroken, "holds no tokens"),
-        (raw(b"<html>"), StreamBroken, "holds no tokens"),
-        (document([]), StreamBroken, "holds no tokens"),
+        (document({"access_token": "a"}), StreamBroken, "answered the login without tokens"),
+        (raw(b"<html>"), StreamBroken, "answered the login without tokens"),
+        (document([]), StreamBroken, "answered the login without tokens"),
     ],
 )
 def test_a_code_that_cannot_be_exchanged(
@@ -387,7 +397,7 @@ def test_a_login_over_a_damaged_file_keeps_it_aside(tmp_path: Path, chatgpt: Cha
 
 def test_another_provider_has_no_login(tmp_path: Path, chatgpt: ChatGPT) -> None:
     config, _ = configured(tmp_path, chatgpt)
-    with pytest.raises(UsageError, match="openai has no login; there is one for: codex"):
+    with pytest.raises(UsageError, match="openai has no login; only codex"):
         login("openai", config, print)
     assert PORTS[0] == 1455, "the address that OpenAI lets a login lead back to"
 
@@ -638,7 +648,7 @@ def test_another_process_that_hangs_in_a_renewal_does_not_hang_us(tmp_path: Path
                     await answer_of(provider)
                 return raised.value
 
-    assert "another process renews the login" in str(asyncio.run(go()))
+    assert "another process is renewing the login and does not finish" in str(asyncio.run(go()))
 
 
 def test_the_factory_reads_the_login_when_it_is_asked(tmp_path: Path, chatgpt: ChatGPT) -> None:

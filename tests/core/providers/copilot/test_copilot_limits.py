@@ -111,7 +111,7 @@ def test_what_is_no_part_of_the_answer_is_no_life() -> None:
     assert patience.left(10.0) == 1.0
     lifeless = patience.heard(5, 11.0)
     assert isinstance(lifeless, Unreachable)
-    assert "sent nothing of an answer for 10 s" in str(lifeless)
+    assert "sent no part of an answer for 10 s" in str(lifeless)
 
 
 def test_silence_is_silence() -> None:

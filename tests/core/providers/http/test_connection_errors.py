@@ -82,7 +82,7 @@ def test_a_server_that_speaks_only_old_tls(transport: Transport, certificate: Pa
     with raw_server(serve) as port:
         found = failure(f"https://127.0.0.1:{port}/v1", transport)
     assert isinstance(found, Unreachable)
-    assert "speaks only old versions of TLS" in str(found)
+    assert "The server supports only old, insecure versions of TLS. It needs TLS 1.2 or newer" in str(found)
     assert "Is the server running?" not in str(found)
 
 
@@ -96,7 +96,7 @@ def test_a_server_that_speaks_no_tls(transport: Transport) -> None:
         for create in (ChatCompletions, Ollama):
             found = failure(f"https://127.0.0.1:{port}/v1", transport, create)
             assert isinstance(found, Unreachable)
-            assert "http:// in the place of https://" in str(found)
+            assert "The server does not use TLS. Correct the base URL: http:// instead of https://" in str(found)
             assert "running?" not in str(found)
 
 

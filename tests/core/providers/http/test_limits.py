@@ -252,7 +252,7 @@ def test_what_only_keeps_a_connection_alive_is_no_life(nothing: bytes) -> None:
     steps = (*text("x", chunks=1).steps[:1], *[nothing] * 1000)
     error, requests = ask(paced(0.05, raw(b"").replace(steps=steps)), limits=Limits(), silence=0.5)
     assert isinstance(error, Unreachable)
-    assert "sent nothing of an answer for 0.5 s" in str(error)
+    assert "sent no part of an answer for 0.5 s" in str(error)
     assert "choose another model (/model, --model)" in str(error)
     assert requests == 1
 
@@ -261,7 +261,7 @@ def test_an_answer_that_goes_on_for_ever_word_by_word_is_ended() -> None:
     words = paced(0.05, text("word " * 1000, chunks=1000))
     error, requests = ask(words, limits=Limits(), answer=0.5)
     assert isinstance(error, StreamBroken)
-    assert "did not end its answer within 0.5 s, which is the limit" in str(error)
+    assert "did not end its answer within 0.5 s, which is over the limit" in str(error)
     assert requests == 1
 
 

@@ -427,7 +427,7 @@ def test_a_model_that_does_not_see_says_so() -> None:
     refusal = error(500, {"error": "this model is missing data required for image input"})
     found = failure(refusal, asked=request(user("Look", PICTURE)))
     assert isinstance(found, BadRequest)
-    assert "does not take images" in str(found)
+    assert "does not accept images" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -515,7 +515,7 @@ def test_an_old_server_that_cut_the_conversation_is_noticed() -> None:
     short = ollama.calls(("write_file", {"path": "a"}), usage={"prompt_eval_count": 30_000, "eval_count": 5})
     found = failure(short, asked=long)
     assert isinstance(found, ContextOverflow)
-    assert "without its beginning" in str(found)
+    assert "did not see the beginning of the conversation" in str(found)
     assert "context_window" in str(found)
 
 

@@ -206,14 +206,14 @@ def test_high_and_low_stand_for_the_models_of_tiers(
     [
         (("--provider", "grok"), "", {}, UsageError, "'grok' (from --provider). Did you mean 'groq'?"),
         ((), "", {"LLM_PROVIDER": "gemeni"}, ConfigError, "(from LLM_PROVIDER). Did you mean 'gemini'?"),
-        ((), "provider: zzz", {}, ConfigError, "(from config.yaml). There are: copilot, anthropic, "),
+        ((), "provider: zzz", {}, ConfigError, "(from config.yaml). Available: copilot, anthropic, "),
         ((), "providers: {x: {models: [a]}}", {}, ConfigError, "providers.x needs a base_url"),
         (
             (),
             "providers: {x: {base_url: 'http://h', wire: soap}}",
             {},
             ConfigError,
-            "providers.x.wire is 'soap'. There are: chat-completions",
+            "providers.x.wire is 'soap'. Available: chat-completions",
         ),
         ((), "", {"OPENAI_COMPAT_URL": "localhost:80"}, ConfigError, "it must begin with http:// or https://"),
     ],

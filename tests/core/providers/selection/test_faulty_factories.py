@@ -1,4 +1,4 @@
-"""Providers of packs that cannot be made: each is named with its pack, and ends nothing else."""
+"""Providers of packs that cannot be created: each is named with its pack, and ends nothing else."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def faulty(factory: str) -> ProviderSpec:
         ("raises", "cannot be used: RuntimeError: no such colour."),
         ("leaves", "cannot be used: SystemExit: 3."),
         ("cancels", "cannot be used: CancelledError."),
-        ("nothing", "cannot be used: TypeError: its factory made None, which is no provider."),
+        ("nothing", "cannot be used: TypeError: its factory made None, which is not a provider."),
     ],
 )
 def test_a_factory_that_fails_is_named_with_its_pack(tmp_path: Path, factory: str, why: str) -> None:

@@ -126,7 +126,7 @@ def test_what_cannot_be_used_is_passed_over_and_told_once(tmp_path: Path) -> Non
     of = App(*load([], {**given, **keys}, cwd=tmp_path), warn=told.append).models
     assert [fallbacks(of), fallbacks(of)] == [["openai/gpt-5.1"]] * 2
     (line,) = told
-    assert line.startswith("groq in fallback: is passed over. ")
+    assert line.startswith("groq in fallback: was skipped. ")
     assert "GROQ_API_KEY" in line
 
 
@@ -135,9 +135,9 @@ def test_what_cannot_be_used_is_passed_over_and_told_once(tmp_path: Path) -> Non
     [
         ("gorq", "Did you mean 'groq'"),
         ("anthropic-claude", "anthropic/claude-"),
-        ("nonsense", "There are: "),
-        ("offline", "no model"),
-        ("offline/x", "no model"),
+        ("nonsense", "Write PROVIDER or"),
+        ("offline", "not a model"),
+        ("offline/x", "not a model"),
     ],
 )
 def test_a_fallback_that_means_nothing_is_an_error(tmp_path: Path, name: str, hint: str) -> None:
@@ -199,7 +199,7 @@ def test_the_best_model(tmp_path: Path, env: Mapping[str, str], expected: str) -
     [
         ("high", ALL, "anthropic/claude-opus-4-6", "claude-opus-4.6"),
         ("low", ALL, "openai/gpt-5.3-codex", "gpt-5.3-codex"),
-        ("high", {"GROQ_API_KEY": KEY}, "groq/openai/gpt-oss-120b", "nothing that is set up serves"),
+        ("high", {"GROQ_API_KEY": KEY}, "groq/openai/gpt-oss-120b", "no configured provider serves"),
         ("high", {"GROQ_API_KEY": KEY, "MARVIN_CODE_MODEL_HIGH": "qwen/qwen3-next"}, "groq/qwen/qwen3-next", "is set"),
     ],
 )

@@ -97,14 +97,14 @@ MISTAKES = {
     'tool = "forecast"': "FILE: phrase 2: it needs say and tool",
     'say = "rain"\ntool = "forcast"': "phrase 2 ('rain'): Unknown tool 'forcast'. Did you mean 'forecast'?",
     'say = "rain"\ntool = "forecast"\nargs = {}': "Unknown key 'args'. Did you mean 'arguments'?",
-    'say = "rain"\ntool = "forecast"\narguments = []': "arguments, where there are some, as a table",
+    'say = "rain"\ntool = "forecast"\narguments = []': "it needs say and tool as strings; arguments must be a table",
     'say = "rain"\ntool = "forecast"\narguments = { dayz = 1 }': "Unknown parameter 'dayz'. Did you mean 'days'?",
     'say = "rain"\ntool = "forecast"\narguments = { location = "{town}" }': "arguments use {town}, which is not in say",
     'say = "rain in {town}"\ntool = "forecast"': "Unknown parameter 'town'.",
     'say = "rain in {location:plaec}"\ntool = "forecast"': "Unknown kind of slot 'plaec'",
-    'say = "rain in {location"\ntool = "forecast"': "a slot is written {name} or {name:kind}",
+    'say = "rain in {location"\ntool = "forecast"': "write a slot as {name} or {name:kind}",
     'say = "{location} or {location}"\ntool = "forecast"': "the slot location occurs twice",
-    'say = "{location}"\ntool = "forecast"': "say must hold a word beside its slots",
+    'say = "{location}"\ntool = "forecast"': "say must contain a word besides its slots",
     'say = "rain"\ntool = "forecast"\narguments = { location = "x", days = "many" }': "days: must be an integer",
 }
 
@@ -122,8 +122,8 @@ def test_a_mistake_names_file_and_entry_and_leaves_the_others(tmp_path: Path, mi
     ("text", "problem"),
     [
         ("[[phrase", "FILE is not TOML: "),
-        ("[[phrases]]\nsay = 'x'", "FILE must hold nothing but [[phrase]] entries, not phrases."),
-        ("phrase = 'x'", "FILE must hold nothing but [[phrase]] entries."),
+        ("[[phrases]]\nsay = 'x'", "FILE may contain only [[phrase]] entries, not phrases."),
+        ("phrase = 'x'", "FILE may contain only [[phrase]] entries."),
         ("phrase = ['x']", "FILE: phrase 1: it must be a [[phrase]] with say and tool."),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_file_that_holds_something_else_is_named(tmp_path: Path, text: str, pr
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     _, (problem,) = with_phrases([FORECAST], tmp_path / "no.toml", check)
-    assert "no.toml, which a ToolGroup names as its phrases, cannot be read" in problem
+    assert "no.toml, which a ToolGroup declares as its phrases, cannot be read" in problem
 
 
 def test_a_phrase_is_found_where_it_is_all_that_is_said(tmp_path: Path) -> None:

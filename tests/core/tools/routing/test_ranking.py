@@ -26,7 +26,7 @@ def spec(name: str, description: str, *says: str, **parameters: str) -> ToolSpec
 
 FORECAST = spec("weather_forecast", "Tell the weather of the next days.", "will it rain in {place}", place="A town")
 NOTE = spec("write_note", "Keep a text as a note.", "remember this", text="What to keep")
-NOTES = spec("search_notes", "Find notes that hold a text.", query="Words to look for")
+NOTES = spec("search_notes", "Find notes that hold a text.", query="Words to search for")
 TRAIN = spec("train_departures", "List the next trains of a station.", station="Where they leave")
 ALL = (FORECAST, NOTE, NOTES, TRAIN)
 

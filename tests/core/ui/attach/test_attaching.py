@@ -150,8 +150,8 @@ def test_a_long_message_is_announced_and_one_above_the_window_is_asked_about(tmp
     assert shown.startswith("(This message has 10,001 characters, about 2,500 tokens: ")
     made = make(tmp_path, says("Fine."), argv=())
     asked, ended = said(made, "x " * (window * 2 + 10))
-    assert "Send it all the same?" in asked
-    assert ended == "Nothing was sent. Up brings the message back."
+    assert "The model will probably refuse it or read only a part. Send it anyway?" in asked
+    assert ended == "Nothing was sent. Press Up to get the message back."
     assert not made.parts.conversation.messages
     assert said(make(tmp_path, says("Fine."), argv=()), "x" * 10_000) == []
 
@@ -190,7 +190,7 @@ def test_the_output_of_a_command_is_attached_where_the_user_says_so(tmp_path: Pa
     assert text.endswith("end\n[End of the output]")
     assert "No !command has run yet" in shown[0]
     assert [line for line in shown if "The model does not see this" in line] == [
-        "(The model does not see this. @! in a message attaches it.)"
+        "(The model does not see this output. Write @! in a message to attach it.)"
     ]
 
 

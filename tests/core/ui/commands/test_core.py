@@ -246,7 +246,7 @@ def test_jobs_lists_and_stops_what_runs_in_the_background(tmp_path: Path) -> Non
     made = make(tmp_path)
 
     async def work(chat: Chat) -> None:
-        assert "Nothing runs" in await chat.do("/jobs")
+        assert "no background jobs" in await chat.do("/jobs")
         await chat.session.processes.run(["sh", "-c", "sleep 60 & exit"], leave_jobs=True)
         (job,) = chat.session.processes.job_list()
         listed = await chat.do("/jobs")

@@ -89,14 +89,14 @@ def test_words_look_in_titles_and_in_what_was_said(tmp_path: Path) -> None:
 
     chatting(attended(tmp_path, person, "The secret word.", "Two."), work)
     assert [len(choices) for _, choices in person.asked] == [2, 2, 1]
-    assert "No session holds" in person.asked[1][0]
+    assert "No session contains" in person.asked[1][0]
 
 
 def test_an_empty_line_leaves_the_picker_and_changes_nothing(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.session.submit("about apples")
         before = chat.session.id
-        assert await chat.do("/resume") == "No session was picked."
+        assert await chat.do("/resume") == "No session was chosen."
         assert chat.session.id == before
 
     chatting(attended(tmp_path, Person(""), "One."), work)
@@ -127,7 +127,9 @@ def test_a_copy_says_what_it_begins_with_and_keeps_the_times(tmp_path: Path) -> 
     async def work(chat: Chat) -> None:
         await chat.session.submit("about apples")
         told = await chat.do("/fork")
-        assert re.search(r" \(2 messages, the last prompt at \d{4}-\d\d-\d\d \d\d:\d\d\)\. The original stays", told)
+        assert re.search(
+            r" \(2 messages, the last prompt at \d{4}-\d\d-\d\d \d\d:\d\d\)\. The original is unchanged", told
+        )
         await chat.session.submit("and plums")
 
     chat = chatting(attended(tmp_path, Person(), "One.", "Two."), work)
@@ -172,7 +174,7 @@ def test_rewind_knows_the_prompts_of_a_session_that_is_gone_on_with(tmp_path: Pa
         await chat.do(f"/resume {earlier.files[0].stem}")
         listed = (await chat.do("/rewind")).splitlines()
         assert [line.split()[-1] for line in listed[:2]] == ["one", "two"]
-        assert "as it was before that prompt" in await chat.do("/rewind 2")
+        assert "The conversation was restored to the state before that prompt" in await chat.do("/rewind 2")
         assert chat.texts == ["one", "A."]
         await chat.session.submit("three")
         assert "three" in await chat.do("/rewind")
@@ -249,7 +251,7 @@ def test_copy_says_where_no_clipboard_is_reached(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.session.submit("about apples")
         assert "/export FILE" in await chat.do("/copy")
-        assert "N being 1 to 1" in await chat.do("/copy 2")
+        assert "Use /copy, or /copy N for the Nth answer from the end, with N from 1 to 1" in await chat.do("/copy 2")
 
     chatting(make(tmp_path, says("One.")), work)
 
@@ -272,8 +274,8 @@ def test_diff_without_changes_says_so(tmp_path: Path) -> None:
     made = make(tmp_path, calls(("a", "look", '{"name": "x"}')), says("Done."))
 
     async def work(chat: Chat) -> None:
-        assert "No tool of this session" in await chat.do("/diff")
+        assert "The tools of this session have changed no file, or their changes were undone" in await chat.do("/diff")
         await chat.session.submit("go")
-        assert "No tool of this session" in await chat.do("/diff")
+        assert "The tools of this session have changed no file, or their changes were undone" in await chat.do("/diff")
 
     chatting(made, work)

@@ -68,8 +68,8 @@ def test_a_model_that_is_gone_is_told_of_and_another_one_goes_on(tmp_path: Path)
         chat.session.resume(path)
         assert chat.session.models.provider_name == "small"
         told = [event.text for event in chat.made.seen(Notice)]
-        assert any("This session was with large/l1, which cannot be used" in text for text in told)
-        assert any("small/s1 goes on with it" in text for text in told)
+        assert any("This session used large/l1, which cannot be used" in text for text in told)
+        assert any("small/s1 continues" in text for text in told)
 
     small = Script(says("x"), name="small", model="s1")
     chatting(make(tmp_path, provider=small), again)
@@ -90,11 +90,11 @@ def test_why_a_model_answers_is_not_said_of_another_conversation(tmp_path: Path,
     async def work(chat: Chat) -> None:
         models = chat.session.models
         chat.session.resume(first)
-        assert (models.model, models.reason) == ("l1", "the session was with it")
+        assert (models.model, models.reason) == ("l1", "the session used it")
         chat.session.resume(second)
         assert (models.model, models.reason) == ("l1", "it answered before")
         chat.session.resume(first)
-        assert models.reason == "the session was with it"
+        assert models.reason == "the session used it"
         chat.session.sessions.clear()
         assert (models.model, models.reason) == ("l1", "it answered before")
 
@@ -127,7 +127,7 @@ def test_how_hard_the_model_thinks(tmp_path: Path) -> None:
         assert (await chat.do("/thinking")).startswith("Thinking: off.")
         await chat.do("/thinking high")
         await chat.session.submit("first")
-        assert (await chat.do("/thinking hard")).startswith("Error: There is no thinking level 'hard'.")
+        assert (await chat.do("/thinking hard")).startswith("Error: Unknown thinking level 'hard'.")
 
     chat = chatting(two_models(tmp_path), work)
     assert chat.made.provider is not None
@@ -181,10 +181,10 @@ def test_other_tools(tmp_path: Path) -> None:
 
 def test_what_the_profile_holds(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
-        assert (await chat.do("/saved")) == "No places are saved in this profile."
+        assert (await chat.do("/saved")) == "This profile has no saved places."
         assert "* main" in await chat.do("/profiles")
         told = await chat.do("/profiles work")
-        assert told.startswith("Made the profile work: ")
+        assert told.startswith("Created the profile work: ")
         folder = chat.session.profile.folder
         (folder / "preferences.yaml").write_text("units: metric # always\nlanguages: [en, de]\nbrief: true\n")
         (folder / "saved_places.json").write_text('[{"label": "home", "name": "Ada", "address": "1 Hill Rd"}]')
@@ -195,10 +195,10 @@ def test_what_the_profile_holds(tmp_path: Path) -> None:
         for near in ("wrok", "work2", "mian"):
             told = await chat.do(f"/profiles {near}")
             assert told.startswith(f"Error: There is no profile {near!r}. Did you mean ")
-            assert f"/profiles new {near} makes it" in told
+            assert f"/profiles new {near} creates it" in told
         assert chat.session.profile.name == "main"
         assert chat.session.profile.names() == ["main", "work"]
-        assert (await chat.do("/profiles new work2")).startswith("Made the profile work2: ")
+        assert (await chat.do("/profiles new work2")).startswith("Created the profile work2: ")
 
     chatting(make(tmp_path), work)
 
@@ -220,7 +220,7 @@ def test_the_context_tells_what_a_request_holds_and_what_waits(tmp_path: Path) -
         assert (len(use.tools), len(use.waiting)) == (15, 286)
         shown = await chat.do("/context")
         assert f"{sum(use.tools.values()):9,}  15 tools\n" in shown
-        assert f"{sum(use.waiting.values()):9,}  tokens are saved: 286 tools wait" in shown
+        assert f"{sum(use.waiting.values()):9,}  tokens are saved: 286 tools hidden" in shown
         assert "2 messages" in shown
         assert "system prompt: built in" in shown
         total = sum(tokens for _, tokens in use.prompt) + sum(use.tools.values()) + use.message_tokens

@@ -95,8 +95,13 @@ def test_code_is_what_was_typed_in_colours() -> None:
 def test_a_table_is_aligned_and_folded_within_its_cells() -> None:
     table = "| Name | Count |\n|---|--:|\n| a | 1,000 |\n| `x\\|y` **b** | 2 |\n"
     assert shown(table) == ["Name   Count", "─────  ─────", "a      1,000", "x|y b      2"]
-    narrow = shown("| Name | What it is |\n|---|---|\n| a | some words that are too long |\n", 24)
-    assert narrow == ["Name  What it is", "────  ──────────────────", "a     some words that", "      are too long"]
+    narrow = shown("| Name | The description |\n|---|---|\n| a | some words that are too long |\n", 24)
+    assert narrow == [
+        "Name  The description",
+        "────  ──────────────────",
+        "a     some words that",
+        "      are too long",
+    ]
     assert shown("|漢字|b|\n|-|-|\n|c|d|\n") == ["漢字  b", "────  ─", "c     d"]
 
 

@@ -59,7 +59,7 @@ def test_what_is_old_goes_before_memory_does() -> None:
         transcript.add(Notice(level="info", text="x" * (MOST // 4)))
     found = texts(transcript)
     assert sum(map(len, found)) <= MOST + 200
-    assert "no longer here" in found[0]
+    assert "(Older messages are not shown; the session file contains them.)" in found[0]
 
 
 def test_nothing_in_it_steers_the_terminal() -> None:

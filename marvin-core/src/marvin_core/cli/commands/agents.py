@@ -10,19 +10,22 @@ from ..run import CommandContext, group
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    agents = group("The agents that files define: of the project, yours, those of packs.", list_agents)
+    agents = group(
+        "Agents that are defined by files: in the project, in your configuration folder and in packs.", list_agents
+    )
     agents.command("list")(list_agents)
     app.add_typer(agents, name="agents")
 
 
 def list_agents(context: typer.Context) -> None:
-    """List the agents that files define. A file that is not used is listed with the reason."""
+    """List the agents that are defined by files. A file that is not used is listed with the reason."""
     run: CommandContext = context.obj
     config = run.config
     found = find_definitions(config, config.working_dir, run.app().plugins.data_folders)
     if not found:
         run.write(
-            f"There are none. {config.config_folder / 'agents'}/NAME.md and .marvin/agents/NAME.md define some.\n"
+            f"No agent is defined. Create {config.config_folder / 'agents'}/NAME.md or .marvin/agents/NAME.md to "
+            "define one.\n"
         )
     for one in found:
         run.write(_shown(one))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..run import CommandContext
 
 _TEMPLATE = """\
-# What Marvin does differently for you. Every key is in the reference page config.yaml.
+# Your settings. The reference page config.yaml lists every key.
 # provider: groq
 # model: llama-3.3-70b-versatile
 """
@@ -34,7 +34,7 @@ _HIDDEN = "(not shown)"
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    config = group("config.yaml and the system prompt: show, set, edit.", show_config)
+    config = group("Show, set and edit config.yaml; show the system prompt.", show_config)
     config.command("show")(show_config)
     # A value may begin with a hyphen.
     config.command("set", context_settings={"ignore_unknown_options": True})(set_value)
@@ -49,7 +49,9 @@ def _path(run: CommandContext) -> Path:
 
 def show_config(
     context: typer.Context,
-    what: Annotated[str, typer.Argument(metavar="[prompt]", help="`prompt`: the system prompt, part by part.")] = "",
+    what: Annotated[
+        str, typer.Argument(metavar="[prompt]", help="`prompt`: show the system prompt, part by part.")
+    ] = "",
 ) -> None:
     """Show what is configured, or the system prompt.
 
@@ -63,7 +65,7 @@ def show_config(
             run.write(f"== {part.origin} ({len(part.text):,} characters)\n{part.text}\n\n")
         return
     if what:
-        raise UsageError(f"{command_name()} config show takes nothing or `prompt`, not {what!r}.")
+        raise UsageError(f"{command_name()} config show accepts no argument or `prompt`, not {what!r}.")
     config, path = run.config, _path(run)
     there = path.exists()
     settings = _written(path)
@@ -101,7 +103,7 @@ def _trust(run: CommandContext) -> str:
 
     found = TrustStore(run.config).look(run.config.working_dir)
     if not found.brings:
-        return "not needed: this folder brings nothing that would be loaded"
+        return "not needed: this folder contains nothing that would be loaded"
     lines = [f"  {exact_line(line)}" for line in found.details]
     return "\n".join([f"{'yes' if found.trusted else 'no'}: {found.why}", *lines])
 
@@ -115,7 +117,7 @@ def _instructions(run: CommandContext) -> list[str]:
 
 
 def _chosen(value: str, origin: str) -> str:
-    return f"{value} (from {origin})" if value else f"not named; see {command_name()} doctor"
+    return f"{value} (from {origin})" if value else f"not set; see {command_name()} doctor"
 
 
 def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,8 +138,8 @@ def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def set_value(
     context: typer.Context,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The key; a dot leads below: timeouts.tool.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, as YAML; empty takes the key away.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key. Use dots for nested keys: timeouts.tool.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, as YAML. An empty value removes the key.")],
 ) -> None:
     """Set a value in config.yaml; comments stay. An invalid value is rejected."""
     run: CommandContext = context.obj
@@ -146,15 +148,15 @@ def set_value(
 
 def unset_value(
     context: typer.Context,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The key; a dot leads below: timeouts.tool.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key. Use dots for nested keys: timeouts.tool.")],
 ) -> None:
-    """Take a value out of config.yaml; comments stay."""
+    """Remove a value from config.yaml; comments stay."""
     run: CommandContext = context.obj
     path = _path(run)
     there: Any = _written(path)
     for name in key.split("."):
         if not isinstance(there, Mapping) or name not in there:
-            raise UsageError(f"{key} is not set in {path}, so there is nothing to take away.")
+            raise UsageError(f"{key} is not set in {path}, so there is nothing to remove.")
         there = there[name]
     _write_value(run, key, None)
 
@@ -175,7 +177,7 @@ def _write_value(run: CommandContext, key: str, wanted: Any) -> None:
         return text.encode()
 
     _update(run, path, changed)
-    run.write(f"{path}: {f'{key} is set.' if wanted is not None else f'{key} is taken away.'}\n")
+    run.write(f"{path}: {f'{key} was set.' if wanted is not None else f'{key} was removed.'}\n")
 
 
 def _value(run: CommandContext, keys: list[str], value: str) -> Any:
@@ -198,7 +200,7 @@ def _value(run: CommandContext, keys: list[str], value: str) -> Any:
         check_yaml(value)
         return YAML().load(value)
     except (YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{value!r} is not YAML. A list is written [a, b].") from error
+        raise UsageError(f"{value!r} is not valid YAML. Write a list as [a, b].") from error
 
 
 def _check(run: CommandContext, content: bytes, path: Path, warn: Callable[[str], None] = lambda text: None) -> None:
@@ -215,7 +217,7 @@ def _update(run: CommandContext, path: Path, change: Any) -> None:
     try:
         update_file(path, change, run.config.timeouts)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be changed: {error.strerror}. It is as it was.") from error
+        raise ConfigError(f"{path} cannot be changed: {error.strerror}. It was left unchanged.") from error
 
 
 def edit_config(context: typer.Context) -> None:
@@ -225,7 +227,7 @@ def edit_config(context: typer.Context) -> None:
     before = path.read_bytes() if path.exists() else None
     draft = path.with_name("config.draft.yaml")
     if draft.exists():  # what could not be saved the last time
-        run.streams.err(f"marvin: going on with the version that was not saved: {draft}")
+        run.streams.err(f"marvin: opening your version that could not be saved before: {draft}")
     else:
         replace_file(draft, before if before is not None else _TEMPLATE.encode())
     _open_editor(run, draft)
@@ -237,11 +239,11 @@ def edit_config(context: typer.Context) -> None:
 
     def changed(content: bytes | None) -> bytes:
         if content != before:
-            raise ConfigError(f"{path} was changed by somebody else meanwhile. Your version is in {draft}.")
+            raise ConfigError(f"{path} was changed by another program in the meantime. Your version is in {draft}.")
         try:
             _check(run, after, path, lambda text: run.warn(f"marvin: {text}"))
         except ConfigError as error:
-            raise ConfigError(f"{error}\n{path} is as it was; your version is in {draft}.") from error
+            raise ConfigError(f"{error}\n{path} was left unchanged. Your version is in {draft}.") from error
         return after
 
     _update(run, path, changed)

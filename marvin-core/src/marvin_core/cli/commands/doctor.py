@@ -32,7 +32,8 @@ def extend(app: typer.Typer) -> None:
 
 
 def doctor(context: typer.Context) -> None:
-    """Say what is installed, configured, reachable and missing, and what to do; 1 where something is broken."""
+    """Report what is installed, configured, reachable and missing, and what to do. Exits with 1 if something is
+    broken."""
     run: CommandContext = context.obj
     report = DoctorReport(run)
     report.configuration()
@@ -78,7 +79,7 @@ class DoctorReport:
     def verdict(self) -> str:
         """The last line."""
         if not self.problems:
-            return "Nothing is broken."
+            return "No problems were found."
         return f"{self.problems} {'thing is' if self.problems == 1 else 'things are'} broken; see the lines above."
 
     def configuration(self) -> None:
@@ -94,7 +95,9 @@ class DoctorReport:
             self.broken(str(error), f"Run {command_name()} config edit.")
         for folder in (config.config_folder, config.data_folder, config.cache_folder, config.state_folder):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
-                self.broken(f"{folder} cannot be written.", "Make it yours, or set MARVIN_HOME to another folder.")
+                self.broken(
+                    f"{folder} cannot be written.", "Change its permissions, or set MARVIN_HOME to another folder."
+                )
 
     async def sandbox(self) -> None:
         """What holds commands back, tried for real."""
@@ -105,8 +108,8 @@ class DoctorReport:
         if use == "off":
             self._line(
                 "off",
-                "commands run as you, and reach all that you reach",
-                "Leave out --sandbox off, MARVIN_SANDBOX=off and `sandbox: off`.",
+                "commands run with all of your rights",
+                "To turn it on, remove --sandbox off, MARVIN_SANDBOX=off or `sandbox: off`.",
             )
             return
         search = self._run.secrets.child_environment().get("PATH", os.defpath)
@@ -164,7 +167,7 @@ class DoctorReport:
         try:
             provider = app.models.named(name, None).provider
         except MarvinError as error:
-            self._line("none", f"fallback: {name} cannot be used, so it is passed over", str(error))
+            self._line("none", f"fallback: {name} cannot be used, so it is skipped", str(error))
         else:
             self._line("ok", f"fallback: {provider.name}/{provider.model}")
 
@@ -184,7 +187,9 @@ class DoctorReport:
         except MarvinError as error:
             self.broken(str(error))  # which says what to do, too
         except Exception as error:  # of a pack
-            self.broken(f"The provider {endpoint.provider} failed: {told(error)}", "Choose another, or mend its pack.")
+            self.broken(
+                f"The provider {endpoint.provider} failed: {told(error)}", "Choose another one, or repair its pack."
+            )
         else:
             self._served(endpoint, [model.name for model in served])
 
@@ -193,12 +198,12 @@ class DoctorReport:
 
         where = endpoint.base_url or endpoint.provider
         if not served or not endpoint.model or is_listed(endpoint.model, served):
-            self._line("ok", f"{where} answers{', and serves the model' if served else ''}")
+            self._line("ok", f"{where} answers{' and serves the model' if served else ''}")
             return
         near = near_names(endpoint.model, served, _SHOWN, enough=FAINTLY_LIKE) or served[:_SHOWN]
         self.broken(
-            f"{where} answers, but does not list the model {endpoint.model}.",
-            f"Choose one that it lists, with --model or `{command_name()} config set model NAME`: {', '.join(near)}.",
+            f"{where} answers but does not list the model {endpoint.model}.",
+            f"Choose one from its list, with --model or `{command_name()} config set model NAME`: {', '.join(near)}.",
         )
 
     def services(self, app: App) -> None:
@@ -207,11 +212,11 @@ class DoctorReport:
 
         found = list(service_lines(app))
         if found:
-            self._heading("Services that tools ask")
+            self._heading("Services that tools use")
         for mark, text, failure in found:
             self._line(mark, text, failure)
         if any(mark != "ok" for mark, _, _ in found):
-            self._line("", "", f"Try them now: {command_name()} tools health")
+            self._line("", "", f"Test them now: {command_name()} tools health")
 
     def tools(self, app: App) -> None:
         """The tools that are not offered, by what they lack."""
@@ -232,10 +237,12 @@ class DoctorReport:
 
         self._heading("Permissions")
         if program():
-            self._line("ok", f"commands are taken apart by {program()}")
+            self._line("ok", f"commands are parsed by {program()}")
         else:
             self._line(
-                "none", "shfmt is missing: only plain commands can be judged", "Install it: pip install shfmt-py"
+                "none",
+                "shfmt is missing: only simple commands can be checked against the rules",
+                "Install it: pip install shfmt-py",
             )
         for line in strange_rules(self._run.config, app):
             self._line("none", line, f"Correct it: {command_name()} config edit")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..run import CommandContext
 
 _Name = Annotated[
-    str, typer.Argument(metavar="[PROVIDER]", help="The service; the sub-command `providers` lists them all.")
+    str, typer.Argument(metavar="[PROVIDER]", help="The service; `marvin providers list` lists them all.")
 ]
 
 
@@ -34,7 +34,9 @@ class Store(StrEnum):
 
 _Store = Annotated[
     Store | None,
-    typer.Option("--store", help="Keep the key in the system's keyring, or in a file that only you can read."),
+    typer.Option(
+        "--store", help="Where the key is stored: in the system's keyring, or in a file that only you can read."
+    ),
 ]
 
 
@@ -63,14 +65,14 @@ def login(context: typer.Context, name: _Name = "", store: _Store = None) -> Non
     variable = keys.variable(name)
     key = Secret(_read(run, f"The key of {name} ({variable}), which is not shown: "))
     if not key:
-        raise UsageError("No key was given, so nothing has changed.")
+        raise UsageError("No key was given, so nothing was changed.")
     run.say(f"{run_watched(run, keys.try_out(name, key), close=app.models.aclose)}\n")
     run.say(f"{keys.keep(name, key, _place(run, keys, store))}\n")
     run.say(f"Use it: {command_name()} --provider {name}\n")
 
 
 def logout(context: typer.Context, name: _Name = "") -> None:
-    """Forget the key or the login that Marvin keeps for a service."""
+    """Delete the stored key or login of a service."""
     run: CommandContext = context.obj
     app = run.app()
     keys = app.keys()

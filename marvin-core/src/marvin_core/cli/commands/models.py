@@ -45,7 +45,8 @@ def extend(app: typer.Typer) -> None:
 def models(
     context: typer.Context,
     provider: Annotated[
-        str, typer.Argument(metavar="[PROVIDER]", help="One service; `update` asks all of them for their lists again.")
+        str,
+        typer.Argument(metavar="[PROVIDER]", help="One service; `update` downloads the lists of all services again."),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
@@ -61,7 +62,7 @@ def models(
         return
     specs = [app.catalog.spec(provider, "", by_flag=True)] if provider else [spec for spec, _ in app.catalog.set_up()]
     if not specs:
-        hint = f"`{command_name()} models PROVIDER` lists what is known of a service all the same."
+        hint = f"`{command_name()} models PROVIDER` also lists the known models of a service that is not set up."
         run.say(f"{app.catalog.how_to()}\n{hint}\n")
         return
     rows = [row for spec in specs for row in _rows(app, spec)]
@@ -114,7 +115,7 @@ def _table(app: App, spec: ProviderSpec, rows: Sequence[_Row]) -> str:
         ]
         told.append(f"{mark} {'  '.join(aligned)}".rstrip())
     if not rows:
-        told[1:] = ["  It lists no models. The server is not there, or loads what it is asked for."]
+        told[1:] = ["  It lists no models. Either the server is not running, or it loads each model on request."]
     return "\n".join(told) + "\n"
 
 
@@ -171,7 +172,7 @@ async def _prices(run: CommandContext) -> tuple[bool, str]:
         return False, str(error)
     finally:
         await clients.close()
-    return True, f"the table knows {counted(count, 'service')}"
+    return True, f"the table has the prices of {counted(count, 'service')}"
 
 
 async def _answer(app: App, name: str) -> tuple[bool, str]:

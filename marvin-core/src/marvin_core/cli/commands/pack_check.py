@@ -33,10 +33,16 @@ _LAST_LINES = 3
 
 def check_pack(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="A pack or its distribution; all without it.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The name of a pack or of its distribution. Default: all packs.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
-    grade: Annotated[str, typer.Option(help="Exit with 1 below this grade: bronze, silver or gold.")] = "bronze",
-    programs: Annotated[bool, typer.Option("--programs", help="Let its tools start programs, unconfined.")] = False,
+    grade: Annotated[
+        str, typer.Option(help="Exit with code 1 if a pack is below this grade: bronze, silver or gold.")
+    ] = "bronze",
+    programs: Annotated[
+        bool, typer.Option("--programs", help="Let its tools start programs without a sandbox.")
+    ] = False,
 ) -> None:
     """Grade an installed pack, and say what is missing. Its tools are called in throwaway folders, offline."""
     run: CommandContext = context.obj
@@ -60,9 +66,12 @@ def _chosen(run: CommandContext, name: str | None) -> list[Pack]:
     packs = [pack for pack in there if pack.distribution not in (USER, "marvin-core")]
     chosen = [pack for pack in meant if pack in packs]
     if not packs:
-        raise UsageError(f"No pack is installed. Make one: {command_name()} packs new NAME")
+        raise UsageError(f"No pack is installed. Create one: {command_name()} packs new NAME")
     if meant and not chosen:
-        raise UsageError(f"{name} gets no grade: it is a part of Marvin, or a file of yours, and no pack for others.")
+        raise UsageError(
+            f"{name} gets no grade: only packs that are distributed to others are graded, not parts of "
+            "Marvin or your own files."
+        )
     if not chosen:
         raise UsageError(unknown_name("pack", name or "", [pack.name for pack in packs]))
     return chosen
@@ -150,8 +159,8 @@ def _broken_off(part: str, records: Sequence[Mapping[str, Any]], ended: ProcessR
     return {
         "criterion": "survives",
         "grade": "bronze",
-        "meaning": "the check comes to its end",
-        "mend": "Correct what is named; nothing else could be measured after it.",
+        "meaning": "the check ends",
+        "mend": "Fix this first: nothing after it could be checked.",
         "problems": [f"{at} {how}: {said}".rstrip(": ")],
         "unmeasured": "",
         "note": "",

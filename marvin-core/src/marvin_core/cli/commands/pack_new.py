@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def new_pack(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Its name, as in dice; the distribution becomes marvin-dice.")],
-    folder: Annotated[Path, typer.Option(help="Where its folder is made.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="The folder to create it in.")] = Path(),
 ) -> None:
-    """Make the repository of a new pack: a tool, tests, docs and CI. Nothing is overwritten."""
+    """Create the repository of a new pack: a tool, tests, docs and CI. Nothing is overwritten."""
     from ..new_pack.names import pack_names
     from ..new_pack.writing import write_pack
 
@@ -24,10 +24,10 @@ def new_pack(
     names = pack_names(name)
     made = write_pack(names, folder)
     run.write(
-        f"{made} holds a pack with one tool, {names.tool}. In that folder:\n"
+        f"{made} now contains a pack with one tool, {names.tool}. In that folder:\n"
         "  python3 -m venv .venv && . .venv/bin/activate\n"
         '  pip install --editable ".[dev]"\n'
         "  pytest\n"
         f"  python -m marvin_core packs check {names.pack}\n"  # of that environment
-        "No licence is chosen yet: see pyproject.toml.\n"
+        "Choose a licence in pyproject.toml; none is set yet.\n"
     )

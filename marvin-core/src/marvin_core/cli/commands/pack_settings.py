@@ -43,7 +43,7 @@ def shown_settings(run: CommandContext, settings: Mapping[str, Any]) -> list[str
     plugins = _plugins(run)
     known = {declared.name for declared in plugins.settings}
     lines = [
-        f"packs.{name}: {json.dumps(section, ensure_ascii=False)} (no pack in use takes them)"
+        f"packs.{name}: {json.dumps(section, ensure_ascii=False)} (no pack in use reads them)"
         for name, section in pack_sections(settings).items()
         if name not in known
     ]
@@ -84,7 +84,7 @@ def missing(run: CommandContext, app: App) -> Iterator[tuple[str, str]]:
             yield f"{name} cannot be configured", str(error)
         for variable, meaning in secrets.items():
             if not run.secrets.has(variable):
-                yield f"{name} has no {variable}", f"Set the variable to {meaning.rstrip('.')}, where you use it."
+                yield f"{name} has no {variable}", f"Set the variable to {meaning.rstrip('.')} if you use it."
 
 
 def folders(app: App) -> Iterator[str]:

@@ -21,7 +21,7 @@ _SLOW = 0.2
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    packs = group("What is installed, and what is wrong with it.", list_packs)
+    packs = group("The installed packs and their problems.", list_packs)
     packs.command("list")(list_packs)
     packs.command("new")(new_pack)
     packs.command("check")(check_pack)
@@ -30,20 +30,20 @@ def extend(app: typer.Typer) -> None:
 
 
 def list_packs(context: typer.Context) -> None:
-    """List the installed packs. Exits with 1 where one of them has a problem."""
+    """List the installed packs. Exits with 1 if one of them has a problem."""
     run: CommandContext = context.obj
     plugins = run.app().plugins
     found = plugins.census()
     for entry in found:
         _write(run, entry)
     for pack in plugins.switched_off:
-        run.write(f"{label(pack)}, switched off (packs.off in config.yaml)\n")
+        run.write(f"{label(pack)}, disabled (packs.off in config.yaml)\n")
     if any(entry.pack.problems for entry in found):
         raise typer.Exit(1)
 
 
 def refresh_packs(context: typer.Context) -> None:
-    """Load all packs anew and list them: one that could not be loaded is tried again."""
+    """Reload all packs and list them. A pack that could not be loaded is tried again."""
     from ...plugins.index import forget
 
     run: CommandContext = context.obj
@@ -59,7 +59,11 @@ def label(pack: Pack) -> str:
 def contents(entry: Census) -> str:
     """What a pack brings, as `1 tool, 2 hooks`."""
     if entry.pack.left_out:
-        return "left out; it may guard calls, which are held" if entry.pack.guards else "left out"
+        return (
+            "left out; it may contain a hook that guards calls, so calls are blocked"
+            if entry.pack.guards
+            else "left out"
+        )
     return ", ".join(counted(count, kind) for kind, count in entry.counts.items()) or "nothing"
 
 

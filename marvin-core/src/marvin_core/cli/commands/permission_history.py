@@ -158,14 +158,16 @@ class DryRun:
     def report(self, shown: int = 5) -> Iterator[str]:
         """The lines of a report; `shown` is how many different calls of each rule stand there."""
         yield from self._questions()
-        yield f"{len(self.asked)} of {len(self.calls)} past calls would be asked about today, in the mode {self._mode}."
+        yield f"{len(self.asked)} of {len(self.calls)} past calls would need your approval today, in the mode {self._mode}."
         by_tool: dict[str, int] = {}
         for call, _ in self.asked:
             by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
         for tool, count in sorted(by_tool.items(), key=lambda item: -item[1]):
             yield f"{count:6}  {tool}"
         if not self.proposals:
-            yield "No rule would change that: none covers three such calls, and no call that was refused."
+            yield (
+                "There is no rule to propose: a rule must cover at least three such calls, and none that was refused."
+            )
             return
         yield f"\nThese rules would have asked {counted(self.left, 'time')} instead of {len(self.asked)}:"
         for proposal in self.proposals:

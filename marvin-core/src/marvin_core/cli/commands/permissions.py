@@ -29,7 +29,7 @@ _WORDS = {"allow": "allowed", "ask": "asked", "deny": "denied", "": "-"}
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    permissions = group("The rules of config.yaml, and what they say of a call.", list_rules)
+    permissions = group("The rules of config.yaml, and what they decide about a call.", list_rules)
     permissions.command("list")(list_rules)
     permissions.command("test")(explain)
     permissions.command("history")(history)
@@ -41,7 +41,9 @@ def list_rules(context: typer.Context) -> None:
     run: CommandContext = context.obj
     rules = run.config.permissions
     if not (rules.deny or rules.ask or rules.allow):
-        run.write("There are no rules. permissions.allow, ask and deny in config.yaml hold them.\n")
+        run.write(
+            "There are no rules. Add them to permissions.allow, permissions.ask or permissions.deny in config.yaml.\n"
+        )
     for name, texts in (("deny", rules.deny), ("ask", rules.ask), ("allow", rules.allow)):
         for text in texts:
             run.write(f"{name:5}  {text}\n")
@@ -52,11 +54,11 @@ def list_rules(context: typer.Context) -> None:
 def explain(
     context: typer.Context,
     value: Annotated[str, typer.Argument(help="A command, or for another tool its first argument.")],
-    tool: Annotated[str, typer.Option(help="The tool that would be called; the one that runs commands.")] = "",
-    unattended: Annotated[bool, typer.Option("--unattended", help="As in a run with nobody to ask.")] = False,
-    sandbox: Annotated[bool | None, typer.Option(help="As inside a sandbox that holds, or without one.")] = None,
+    tool: Annotated[str, typer.Option(help="The tool to check; default: the one that runs commands.")] = "",
+    unattended: Annotated[bool, typer.Option("--unattended", help="Check as in a non-interactive run.")] = False,
+    sandbox: Annotated[bool | None, typer.Option(help="Check as with a working sandbox, or as without one.")] = None,
 ) -> None:
-    """Say what the rules say of a call, part by part. Nothing is run."""
+    """Show what the rules decide about a call, part by part. Nothing is run."""
     run: CommandContext = context.obj
     app = run.app()
     spec = _spec(app.plugins.tools, tool)
@@ -71,11 +73,14 @@ def explain(
 
 def history(
     context: typer.Context,
-    add: Annotated[bool, typer.Option("--add", help="Ask about each rule, and store those with a yes.")] = False,
-    most: Annotated[int, typer.Option("--sessions", min=1, help="How many sessions to look at, newest first.")] = 200,
-    sandbox: Annotated[bool | None, typer.Option(help="As inside a sandbox that holds, or without one.")] = None,
+    add: Annotated[
+        bool, typer.Option("--add", help="Ask about each rule, and store each one that you accept.")
+    ] = False,
+    most: Annotated[int, typer.Option("--sessions", min=1, help="How many sessions to examine, newest first.")] = 200,
+    sandbox: Annotated[bool | None, typer.Option(help="Check as with a working sandbox, or as without one.")] = None,
 ) -> None:
-    """Say which calls of past sessions would be asked about today, and propose rules. Nothing changes without a yes."""
+    """Show which calls of past sessions would need approval today, and propose rules. Nothing is changed without your
+    consent."""
     from ...config.program import command_name
     from ...config.stored.settings import store_allow_rule
     from .permission_history import DryRun, past_calls
@@ -118,7 +123,7 @@ def _parameter(spec: ToolSpec) -> str:
     if spec.command:
         return spec.command
     if not required:
-        raise UsageError(f"{spec.name} takes no argument, so a rule on it has no pattern.")
+        raise UsageError(f"{spec.name} takes no argument, so a rule for it has no pattern.")
     return required[0]
 
 
@@ -137,9 +142,9 @@ def explanation(judgement: Judgement) -> Iterator[str]:
     elif isinstance(verdict, Allow):
         yield f"Allowed by {verdict.rule}."
     else:
-        yield "No rule speaks of it: the mode decides."
+        yield "No rule matches: the mode decides."
     if judgement.remember:
-        yield f"This rule would let calls of its kind pass: {judgement.remember}"
+        yield f"This rule would allow calls of this kind: {judgement.remember}"
 
 
 def strange_rules(config: Config, app: App) -> Iterator[str]:
@@ -148,4 +153,4 @@ def strange_rules(config: Config, app: App) -> Iterator[str]:
     rules = config.permissions
     for rule in map(Rule, (*rules.deny, *rules.ask, *rules.allow)):
         if not any(map(rule.names, names)):
-            yield f"The rule {rule.text} speaks of no tool that there is. {hint_at(rule.tool, names)}".rstrip()
+            yield f"The rule {rule.text} matches no installed tool. {hint_at(rule.tool, names)}".rstrip()

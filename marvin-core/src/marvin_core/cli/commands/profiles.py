@@ -20,7 +20,7 @@ _Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name."
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    profiles = group("Who uses Marvin: preferences, places and chat log of each.", list_profiles)
+    profiles = group("Profiles: each has its own preferences, saved places and chat log.", list_profiles)
     profiles.command("list")(list_profiles)
     profiles.command("use")(use_profile)
     profiles.command("new")(new_profile)
@@ -42,23 +42,23 @@ def list_profiles(context: typer.Context) -> None:
 
 
 def use_profile(context: typer.Context, name: _Name) -> None:
-    """Use a profile from now on; one that is not there yet is made."""
+    """Switch to a profile; it is created if it does not exist."""
     run: CommandContext = context.obj
     profiles = _profiles(run)
     is_new = name not in profiles.names()
     meant = profiles.misspelled(name)
     if meant:
-        made = f"`{command_name()} profiles new {name}` makes it."
+        made = f"`{command_name()} profiles new {name}` creates it."
         raise UsageError(f"There is no profile {name!r}. {meant} {made}")
     folder = profiles.switch(name)
-    run.write(f"{'Made and chose' if is_new else 'Chose'} the profile {name}: {folder}\n")
+    run.write(f"{'Created and selected' if is_new else 'Selected'} the profile {name}: {folder}\n")
 
 
 def new_profile(context: typer.Context, name: _Name) -> None:
-    """Make a profile, without using it yet."""
+    """Create a profile without switching to it."""
     run: CommandContext = context.obj
     folder = _profiles(run).create(name)
-    run.write(f"Made the profile {name}: {folder}\nUse it: {command_name()} profiles use {name}\n")
+    run.write(f"Created the profile {name}: {folder}\nUse it: {command_name()} profiles use {name}\n")
 
 
 def show_profile(context: typer.Context) -> None:

@@ -24,14 +24,14 @@ _SHOWN_MODELS = 3
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    providers = group("The model services: which can be used, and which one is.", list_providers)
+    providers = group("The model services: which ones can be used, and which one is used now.", list_providers)
     providers.command("list")(list_providers)
     app.add_typer(providers, name="providers")
 
 
 def list_providers(
     context: typer.Context,
-    check: Annotated[bool, typer.Option(help="Ask those that are set up whether they answer.")] = True,
+    check: Annotated[bool, typer.Option(help="Test whether each configured service answers.")] = True,
 ) -> None:
     """List the services: which are set up, and which one is used.
 
@@ -63,7 +63,7 @@ def list_providers(
 def _why(app: App) -> str:
     choice = app.choice
     if choice.endpoint is None:
-        return f"{choice.problem} A chat works without one, with tools only."
+        return f"{choice.problem} The chat works without a model, with tools only."
     model = choice.endpoint.model or "the server's own model"
     return f"{choice.endpoint.provider} with {model} is used, because {choice.reason}."
 

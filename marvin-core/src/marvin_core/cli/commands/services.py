@@ -24,14 +24,16 @@ if TYPE_CHECKING:
     from ...engine.session import Session
 
 _SHOWN = 200
-_WHY_NOT = "it wants a key or an address that is not set, or was not needed"
+_WHY_NOT = "it needs a key or an address that is not set, or it was not needed"
 
 
 def health(
     context: typer.Context,
-    names: Annotated[list[str] | None, typer.Argument(metavar="TOOL ...", help="Which tools; all by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="TOOL ...", help="The tools to test. Default: all.")
+    ] = None,
 ) -> None:
-    """Call each tool that asks services in a harmless way, and say how they are. Exits with 1 where one fails.
+    """Test each tool that uses services with a harmless call. Exits with 1 if one fails.
 
     Each service of a tool is asked, also those that stand in for another one.
     """
@@ -41,11 +43,11 @@ def health(
     tried = [spec for spec in specs if spec.probe is not None]
     silent = [spec.name for spec in specs if names and spec.probe is None]
     if silent:
-        raise ToolError(f"{silent[0]} asks no services, or declares no call to try it with. Leave it out.")
+        raise ToolError(f"{silent[0]} uses no service, or declares no test call. Leave it out.")
     keep_stdout(run.streams, owner_of)
     failures = run_watched(run, _try(run, session, tried), close=session.close, rescue=session.rescue)
     silence_packs()
-    run.say("" if tried else "No tool that is offered asks services.\n")
+    run.say("" if tried else "None of the available tools uses a service.\n")
     found = list(service_lines(run.app(), tried))
     run.say("\nServices\n" if found else "")
     for mark, known, failure in found:
@@ -90,7 +92,7 @@ def service_lines(app: App, tried: Sequence[ToolSpec] = ()) -> Iterator[tuple[st
         named = dict.fromkeys(label for spec in tried if spec in specs for label in spec.labels)
         for title in named:
             if title not in titles:
-                yield "none", f"{title}{_asked_by(specs, title)}: was not asked", _WHY_NOT
+                yield "none", f"{title}{_asked_by(specs, title)}: was not tested", _WHY_NOT
 
 
 def _asked_by(specs: Sequence[ToolSpec], title: str) -> str:

@@ -45,7 +45,7 @@ _KINDS: Mapping[Format, Kind] = {Format.MARKDOWN: "md", Format.HTML: "html", For
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    sessions = group("What was talked about: list, search, show, export, rename, mend.", list_sessions)
+    sessions = group("Past conversations: list, search, show, export, rename and repair them.", list_sessions)
     for name, function in (
         ("list", list_sessions),
         ("show", show_session),
@@ -76,10 +76,10 @@ def list_sessions(context: typer.Context, here: _Here = False) -> None:
             damaged.append(path)
         else:
             lines.append(_line(entry))
-    run.say("".join(lines) or "There are no sessions yet. `marvin` begins one.\n")
+    run.say("".join(lines) or "There are no sessions yet. Run `marvin` to start one.\n")
     for path in damaged:
         run.streams.err(
-            f"marvin: {path} is damaged: it has no header that can be read. See `{command_name()} sessions doctor`."
+            f"marvin: {path} is damaged: its header cannot be read. See `{command_name()} sessions doctor`."
         )
 
 
@@ -90,7 +90,7 @@ def _line(entry: SessionEntry) -> str:
 
 
 def show_session(context: typer.Context, session_id: _Id) -> None:
-    """Show what was said in a session."""
+    """Show the conversation of a session."""
     run: CommandContext = context.obj
     run.write(as_text(_whole(run, session_id)))
 
@@ -104,13 +104,15 @@ def _whole(run: CommandContext, session_id: str) -> FullTranscript:
 
 def search_sessions(
     context: typer.Context,
-    text: Annotated[list[str], typer.Argument(metavar="TEXT", help="What to look for; capitals do not matter.")],
+    text: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="The text to search for; upper and lower case are equal.")
+    ],
 ) -> None:
-    """Find the sessions whose title or messages hold a text. Exits with 1 where there is none."""
+    """Find the sessions whose title or messages contain a text. Exits with 1 if there is none."""
     run: CommandContext = context.obj
     wanted = " ".join(text)
     if not wanted.strip():
-        raise UsageError("There is nothing to look for. Give some text.")
+        raise UsageError("The search text is empty. Give some text.")
     found = False
     for hit in search(_folder(run), wanted, largest=run.config.limits.session_line):
         found = True
@@ -120,18 +122,20 @@ def search_sessions(
         if hit.messages > len(hit.snippets):
             run.write(f"    and in {counted(hit.messages - len(hit.snippets), 'message')} more\n")
     if not found:
-        run.streams.err(f"marvin: no session holds {wanted!r}. `{command_name()} sessions list` shows what there is.")
+        run.streams.err(f"marvin: no session holds {wanted!r}. `{command_name()} sessions list` shows all sessions.")
         raise typer.Exit(1)
 
 
 def export_session(
     context: typer.Context,
     session_id: _Id,
-    kind: Annotated[Format, typer.Option("--format", help="Markdown or HTML to read, or JSON with everything.")] = (
+    kind: Annotated[Format, typer.Option("--format", help="Markdown or HTML for reading, or JSON with all data.")] = (
         Format.MARKDOWN
     ),
-    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write here, not to stdout.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE where it exists.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write to this file instead of stdout.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
 ) -> None:
     """Write a session as Markdown, HTML or JSON."""
     run: CommandContext = context.obj
@@ -143,7 +147,7 @@ def export_session(
         with open(output, "wb" if force else "xb", opener=private) as stream:
             stream.write(run.redactor.text(text).encode("utf-8", "replace"))
     except FileExistsError as error:
-        raise UsageError(f"{output} exists. Choose another file, or replace it with --force.") from error
+        raise UsageError(f"{output} exists. Choose another file, or overwrite it with --force.") from error
     except OSError as error:
         raise SessionError(f"{output} cannot be written: {error.strerror}. Choose another file.") from error
     run.streams.err(f"marvin: wrote {output}")
@@ -164,10 +168,12 @@ def rename_session(
 
 def examine_sessions(
     context: typer.Context,
-    session_id: Annotated[str, typer.Argument(metavar="[ID]", help="Look at this session only.")] = "",
-    mend: Annotated[bool, typer.Option("--repair", help="Mend what is wrong; the original is kept beside.")] = False,
+    session_id: Annotated[str, typer.Argument(metavar="[ID]", help="Check this session only.")] = "",
+    mend: Annotated[
+        bool, typer.Option("--repair", help="Repair damaged files; each original is kept beside its repaired file.")
+    ] = False,
 ) -> None:
-    """Find what is wrong with session files, and mend it. Nothing is ever deleted.
+    """Find and repair problems of session files. Nothing is ever deleted.
 
     Exits with 1 where something is wrong and was not mended.
     """
@@ -176,7 +182,7 @@ def examine_sessions(
     paths = [find(folder, session_id)] if session_id else sessions(folder)
     left = [path for path in paths if not _examine(run, path, mend=mend)]
     if left:
-        hint = "" if mend else f" `{command_name()} sessions doctor --repair` mends them and keeps the originals."
+        hint = "" if mend else f" `{command_name()} sessions doctor --repair` repairs them and keeps the originals."
         run.streams.err(f"marvin: {len(left)} of {_files(len(paths))} have problems.{hint}")
         raise typer.Exit(1)
     run.write(f"{_files(len(paths))} looked at, nothing is wrong {'any more' if mend else 'with them'}.\n")
@@ -207,5 +213,5 @@ def _examine(run: CommandContext, path: Path, *, mend: bool) -> bool:
 
 def _mended(found: Diagnosis, kept: Path | None) -> str:
     if kept is None:
-        return "It was mended in place."
-    return f"It was {'moved aside' if found.content is None else 'mended; the original is kept'} as {kept.name}."
+        return "It was repaired in place."
+    return f"It was {'moved aside' if found.content is None else 'repaired; the original is kept'} as {kept.name}."

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    tools = group("What Marvin can do: list, show, call and try tools.", list_tools)
+    tools = group("Tools: list, show, call and test them.", list_tools)
     tools.command("list")(list_tools)
     tools.command("show")(show_tool)
     tools.command("call")(call_tool)
@@ -42,7 +42,7 @@ def list_tools(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List every tool, and why it is not offered where it is not."""
+    """List every tool, and the reason if it is not available."""
     run: CommandContext = context.obj
     app = run.app()
     session = app.session(asker=None, interactive=False)
@@ -57,10 +57,10 @@ def list_tools(
         if f"{spec.source} {spec.group}" != group:
             group = f"{spec.source} {spec.group}"
             run.say(f"{spec.group} ({spec.source})\n")
-        note = f"  [not offered: {missing[spec.name]}]" if spec.name in missing else ""
+        note = f"  [not available: {missing[spec.name]}]" if spec.name in missing else ""
         run.say(f"  {spec.name:{width}}  {_summary(spec)}{note}\n")
     if all(spec.source == "marvin-core" for spec in app.plugins.tools):  # those of the core alone
-        run.write('No pack with tools is installed. Try: pip install "marvin-core[coding]"\n')
+        run.write('No pack with tools is installed. Install one: pip install "marvin-core[coding]"\n')
 
 
 def _entry(spec: ToolSpec, missing: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def show_tool(context: typer.Context, name: Annotated[str, typer.Argument(help="
     spec = next((spec for spec in app.plugins.tools if spec.name == name), None) or session.toolbox.spec(name)
     lines = [tool_help(spec, in_shell())]
     if spec.name in session.toolbox.missing:
-        lines.append(f"Not offered here: {session.toolbox.missing[spec.name]}")
+        lines.append(f"Not available here: {session.toolbox.missing[spec.name]}")
     run.say("\n".join(lines) + "\n")
 
 
@@ -98,7 +98,7 @@ def call_tool(
     pairs: Annotated[list[str] | None, typer.Argument(metavar="key=value ...", help="Its arguments.")] = None,
     as_json: Annotated[str | None, typer.Option("--json", help="The arguments as a JSON object.")] = None,
 ) -> None:
-    """Call a tool by hand. Exits with 1 where the tool reports an error."""
+    """Call a tool by hand. Exits with 1 if the tool reports an error."""
     run: CommandContext = context.obj
     if as_json is not None and pairs:
         raise UsageError("Give the arguments as key=value or with --json, not both.")

@@ -26,10 +26,14 @@ def extend(app: typer.Typer) -> None:
 
 def undo(
     context: typer.Context,
-    count: Annotated[int, typer.Argument(metavar="N", min=1, max=100, help="How many calls, the newest first.")] = 1,
-    as_list: Annotated[bool, typer.Option("--list", help="List what can be taken back, and change nothing.")] = False,
+    count: Annotated[
+        int, typer.Argument(metavar="N", min=1, max=100, help="How many calls to undo, newest first.")
+    ] = 1,
+    as_list: Annotated[
+        bool, typer.Option("--list", help="List the calls that can be undone, without undoing any.")
+    ] = False,
 ) -> None:
-    """Take back what tools did in this folder: files, and whatever else a tool knows how to take back.
+    """Undo what tools did in this folder: changes of files, and whatever else a tool can undo.
 
     The newest call is taken back first. What somebody changed since then is left as it is, and shown.
     """

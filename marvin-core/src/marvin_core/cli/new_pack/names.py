@@ -39,8 +39,8 @@ def pack_names(given: str) -> PackNames:
     """
     if not _IS_NAME(given):
         raise UsageError(
-            f"{given!r} cannot name a pack. Use letters, digits and single hyphens, and begin and end with a letter "
-            "or digit, as in word-games."
+            f"{given!r} is not a valid pack name. Use letters, digits and single hyphens, and begin and end with a "
+            "letter or digit, as in word-games."
         )
     name = _SEPARATORS.sub("-", given.lower()).removeprefix(_PREFIX)
     if name == "marvin":
@@ -48,11 +48,13 @@ def pack_names(given: str) -> PackNames:
     if len(name) > _LONGEST:
         raise UsageError(f"{given!r} is too long for a pack. Use at most {_LONGEST} characters.")
     if not name[0].isalpha():
-        raise UsageError(f"{given!r} cannot name tools in Python. Begin with a letter, as in pack-{name}.")
+        raise UsageError(
+            f"{given!r} cannot be used in the names of Python functions. Begin with a letter, as in pack-{name}."
+        )
     if name in _TAKEN or _OURS.match(name):
-        raise UsageError(f"{name!r} is a name of Marvin's own. Choose another one, as in my-{name}.")
+        raise UsageError(f"{name!r} is reserved by Marvin. Choose another name, as in my-{name}.")
     word = name.replace("-", "_")
     module = f"marvin_{word}"
     if find_spec(module) is not None:
-        raise UsageError(f"A module {module} is installed here already. Choose another name, or uninstall that one.")
+        raise UsageError(f"A module {module} is already installed here. Choose another name, or uninstall that module.")
     return PackNames(distribution=f"{_PREFIX}{name}", module=module, pack=name, tool=f"{word}_count_words")

@@ -26,7 +26,7 @@ def write_pack(names: PackNames, parent: Path) -> Path:
     """
     folder = parent / names.distribution
     if os.path.lexists(folder):
-        raise UsageError(f"{folder} is there already, and nothing was changed. Choose another name or --folder.")
+        raise UsageError(f"{folder} already exists. Nothing was changed. Choose another name or --folder.")
     words = {f"__{field}__": str(value) for field, value in names.as_dict().items()} | {"__version__": __version__}
     try:
         making = Path(mkdtemp(prefix=f".{names.distribution}-", dir=parent))

@@ -28,10 +28,12 @@ def rule_text(entry: Any) -> str:
     pattern = Pattern(rest.removesuffix(")") if bracket else "*")
     for example in _examples(entry.get("match")):
         if not pattern.fits(example):
-            raise ValueError(f"{text} does not fit {example!r}, which is in its `match`. Correct one of the two.")
+            raise ValueError(
+                f"{text} does not match {example!r}, which is listed in its `match`. Correct one of the two."
+            )
     for example in _examples(entry.get("not_match")):
         if pattern.fits(example):
-            raise ValueError(f"{text} fits {example!r}, which its `not_match` names. Correct one of them.")
+            raise ValueError(f"{text} matches {example!r}, which is listed in its `not_match`. Correct one of the two.")
     return text
 
 

@@ -65,7 +65,8 @@ def _hook(entry: Any, event: str, *below: str | int) -> dict[str, Any]:
     command, sandbox = given.get("command"), given.get("sandbox", False)
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         raise HookProblem(
-            f"{str(command)!r:.80} is no command. An entry is a command, or a mapping with `command`.", *below
+            f"{str(command)!r:.80} is not a command. An entry must be a command, or a mapping with the key `command`.",
+            *below,
         )
     if not isinstance(sandbox, bool):
         raise HookProblem(f"sandbox must be true or false; found {str(sandbox)!r:.80}.", *below)

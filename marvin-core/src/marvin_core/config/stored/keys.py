@@ -88,7 +88,7 @@ class StoredKeys:
             from ..program import command_name
 
             raise ConfigError(
-                f"The keyring gave the key {name} as {type(found).__name__}, and a key is a text. Keep it anew with "
+                f"The keyring returned the key {name} as {type(found).__name__} instead of text. Store it again with "
                 f"`{command_name()} login`, or set the variable."
             )
         return (found or "").strip()
@@ -124,7 +124,7 @@ class StoredKeys:
             works = self._in_time(lambda keyring: _is_recommended(keyring.get_keyring()), "a key")
         except ConfigError as error:
             return str(error)
-        return "" if works else "This system has no keyring that works. A key can be kept in a file instead."
+        return "" if works else "This system has no working keyring. A key can be stored in a file instead."
 
     def values_in(self, text: str) -> Iterable[str]:
         """The keys in the text of the file."""
@@ -193,7 +193,7 @@ class StoredKeys:
         if secret:
             why = why.replace(secret, "[the key]")
         raise ConfigError(
-            f"The keyring did not take or give {what}: {why}. Unlock it and try again, or set the variable."
+            f"The keyring could not store or return {what}: {why}. Unlock it and try again, or set the variable."
         )
 
 

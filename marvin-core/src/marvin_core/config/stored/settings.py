@@ -38,7 +38,7 @@ def store_allow_rule(config: Config, rule: str) -> Path:
         permissions = (load_mapping(text) or {}).get("permissions") or {}
         rules = permissions.get("allow") or []
         if not isinstance(rules, list):
-            raise TypeError("permissions.allow is no list")
+            raise TypeError("permissions.allow is not a list")
         return None if rule in rules else with_value(text, ["permissions", "allow"], [*rules, rule])
 
     return _update(config, changed)
@@ -60,7 +60,7 @@ def _update(config: Config, change: Callable[[str], str | None]) -> Path:
     try:
         update_file(path, changed, config.timeouts)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be changed: {error.strerror}. It is as it was.") from error
+        raise ConfigError(f"{path} cannot be changed: {error.strerror}. It was left unchanged.") from error
     except (ValueError, AttributeError, TypeError) as error:
-        raise ConfigError(f"{path} is not as it should be: {error}. It is as it was.") from error
+        raise ConfigError(f"{path} has an unexpected form: {error}. It was left unchanged.") from error
     return path

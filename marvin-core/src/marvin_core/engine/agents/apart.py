@@ -32,11 +32,13 @@ async def start_apart(host: AgentHost, task: ApartTask) -> Job:
     """Start it, as `Agents.start_apart` says."""
     config = host.config
     if config.depth:
-        raise ToolError("An agent starts nothing that outlives it. Say in your answer what is to be started.")
+        raise ToolError(
+            "An agent may not start anything that continues after it ends. Say in your answer what should be started."
+        )
     if host.workspace.playing:
-        raise ToolError("Nothing that goes on is started in play mode.")
+        raise ToolError("Play mode does not start background processes.")
     if config.read_only or config.writable_files is not None:
-        raise ToolError("Whoever may not write starts nothing that does.")
+        raise ToolError("A read-only agent may not start something that writes.")
     given = task.root or host.workspace.root
     models, root = await in_thread(lambda: (_models(host), Path(os.path.realpath(given))))
     trusts = await in_thread(lambda: _trusts(config, root, task.folder))

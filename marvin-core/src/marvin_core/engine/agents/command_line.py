@@ -41,7 +41,7 @@ def argv_of(task: AgentTask, model: AgentModel, place: AgentPlace, config: Confi
         ToolError: for a model whose name would be taken for something else.
     """
     if "=" in model.model or model.model.startswith("-"):  # it would set a tier, or Python 3.11 would drop it
-        raise ToolError(f"The model {model.model!r} cannot be handed on to an agent: its name looks like a flag.")
+        raise ToolError(f"The model {model.model!r} cannot be passed to an agent: its name looks like a flag.")
     flags = [
         "--non-interactive",
         "--output-format=stream-json",

@@ -116,15 +116,17 @@ def _parsed(known: AgentDefinition, text: str) -> AgentDefinition:
 
     head, body = split_head(text)
     if head is None:
-        raise ValueError("it has no head between two lines of ---")
+        raise ValueError("it has no front matter between two lines of ---")
     fields = load_head(head)
     name = _text(fields, "name") or known.name
     if not _NAME.fullmatch(name):
-        raise ValueError(f"the name {one_line(name, 80)!r} is not of lower case letters, digits, hyphens and lines")
+        raise ValueError(
+            f"the name {one_line(name, 80)!r} may contain only lower-case letters, digits, hyphens and underscores"
+        )
     if name in _RESERVED:
-        raise ValueError(f"{name} means something else where agents are named")
+        raise ValueError(f"{name} is a reserved name")
     if not body.strip():
-        raise ValueError("there are no instructions below its head")
+        raise ValueError("there are no instructions below its front matter")
     read_only = fields.get("read-only", False)
     if not isinstance(read_only, bool):
         raise ValueError("read-only is true or false")
@@ -143,7 +145,7 @@ def _text(fields: Mapping[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"{key} is no text")
+        raise ValueError(f"{key} is not text")
     return value.strip()
 
 

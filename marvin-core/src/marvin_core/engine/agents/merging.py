@@ -43,7 +43,7 @@ class Merging:
             before, at = at, await head_of(self._git, main)
             if merged.commit or at == before:
                 return merged
-        return Merged(refusal="the main folder moved on each time that it was tried")
+        return Merged(refusal="the main folder got new commits at each attempt")
 
     async def _merged(self, main: Repository, place: Repository, at: tuple[str, str], into: str, title: str) -> Merged:
         branch, head = at
@@ -53,7 +53,9 @@ class Merging:
             names = [name.removeprefix("refs/heads/") or "no branch" for name in (branch, into)]
             return Merged(refusal=f"the main folder is on {names[0]} now, and was on {names[1]} when the agent began")
         if main.in_progress:
-            return Merged(refusal=f"a merge, rebase or the like is in progress in the main folder ({main.in_progress})")
+            return Merged(
+                refusal=f"a merge, rebase or similar operation is in progress in the main folder ({main.in_progress})"
+            )
         tip = (await self._git.run(place, "git rev-parse", "rev-parse", "--verify", "HEAD^{commit}")).strip()
         is_ahead = await self._git.attempt(main, "merge-base", "--is-ancestor", head, tip)
         joint = Merged(commit=tip) if is_ahead.exit_code == 0 else await self._joined(place, head, tip, title)
@@ -86,7 +88,7 @@ class Merging:
             return Merged(refusal=f"it changes files outside of the working directory: {shortened(outside)}")
         moved = await self._git.attempt(main, "merge", "--ff-only", "--quiet", "--no-verify", commit)
         if moved.exit_code != 0:
-            return Merged(refusal=f"the main folder has changes of its own, or moved on. git says: {said(moved)}")
+            return Merged(refusal=f"the main folder has uncommitted changes or new commits. git says: {said(moved)}")
         return Merged(commit=commit, files=tuple(files))
 
 
@@ -94,5 +96,5 @@ async def count_commits(git: Git, at: Repository, base: str, tip: str) -> int:
     """How many commits a branch has beyond the one that it began at. Raises `GitFailure` where there is no such one."""
     number = await git.run(at, "git rev-list", "rev-list", "--count", tip, f"^{base}", "--")
     if not number.strip().isdigit():
-        raise GitFailure("git rev-list said no number.")
+        raise GitFailure("git rev-list did not return a number.")
     return int(number)

@@ -14,20 +14,18 @@ _ENOUGH = 4
 """Bytes that a character takes at most."""
 
 _NO_MOCKS = (
-    "Tests use the real thing: no mocks, no test doubles, nothing that replaces behaviour by what only looks like it. "
-    "Use temporary folders, local servers and databases in memory."
+    "Tests use real components: no mocks and no test doubles. Use temporary folders, local servers and in-memory "
+    "databases."
 )
 _TICKET = (
-    "Begin with a ticket of your own below {ticket}: tk create with --parent {ticket}, a description and criteria. The "
-    "first try is refused on purpose; write it with care, and try again."
+    "Begin with your own ticket below {ticket}: tk create with --parent {ticket}, a description and acceptance "
+    "criteria. The first attempt is refused on purpose; write the ticket with care, and try again."
 )
 _WRITING = (
-    "What stays is what you write with the tools for files; nobody makes a file of your answer. Commit what you "
-    "wrote{ticket} before you end. Your last answer says what you did, what you tried it with, and what is open."
+    "Only what you write with the file tools is kept; your answer is not saved as a file. Commit what you "
+    "wrote{ticket} before you end. In your last answer, say what you did, how you tested it, and what is still open."
 )
-_READING = (
-    "You change nothing. Your last answer is all that is handed back: make it complete, with file:line for places."
-)
+_READING = "You change nothing. Only your last answer is returned: make it complete, with file:line for places."
 
 
 def prompt_of(task: AgentTask, folder: Path, paths: Paths, *, reads_only: bool) -> str:
@@ -49,7 +47,7 @@ def _project(folder: Path, paths: Paths) -> str:
             parts.append(f"## {name}\n{text}")
     parts.append(paths.overview())
     if _exists(paths, _INDEX):
-        parts.append(f"{_INDEX} lists what was found out before, by keywords and files. Look there first.")
+        parts.append(f"{_INDEX} lists earlier findings, by keywords and files. Look there first.")
     parts.append(_NO_MOCKS)
     return "\n\n".join(parts)
 
@@ -58,7 +56,7 @@ def _way(task: AgentTask, *, reads_only: bool) -> str:
     if reads_only:
         return _READING
     if task.writable_files is not None:
-        return f"You edit only: {', '.join(task.writable_files)}. Read, edit, and stop."
+        return f"You may edit only: {', '.join(task.writable_files)}. Read, edit, and stop."
     if not task.ticket:
         return _WRITING.format(ticket="")
     ticket = f", naming the ticket {task.ticket} in the message,"
@@ -74,7 +72,7 @@ def _beginning(paths: Paths, name: str, most: int) -> str:
             text = stream.read(most * _ENOUGH + 1).decode("utf-8", "replace")
     except (ToolError, OSError):
         return ""
-    return text if len(text) <= most else f"{text[:most]}\n[... it goes on; read {name} for the rest]"
+    return text if len(text) <= most else f"{text[:most]}\n[... cut here; read {name} for the rest]"
 
 
 def _exists(paths: Paths, name: str) -> bool:

@@ -87,15 +87,13 @@ class AgentService:
         config = self._host.config
         if config.depth >= MAX_DEPTH:
             raise ToolError(
-                f"No agent was started: agents may be nested {MAX_DEPTH} deep, and this one is at depth "
+                f"No agent was started: agents may be nested {MAX_DEPTH} levels deep, and this one is at level "
                 f"{config.depth}. Do the work yourself."
             )
         if self._host.workspace.playing:
-            raise ToolError("No agent was started: there are none in play mode. Do the work yourself.")
+            raise ToolError("No agent was started: agents are not available in play mode. Do the work yourself.")
         if not task.prompt.strip():
-            raise ToolError(
-                "The prompt is empty. Say what the agent is to do, and how anybody can tell that it is done."
-            )
+            raise ToolError("The prompt is empty. Say what the agent should do, and how to tell that it is done.")
         return task.replace(read_only=task.read_only or task.kind == "research" or config.read_only)
 
     async def _defined(self, task: AgentTask) -> AgentTask:
@@ -120,7 +118,7 @@ class AgentService:
             return active.source.for_agent(name, current)
         except MarvinError as error:
             names = ", ".join(one.name for one in await self._definitions() if not one.problem)
-            others = f" Agents that files define: {names}." if name and names else ""
+            others = f" Agents that are defined by files: {names}." if name and names else ""
             raise ToolError(f"No agent was started: {str(error) or 'no model is configured.'}{others}") from error
 
     def _folder(self, task: AgentTask) -> Path:
@@ -129,7 +127,9 @@ class AgentService:
         if not task.working_dir or task.working_dir == ".":
             return root
         if paths.stat(task.working_dir).kind != "folder":
-            raise ToolError(f"working_dir={task.working_dir!r} is no folder. Name one, or leave working_dir out.")
+            raise ToolError(
+                f"working_dir={task.working_dir!r} is not a folder. Give a folder, or leave working_dir out."
+            )
         return Path(os.path.realpath(root / paths.locate(task.working_dir)))
 
     def _prepared(self, task: AgentTask, work: WorkPlace) -> AgentPlace:
@@ -152,8 +152,8 @@ class AgentService:
                 _write(opened, f"{name}.jsonl", "")
         except OSError as error:
             raise ToolError(
-                f"No agent was started, since its prompt cannot be written below {workspace.root} ({error.strerror}). "
-                "Make room there, or have that folder be writable."
+                f"No agent was started, because its prompt cannot be written below {workspace.root} "
+                f"({error.strerror}). Free space there, or make that folder writable."
             ) from error
         files = {"prompt_file": logs / f"{name}.md", "log": logs / f"{name}.jsonl"}
         return AgentPlace(folder=work.folder, environment=work.environment, is_trusted=work.is_trusted, **files)
@@ -234,10 +234,10 @@ def _result(done: ProcessResult, stream: AgentStream, limit: float) -> AgentResu
     said = said_on_stderr(done.stderr)
     if done.timed_out:
         ended: AgentEnding = "timeout"
-        reason = f"It took longer than {limit:g} s, and was ended with all that it had started."
+        reason = f"It took longer than {limit:g} s and was stopped, with all processes that it had started."
     elif code is None or code < 0:
         ended = "failed"
-        reason = f"It was killed by signal {-(code or 0)}, with all that it had started."
+        reason = f"It was killed by signal {-(code or 0)}, with all processes that it had started."
     else:
         ended = _ENDINGS.get(code, "failed")
         reason = "" if ended == "answered" else (stream.error or said or f"It ended with exit code {code}.")

@@ -53,7 +53,7 @@ class Turns:
             except BlockingIOError:
                 if time.monotonic() > end:
                     raise GitFailure(
-                        f"Another Marvin has been at work in {common} for {self._timeouts.agent_git:g} s "
+                        f"Another Marvin process has been working in {common} for {self._timeouts.agent_git:g} s "
                         "(timeouts.agent_git). Try again when it has ended."
                     ) from None
                 await asyncio.sleep(self._timeouts.lock_poll)

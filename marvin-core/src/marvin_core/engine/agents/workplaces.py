@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _SHOWN, _NAME = 10, 200
 _IN_WORKTREE = (
-    "You work in a git worktree of your own, on the branch {branch}, made from the commit {base}. Others see what you "
-    "change when you have ended; it is then merged. Stay on this branch, and do not merge or rebase it yourself."
+    "You work in your own git worktree, on the branch {branch}, created from the commit {base}. Your changes are "
+    "merged, and so become visible to others, when you end. Stay on this branch, and do not merge or rebase it "
+    "yourself."
 )
 
 
@@ -101,7 +102,7 @@ class WorkPlaces:
             async with self._worktrees.turns.one(at.common):
                 return await self._left_in(at, place.before, task, result)
         except (ToolError, OSError) as failure:
-            return f"What it left uncommitted stays so: {failure}"
+            return f"Its uncommitted changes could not be committed: {failure}"
 
     async def _left_in(self, at: Repository, before: Sequence[Change], task: AgentTask, result: AgentResult) -> str:
         """Commit what an agent wrote itself and left uncommitted in the folder of the session, and nothing else."""
@@ -115,7 +116,7 @@ class WorkPlaces:
         own = [change for change in new if change.name in written]
         branch, _ = await head_of(self._git, at)
         if not result.answered or not own or not branch or at.in_progress:
-            return f"Uncommitted since it began: {_names([change.name for change in new])}."
+            return f"Uncommitted changes since it began: {_names([change.name for change in new])}."
         left = await commit_leftovers(self._git, at, own, task.ticket, only=True)
         told = []
         if left.commit:
@@ -123,7 +124,7 @@ class WorkPlaces:
             told.append(f"It left {files} uncommitted, now in commit {left.commit}: {_names(left.committed)}.")
         others = [change.name for change in new if change.name not in left.committed]
         if others:
-            told.append(f"Uncommitted since it began, and perhaps not its own: {_names(others)}.")
+            told.append(f"Uncommitted changes since it began, which may not be its own: {_names(others)}.")
         return " ".join(told)
 
 

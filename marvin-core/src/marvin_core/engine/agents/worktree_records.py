@@ -57,7 +57,7 @@ def note_begun(common: Path, known: RecordedWorktree) -> None:
             with os.fdopen(os.open(_BEGUN, flags, 0o600, dir_fd=folder), "wb") as file:
                 file.write(json.dumps(known.as_dict()).encode())
     except OSError as error:
-        raise ToolError(f"No worktree can be made in {common}: {error.strerror}.") from error
+        raise ToolError(f"No worktree can be created in {common}: {error.strerror}.") from error
 
 
 def end_begun(common: Path) -> None:
@@ -90,7 +90,7 @@ def kept_record(git_dir: Path, known: RecordedWorktree) -> int:
             os.write(descriptor, json.dumps(known.as_dict()).encode())
             os.rename(new, _FILE, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
-        raise ToolError(f"The worktree in {git_dir} cannot be noted: {error.strerror}.") from error
+        raise ToolError(f"The worktree in {git_dir} cannot be recorded: {error.strerror}.") from error
     return descriptor
 
 

@@ -98,19 +98,23 @@ class Worktrees:
             ToolError: there is no git, no repository or no commit, or the worktree cannot be made.
         """
         if not self._git.is_there:
-            raise GitFailure('isolation="worktree" needs git, which is not installed. Install it, or leave it out.')
+            raise GitFailure(
+                'isolation="worktree" needs git, which is not installed. Install git, or leave isolation out.'
+            )
         main = await self._repository(root)
         async with self.turns.one(main.common):
             into, head = await head_of(self._git, main)
             if not head:
-                raise GitFailure("There is no commit to make a worktree from. Commit first, or leave out isolation.")
+                raise GitFailure("There is no commit to create a worktree from. Commit first, or leave isolation out.")
             if await self._is_ignored(main):
-                raise GitFailure(f"git ignores {main.root}, so nothing would stay of a worktree. Leave out isolation.")
+                raise GitFailure(
+                    f"git ignores {main.root}, so the changes of a worktree would be lost. Leave isolation out."
+                )
             found = await changes(self._git, main, folders=True)
             uncommitted = [change.name for change in found if not _SHARED.search(change.name)]
             left = await self._after_interruptions(main)
             made = await self._made(main, into, head, ticket)
-        lacks = f"Not in the worktree, since it is not committed: {_names(uncommitted)}." if uncommitted else ""
+        lacks = f"Not in the worktree, because it is not committed: {_names(uncommitted)}." if uncommitted else ""
         return made.replace(lacks=lacks, left=tuple(left))
 
     async def _repository(self, root: Path) -> Repository:
@@ -118,7 +122,7 @@ class Worktrees:
             return await self._git.find(real(root))
         except GitFailure as failure:
             raise GitFailure(
-                f'isolation="worktree" is not possible here: {failure} Leave isolation out, or begin a repository and '
+                f'isolation="worktree" is not possible here: {failure} Leave isolation out, or create a repository and '
                 "commit."
             ) from None
 
@@ -160,7 +164,9 @@ class Worktrees:
         checked("git worktree add", added)
         place = await self._git.find(path)
         if place.common != main.common or place.git_dir.parent != main.common / "worktrees":
-            raise GitFailure(f"git made the worktree of an agent in another place than it said: {place.git_dir}.")
+            raise GitFailure(
+                f"git created the worktree of an agent in another place than it reported: {place.git_dir}."
+            )
         place = place.replace(root=path / main.prefix)
         lock = await in_thread(lambda: kept_record(place.git_dir, known))
         documents = SharedDocuments(main.root, place, self._git)
@@ -216,7 +222,7 @@ class Worktrees:
     async def _closed(self, tree: Worktree, *, answered: bool) -> str:
         known, place = tree.known, tree.place
         if not place.top.is_dir():
-            return f"The folder of its worktree is gone. {_stays(known)}"
+            return f"The folder of its worktree no longer exists. {_stays(known)}"
         branch, _ = await head_of(self._git, place)
         if branch != _BRANCHES + known.branch or place.in_progress:
             return f"The agent left its worktree on another branch, or in the middle of a merge. {_stays(known)}"
@@ -226,7 +232,7 @@ class Worktrees:
             return f"The agent left conflicts in its worktree. {_stays(known)}"
         left = await commit_leftovers(self._git, place, found, known.ticket)
         commits = await count_commits(self._git, place, known.base, "HEAD")
-        merged = Merged(refusal="the agent did not come to its own end")
+        merged = Merged(refusal="the agent did not finish")
         if answered and commits:
             title = f"{known.ticket or 'An agent'}: Merge {known.branch}"
             merged = await self._merging.merge(tree.main, place, known.into, title)
@@ -238,13 +244,13 @@ class Worktrees:
             await self._remove(tree.main, known.path, known.branch)
         except GitFailure as failure:
             return " ".join([*told, str(failure), _stays(known)])
-        told += [f"What git ignores is gone with it: {_names(ignored)}."] if ignored else []
-        return " ".join([*told, "The worktree and its branch are removed."])
+        told += [f"Files that git ignores were removed with it: {_names(ignored)}."] if ignored else []
+        return " ".join([*told, "The worktree and its branch were removed."])
 
     async def _remove(self, main: Repository, path: str, branch: str) -> None:
         """Remove a worktree in which nothing can be lost, and its branch. Raises `GitFailure` where git fails."""
         if await in_thread(lambda: _is_link(path)):
-            raise GitFailure(f"A link stands in the place of the worktree {path}, which is therefore not removed.")
+            raise GitFailure(f"The worktree {path} was replaced by a link, so it was not removed.")
         # The sandbox keeps the files that tie it to the repository as they are. No filter has a part in this.
         removed = await self._git.attempt(main, "worktree", "remove", "--force", path, outside=True)
         checked("git worktree remove", removed)
@@ -278,7 +284,7 @@ class Worktrees:
             except (ToolError, OSError) as failure:
                 holds = str(failure)
             self._told.add(known.path)
-            told.append(f"A run that was interrupted left the worktree of an agent, with {holds}. {_stays(known)}")
+            told.append(f"An interrupted run left the worktree of an agent, with {holds}. {_stays(known)}")
         return told
 
     async def _holds(self, main: Repository, place: Repository, known: RecordedWorktree) -> str:
@@ -296,7 +302,7 @@ class Worktrees:
             if documents:
                 found.append(f"documents that differ ({_names(documents)})")
             if place.in_progress or branch != _BRANCHES + known.branch:
-                found.append("work on another branch, or a merge that is not ended")
+                found.append("work on another branch, or an unfinished merge")
             if _holds_others(place):
                 found.append("worktrees of its own agents, or submodules")
         return ", ".join(found)
@@ -319,7 +325,7 @@ def _make_folder(root: Path, folder: Path) -> None:
                 raise
     except OSError as error:
         raise GitFailure(
-            f"No worktree can be made in {folder}: {error.strerror}. Look whether a link is there."
+            f"No worktree can be created in {folder}: {error.strerror}. Check whether it is a link."
         ) from error
 
 
@@ -361,10 +367,10 @@ def _told(left: Leftovers, brought: BroughtBack) -> list[str]:
     if left.left_out:
         told.append(f"Not committed: {_names(left.left_out)}.")
     if brought.taken:
-        told.append(f"Taken over into .marvin: {_names(brought.taken)}.")
+        told.append(f"Copied into .marvin: {_names(brought.taken)}.")
     if brought.refused:
         names = _names(brought.refused)
-        told.append(f"Not taken over into .marvin, where they are not as the agent found them: {names}.")
+        told.append(f"Not copied into .marvin, because they changed there in the meantime: {names}.")
     return told
 
 
@@ -385,8 +391,7 @@ def _stays(known: RecordedWorktree) -> str:
     main, path, branch = quote(known.root), quote(known.path), quote(known.branch)
     ticket = f", ticket {known.ticket}" if known.ticket else ""
     return (
-        f"The worktree stays: {known.path} (branch {known.branch}{ticket}). "
-        f"To look: git -C {path} status; git -C {main} diff ...{branch}. "
-        f"To take it over: git -C {main} merge {branch}. "
-        f"To remove it: git -C {main} worktree remove --force {path} && git -C {main} branch -D {branch}"
+        f"The worktree was kept: {known.path} (branch {known.branch}{ticket}). To inspect it: git -C {path} status; "
+        f"git -C {main} diff ...{branch}. To merge it: git -C {main} merge {branch}. To remove it: git -C {main} "
+        f"worktree remove --force {path} && git -C {main} branch -D {branch}"
     )

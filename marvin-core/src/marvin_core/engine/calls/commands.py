@@ -123,7 +123,7 @@ class CommandSpans:
         text = str(error)
         if text not in self._failing:
             self._failing.add(text)
-            self._parts.bus.warn(f"What commands change here cannot be taken back by /undo: {text}.")
+            self._parts.bus.warn(f"/undo cannot undo what commands change here: {text}.")
 
 
 def _joined(values: Iterable[Any]) -> str:

@@ -107,8 +107,8 @@ class CallContext(SecretAccess):
             return
         if self._origin not in _OF_PERSONS:
             question = (
-                f"{self._spec.name} wants to reach {url}, which is of this machine or of a private network. Let tools "
-                f"reach {host} in this session?"
+                f"{self._spec.name} wants to reach {url}, which is on this machine or in a private network. Allow "
+                f"tools to reach {host} in this session?"
             )
             try:
                 if await self.ask(question, _LET) != _LET[0]:
@@ -124,7 +124,7 @@ class CallContext(SecretAccess):
         try:
             return dict(await self._parts.resources.get(Leading(self._parts.setup.clients)))
         except (ConfigError, OSError) as error:
-            raise ToolError(f"Programs cannot be led to the network: {error} Tell the user.") from error
+            raise ToolError(f"Programs cannot be connected to the network: {error} Tell the user.") from error
 
     @property
     def origin(self) -> CallOrigin:
@@ -245,17 +245,17 @@ class CallContext(SecretAccess):
     def reading(self, folder: Path) -> ToolContext:
         """The same, held to another folder, where nothing is written."""
         if not folder.is_dir():
-            raise ToolError(f"{str(folder)!r} is no folder.")
+            raise ToolError(f"{str(folder)!r} is not a folder.")
         return ContextElsewhere(self, self._parts.workspace.paths_of(folder, reading=True))
 
     def writing(self, folder: Path) -> ToolContext:
         """The same, held to another folder, whose files are written and put back as those of the working directory."""
         if self._parts.workspace.playing:
-            raise ToolError(f"In play mode {folder} stays as it is, and is not read. Work in the playground.")
+            raise ToolError(f"In play mode, {folder} is neither read nor changed. Work in the playground.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ToolError(f"{folder} cannot be made: {error.strerror}. Ask the user to make it.") from error
+            raise ToolError(f"{folder} cannot be created: {error.strerror}. Ask the user to create it.") from error
         return ContextElsewhere(self, WatchedPaths(self._parts.workspace.paths_of(folder), self.changes))
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
@@ -266,12 +266,14 @@ class CallContext(SecretAccess):
         """Ask the user what may be answered in any words; the call's time-out waits for the answer."""
         setup = self._parts.setup
         if setup.asker is not None and setup.text_asker is None and not choices:
-            raise ToolError("The interface in use takes no text as an answer. Ask with choices.")
+            raise ToolError("The current interface accepts no free text as an answer. Ask with choices.")
         return await self._asked(setup.text_asker or setup.asker, question, choices)
 
     async def _asked(self, ask: Asker | None, question: str, choices: Sequence[str]) -> str:
         if self._parts.setup.asker is None or ask is None or self._parts.workspace.playing:
-            raise ToolError(f"Nobody is there to answer {question!r}. Go on without it, or say what is missing.")
+            raise ToolError(
+                f"Nobody can answer {question!r} in this run. Continue without an answer, or say what is missing."
+            )
         with self._timer.stopped():
             from ...util.terminal_text import exact
 

@@ -65,7 +65,8 @@ class SessionPermissions:
             return found
         question = Question(
             kind="trust",
-            text=f"Trust what {exact_line(found.folder)} brings? It may then be loaded, and do whatever you can do.",
+            text=f"Trust the code and settings of {exact_line(found.folder)}? They are then loaded and run with all "
+            "of your rights.",
             details=tuple(map(exact_line, found.details)),
         )
         if (await put(question, self._parts.setup))[0].says == "once":

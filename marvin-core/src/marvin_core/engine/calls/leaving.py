@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..parts import SessionParts
 
 _HOW = (
-    "Where the task cannot do without, make the call again with outside='why': the user is asked, and a yes lets that "
-    "one call run outside of the sandbox."
+    "If the task needs this, make the call again with outside='REASON': the user is asked, and can let that one "
+    "call run outside of the sandbox."
 )
 
 
@@ -30,8 +30,8 @@ async def asked(parts: SessionParts, spec: ToolSpec, arguments: Mapping[str, Any
         return None
     if parts.setup.asker is None and parts.config.on_ask != "allow-all":
         raise ToolError(
-            f"{spec.name} was not run: it asks to leave the sandbox, and nobody is there to allow that. "
-            "Do it another way, or leave it to the user."
+            f"{spec.name} was not run: it asks to leave the sandbox, and nobody can approve that in this run. Do it "
+            "another way, or leave it to the user."
         )
     return Ask(reason=f"it asks to run outside of the sandbox, because: {why}")
 

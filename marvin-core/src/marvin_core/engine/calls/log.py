@@ -41,8 +41,8 @@ class CallLog:
             if not self._failing:
                 self._failing = True
                 self._warn(
-                    f"The log of calls {self._path} (MARVIN_SUBAGENT_LOG) cannot be written: {error.strerror}. "
-                    "The work goes on without it."
+                    f"The log of calls {self._path} (MARVIN_SUBAGENT_LOG) cannot be written: {error.strerror}. The "
+                    "run continues without it."
                 )
 
     def _append(self, line: bytes) -> None:
@@ -54,7 +54,7 @@ class CallLog:
             if _is_torn(descriptor):
                 line = b"\n" + line
             if os.write(descriptor, line) != len(line):
-                raise OSError(None, "the disk took only a part of a line")
+                raise OSError(None, "only a part of a line could be written")
         finally:
             os.close(descriptor)
 

@@ -36,7 +36,7 @@ def look_alikes(texts: Sequence[str]) -> str:
         for character, word in list(found.items())[:_MOST]
     ]
     more = f", and {len(found) - _MOST} more" if len(found) > _MOST else ""
-    return f"Characters that look like others: {'; '.join(named)}{more}." if named else ""
+    return f"Characters that are easily mistaken for others: {'; '.join(named)}{more}." if named else ""
 
 
 def _is_mixed(word: str) -> bool:

@@ -276,9 +276,9 @@ class Permission:
         """Answer for the person who is not there: yes, unless --on-ask says otherwise."""
         config, reason = self._parts.config, ""
         if isinstance(verdict, Ask) and config.when_asked(spec.name) == "deny":
-            reason = f"{verdict.reason}, and nobody is there to give it (--on-ask deny)"
+            reason = f"{verdict.reason}, and nobody can give it in this run (--on-ask deny)"
         elif verdict is None and spec.changes and config.on_ask_tools.get(spec.name) == "deny":
-            reason = f"no rule allows it, and nobody is there to say yes (--on-ask {spec.name}=deny)"
+            reason = f"no rule allows it, and nobody can approve it in this run (--on-ask {spec.name}=deny)"
         if reason:
             raise ToolError(f"{spec.name} was not run: {reason}. Do it another way, or leave it to the user.")
 
@@ -325,7 +325,7 @@ class Permission:
             return ""
         rule = reply.rule or shown.remember
         if reply.rule and (wrong := await self._wrong(pending, reply.rule)):
-            return f"Nothing has run, and nothing was stored: {wrong}"
+            return f"The call was not run, and no rule was stored: {wrong}"
         if not rule:
             self._standing.allow_call(pending.spec.name, pending.exactly)
             return ""
@@ -344,13 +344,13 @@ class Permission:
         except ValueError as error:
             return f"the rule cannot be used. {error}"
         if Rule(rule).tool != name:
-            return f"the rule {shown} is not one for {name}. It has to be {name}(PATTERN)."
+            return f"the rule {shown} is not a rule for {name}. It must have the form {name}(PATTERN)."
         root = self._parts.workspace.root
         holds = not pending.outside and await self._holds(pending.spec)
         judgement = await self._standing.with_rule(rule).judged(pending.spec, pending.arguments, root, confined=holds)
         if isinstance(judgement.verdict, Allow):
             return ""
-        return f"the rule {shown} does not cover this call. Write one that does, or answer yes for this time."
+        return f"the rule {shown} does not cover this call. Write one that does, or answer yes to allow this one call."
 
     async def _store(self, rule: str) -> None:
         from ...config.stored.settings import store_allow_rule
@@ -360,7 +360,7 @@ class Permission:
             path = await in_thread(partial(store_allow_rule, self._parts.config, rule))
             self._parts.bus.tell(f"Stored in {path}: allow {shown}")
         except MarvinError as error:
-            self._parts.bus.warn(f"The rule {shown} holds for this session only: {error}")
+            self._parts.bus.warn(f"The rule {shown} applies to this session only: {error}")
 
 
 def _both(first: Allow | Verdict, second: Allow | Verdict) -> Any:
@@ -376,5 +376,5 @@ def _answered(pending: Pending, reply: Reply, reason: str) -> Pending:
         return pending.with_command(reply.command)
     if reply.says == NO.says:
         said = f"The user says: {reply.text}" if reply.text else "Ask what to do instead."
-        raise ToolError(f"{pending.spec.name} was not run: {reason}, and the answer was no. {said}")
+        raise ToolError(f"{pending.spec.name} was not run: {reason}, and the user said no. {said}")
     return pending

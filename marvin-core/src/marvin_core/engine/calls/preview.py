@@ -152,7 +152,7 @@ class Previews:
 
 def _difference(changes: Mapping[str, tuple[bytes, bytes]]) -> str:
     return "".join(
-        f"{path} is no text: {len(before):,} bytes become {len(after):,}.\n"
+        f"{path} is not text: {len(before):,} bytes become {len(after):,}.\n"
         if b"\0" in before + after
         else unified_diff(path, before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
         for path, (before, after) in changes.items()

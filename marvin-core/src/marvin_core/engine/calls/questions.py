@@ -20,7 +20,7 @@ _LONG = 200
 """Characters of an argument from which on its difference stands for it, where there is one."""
 _PLACES = ("path", "paths", "file", "files", "folder", "to", "url")
 """Parameters that say where something happens; they come first."""
-_ESCAPED = "(Characters that cannot be seen are written as escapes, and a backslash as two.)"
+_ESCAPED = "(Invisible characters are shown as escapes, and a backslash as two.)"
 
 
 class Asking(Record):
@@ -41,7 +41,7 @@ def asked_call(
     remember = judgement.remember if asking.repeats and redactor.text(judgement.remember) == judgement.remember else ""
     findings = [f"{one.text}: {one.why}" for one in judgement.findings if one.says]
     if preview.fails:
-        findings.append(f"As things stand it would fail: {preview.fails}")
+        findings.append(f"It would fail now: {preview.fails}")
     return AskedCall(
         call_id=call_id,
         name=spec.name,

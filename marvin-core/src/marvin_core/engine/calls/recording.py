@@ -55,7 +55,7 @@ class Recorder:
             try:
                 ledger.record(self.told(entry, what), Inverse(call=undo) if undo is not None else Inverse(files=files))
             except (OSError, ValueError) as error:
-                self._tell(f"{tool} cannot be taken back: what it did could not be kept: {error}")
+                self._tell(f"{tool} cannot be undone, because its changes could not be recorded: {error}")
 
         return write
 

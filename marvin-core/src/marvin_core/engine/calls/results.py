@@ -10,7 +10,7 @@ from ...api.messages import Image, Text, ToolCall
 from ...api.tools import ToolResult
 from ...util.failures import told
 
-GO_ON = "What it was to do may be done. Check, then try it another way."
+GO_ON = "It may have done its work. Check, then try another way."
 
 
 def as_result(returned: object) -> ToolResult:

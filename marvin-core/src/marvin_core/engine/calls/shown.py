@@ -46,7 +46,7 @@ def _lasting_of(name: str, result: ToolResult) -> str:
     lasting: object = result.lasting
     if not isinstance(lasting, str):
         raise ToolError(
-            f"{name} returned {_beginning(lasting)} as lasting, which is no text. It may have done its work."
+            f"{name} returned {_beginning(lasting)} as lasting, which is not text. It may have done its work."
         )
     return cut(lasting, LASTING)
 
@@ -67,7 +67,7 @@ def undo_of(name: str, result: ToolResult) -> Call | None:
         return None
     fields = undo.as_dict() if isinstance(undo, Call) else {}
     if not isinstance(fields.get("name"), str) or not isinstance(fields.get("arguments"), Mapping):
-        raise ToolError(f"{name} returned an undo that is no Call: {undo!r:.100}. It may have done its work. Check.")
+        raise ToolError(f"{name} returned an undo that is not a Call: {undo!r:.100}. It may have done its work. Check.")
     try:
         return Call(name=fields["name"], arguments=plain(dict(fields["arguments"])))
     except ValueError as error:
@@ -100,8 +100,8 @@ class _Checker:
 
     def _wrong(self, item: object) -> ToolError:
         return ToolError(
-            f"{self._name} shows {_beginning(item)}, which is no table, picture or link as they should be. "
-            "It may have done its work. Check."
+            f"{self._name} shows {_beginning(item)}, which is not a valid table, picture or link. It may have done "
+            "its work. Check."
         )
 
     def _text(self, value: object) -> str:

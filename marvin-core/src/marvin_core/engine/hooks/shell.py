@@ -113,7 +113,7 @@ class BeforeTool(CommandHook):
             return None
         said = one_line(_printed(result.stderr) or _printed(result.output), _LONGEST_REASON).rstrip(".")
         if result.exit_code == ASKS:
-            return Ask(reason=said or f"{self.title} wants a yes")
+            return Ask(reason=said or f"{self.title} asks for approval")
         return Deny(reason=said or f"{self.title} denies it")
 
 
@@ -131,7 +131,7 @@ class AfterTool(CommandHook):
         objects = ended.exit_code == OBJECTS
         added = "\n".join(filter(None, (_printed(ended.output), _printed(ended.stderr) if objects else "")))
         if objects:
-            added = added or f"{self.title} objects to this result."
+            added = added or f"{self.title} rejects this result."
         elif not added:
             return None
         blocks = (*result.blocks, Text(text=f"\n\n{added}"))
@@ -147,7 +147,7 @@ class OnStop(CommandHook):
         if ended.exit_code == 0:
             return None
         added = "\n".join(filter(None, (_printed(ended.output), _printed(ended.stderr))))
-        return added or f"{self.title} says that this is not done yet."
+        return added or f"{self.title} reports that this is not done yet."
 
 
 class OnEvent(CommandHook):

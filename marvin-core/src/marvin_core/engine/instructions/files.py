@@ -102,7 +102,7 @@ class InstructionReader:
         for one in reversed(found):
             limit = min(len(one.text), self._limits.instruction_file, room)
             if not one.unused and limit < min(len(one.text), _LEAST):
-                one = one.replace(unused="nearer instructions leave no room for it (limits.instructions)")
+                one = one.replace(unused="more specific instructions leave no room for it (limits.instructions)")
             if not one.unused:
                 one = one.replace(limit=limit)
                 room -= limit
@@ -124,7 +124,7 @@ def _heading(one: Instructions) -> str:
 def as_documents(found: Sequence[Instructions]) -> list[Document]:
     """Those that count, for the prompt."""
     used = [one for one in found if not one.unused]
-    several = "Where instructions contradict each other, the last ones count.\n\n" if len(used) > 1 else ""
+    several = "If instructions contradict each other, the later ones apply.\n\n" if len(used) > 1 else ""
     return [
         Document(
             name=one.name,

@@ -89,14 +89,14 @@ class Imports:
         while waiting:
             looked_at += 1
             if looked_at > _LOOKED_AT:
-                notes.append(f"@{waiting[0][1]} and what is named behind it is not looked at: there are too many names")
+                notes.append(f"@{waiting[0][1]} and the imports after it are not read: there are too many")
                 break
             inside, name, depth = waiting.popleft()
             full = self._place(inside, name)
             file = self._meant(full)
             if file is None:
                 if os.path.lexists(full):
-                    notes.append(f"@{name} is not read: it leads out of the project")
+                    notes.append(f"@{name} is not read: it is outside of the project")
                 continue
             files.append(f"{file.base}/{file.path}")
             if file.real in seen or not os.path.isfile(file.real):

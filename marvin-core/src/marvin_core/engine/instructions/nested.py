@@ -22,8 +22,8 @@ from .places import FOR_ALL_AGENTS, InstructionPlace, project_folders, stamp_of
 _MOST = 3
 """How many files with instructions come with one output."""
 _HEADING = (
-    "[Instructions from the repository, not from the user, for what is in {folder}, from {path}. Where they contradict "
-    "earlier ones of it, these count.]"
+    "[Instructions from the repository, not from the user, for what is in {folder}, from {path}. Where they "
+    "contradict earlier instructions from the repository, these apply.]"
 )
 _END = "[End of {path}]"
 

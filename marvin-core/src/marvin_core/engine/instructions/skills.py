@@ -38,7 +38,7 @@ _FORM = 1
 _OF_HEAD = {"description": str, "problem": str, "size": int}
 _INTRODUCTION = """\
 # Skills
-Instructions for certain kinds of tasks. Where one fits the task, read it with read_skill before you begin."""
+Instructions for certain kinds of tasks. If one fits the task, read it with read_skill before you begin."""
 
 Paths = Callable[[Path], SandboxPaths]
 
@@ -101,7 +101,7 @@ class SkillFinder:
         entry = _kept(heads.get(file), stamp)
         if entry is None:
             if self._left <= 0:
-                return skill.replace(problem="there are more skills than are read at once; the next session reads it")
+                return skill.replace(problem="too many skills are new; the next session reads it")
             try:
                 entry = {"stamp": stamp, **self._head(skill)}
             except ToolError as error:
@@ -122,12 +122,12 @@ class SkillFinder:
             self._left -= len(head)
             fields = load_head(head)
         except ValueError as error:
-            return {**found, "problem": f"its head cannot be used: {one_line(str(error), 200)}"}
+            return {**found, "problem": f"its front matter cannot be used: {one_line(str(error), 200)}"}
         name, description = fields.get("name", skill.name), fields.get("description")
         if not isinstance(name, str) or not re.fullmatch(_NAME, name):
             return {**found, "problem": "its name has other characters than letters, digits, hyphens and dots"}
         if not isinstance(description, str) or not seen(description).strip():
-            return {**found, "name": name, "problem": "its head has no description"}
+            return {**found, "name": name, "problem": "its front matter has no description"}
         return {**found, "name": name, "description": one_line(seen(description), _DESCRIPTION)}
 
     def read(self, skills: Sequence[Skill], wanted: str) -> str:
@@ -142,7 +142,9 @@ class SkillFinder:
         if skill is None:
             broken = next((one for one in skills if one.name == name), None)
             if broken is not None:
-                raise ToolError(f"The skill {name} cannot be used: {broken.problem}. Do it without, and tell the user.")
+                raise ToolError(
+                    f"The skill {name} cannot be used: {broken.problem}. Do the task without it, and tell the user."
+                )
             raise ToolError(unknown_name("skill", one_line(name, 64), usable))
         return self._text(skill, file or _FILE)
 
@@ -180,7 +182,9 @@ class SkillFinder:
 
 def _more(root: SkillRoot, count: int) -> Skill:
     """What stands for the folders in a place that are not looked at."""
-    problem = "they are not looked at: there are too many, and the first ones by name count. Have fewer in this folder"
+    problem = (
+        "they are ignored: there are too many, and only the first ones by name are used. Keep fewer in this folder"
+    )
     return Skill(name=f"({count:,} more)", folder=root.folder, base=root.folder, origin=root.origin, problem=problem)
 
 
@@ -248,5 +252,5 @@ def catalogue(skills: Sequence[Skill], most: int) -> str:
     if bare:
         lines.append(f"- Without a description here: {', '.join(bare)}")
     if more := len(usable) - len(lines) - max(len(bare) - 1, 0):
-        lines.append(f"- {more:,} more have no room here (limits.skills).")
+        lines.append(f"- {more:,} more do not fit here (limits.skills).")
     return "\n".join([_INTRODUCTION, *lines])

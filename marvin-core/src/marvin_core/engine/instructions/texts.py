@@ -39,7 +39,7 @@ def read_text(paths: SandboxPaths, path: str) -> ReadText:
             status = os.fstat(stream.fileno())
             real = os.path.realpath(paths.root / path)
             if not os.path.samestat(os.stat(real), status):
-                raise ToolError("it was swapped just now")
+                raise ToolError("it was replaced while it was read")
             if is_key_file(path) or is_key_file(os.path.relpath(real, paths.root)):
                 raise ToolError("it may hold keys or passwords")
             data = stream.read(MOST_BYTES)
@@ -51,15 +51,15 @@ def read_text(paths: SandboxPaths, path: str) -> ReadText:
         from ...kit.files.encodings import binary_kind, codec_of  # nearly all files are UTF-8
 
         if kind := binary_kind(data):
-            raise ToolError(f"it is {kind}, and no text")
+            raise ToolError(f"it is {kind}, not text")
         codec = codec_of(data)
         if codec is None:
-            notes.append("its encoding is not known: write it in UTF-8")
+            notes.append("its encoding is unknown: save it as UTF-8")
         text = codec.decode(data) if codec is not None else data.decode("utf-8", "replace")
     text = text.replace("\r\n", "\n")
     shown = seen(text)
     if len(shown) < len(text):
-        notes.append(f"{counted(len(text) - len(shown), 'character')} that nobody sees left out")
+        notes.append(f"{counted(len(text) - len(shown), 'invisible character')} left out")
     if status.st_size > len(data):
         notes.append(f"only its first {len(data):,} bytes are read")
     return ReadText(text=storable(shown).strip(), size=status.st_size, notes=tuple(notes))

@@ -32,7 +32,12 @@ class Remaining:
         if not _is_little(window, tokens, dollars):
             return ""
         step = max(window.compact // _STEPS, 1)
-        told = [f"Fewer than {(tokens // step + 1) * step:,} tokens are left before older messages become a summary."]
+        told = [
+            (
+                f"Fewer than {(tokens // step + 1) * step:,} tokens are left before older messages are replaced by a "
+                "summary."
+            )
+        ]
         if dollars is not None:
             share = dollars[0] / _STEPS
             at_most = min(math.floor(dollars[1] / share) + 1, _STEPS) * share if share else 0.0
@@ -44,7 +49,7 @@ class Remaining:
         tokens, dollars = self._tokens(characters([tool(outputs)])), self._dollars(ceiling)
         if not outputs or not _is_little(self._parts.model.window, tokens, dollars):
             return list(outputs)
-        told = f"About {tokens:,} tokens are left before older messages become a summary."
+        told = f"About {tokens:,} tokens are left before older messages are replaced by a summary."
         if dollars is not None:
             told += f" Of the cost ceiling of {dollars[0]:.4g} USD {dollars[1]:.4f} are left."
         return [*outputs[:-1], _with_line(outputs[-1], f"[{told}]")]

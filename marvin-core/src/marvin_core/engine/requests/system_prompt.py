@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 PERSONALITY = """\
 You are Marvin, an assistant in the user's terminal. You get things done with your tools and say plainly \
-what you did. Be brief and exact. Never invent a result: where a tool fails, say so and try another way. \
+what you did. Be brief and exact. Never invent a result: if a tool fails, say so and try another way. \
 Answer in the user's language."""
 
 CODING = """\
 # Working on code
-You work inside one directory. Paths are relative to it, or absolute and inside of it; others are refused."""
+You work inside one directory. Use paths relative to it, or absolute paths inside it; others are refused."""
 
 CODING_RULES = """\
-- Calls that only read may be made several at once; everything else runs in order.
+- You may make several calls that only read at once; all other calls run in order.
 - A tool error says what to do next. Do that instead of repeating the call."""
 
 MEMORIES = ".marvin/memories/INDEX.md"
@@ -75,7 +75,7 @@ def stable_parts(sources: Sources) -> list[PromptPart]:
     parts = [PromptPart(origin="built in", text=PERSONALITY)]
     if sources.bounds:
         lines = "\n".join(f"- {bound}" for bound in sources.bounds)
-        parts.append(PromptPart(origin="built in", text=f"# What binds you\n{lines}"))
+        parts.append(PromptPart(origin="built in", text=f"# Rules you must follow\n{lines}"))
     if sources.output_schema is not None:
         from ..output_form import ASKED
 
@@ -107,16 +107,16 @@ def bounds_of(config: Config) -> list[str]:
     """What binds an agent whatever it is told later; tools that it rules out are not offered, or refuse."""
     found = []
     if config.read_only:
-        found.append("You may only read: nothing can be written or run here. Tell what you would change instead.")
+        found.append("You may only read: nothing can be written or run here. Describe what you would change instead.")
     elif config.writable_files is not None:
         names = ", ".join(config.writable_files) or "none"
-        found.append(f"Of all files you may write only these: {names}. No program can be run.")
+        found.append(f"You may write only these files: {names}. You cannot run programs.")
     if config.ticket:
-        found.append(f"You work on the ticket {config.ticket}, and on nothing else.")
+        found.append(f"You work on the ticket {config.ticket} only.")
         if needs_ticket(config):
             found.append(f"Before you write or run anything, create your own ticket as a child of {config.ticket}.")
     if config.max_cost is not None:
-        found.append(f"All requests to models together may cost {config.max_cost:g} USD; then the work ends.")
+        found.append(f"All model requests together may cost {config.max_cost:g} USD; then the run ends.")
     if config.depth:
         found.append("You were started by another agent, which reads your last answer. Nobody answers questions.")
     return found
@@ -132,7 +132,7 @@ def _personal_parts(personal: Personal) -> Iterator[PromptPart]:
         lines = "\n".join(f"- {_place(place)}" for place in personal.places)
         yield PromptPart(origin="saved_places.json", text=f"# Places that the user saved\n{lines}")
     if personal.history:
-        yield PromptPart(origin="chat_log.json", text=f"# What was said last, shortened\n{personal.history}")
+        yield PromptPart(origin="chat_log.json", text=f"# The last conversation, shortened\n{personal.history}")
 
 
 def _place(place: Mapping[str, Any]) -> str:
@@ -200,9 +200,9 @@ def _told(fit: FittedDocuments, window: int) -> str:
     shortened = f"shortened in it: {', '.join(fit.shortened)}" if fit.shortened else ""
     left_out = f"left out of it: {', '.join(fit.left_out)}" if fit.left_out else ""
     return (
-        f"The system prompt and the tools would take more than half of the window of {window:,} tokens. Documents are "
-        f"{'; '.join(filter(None, [shortened, left_out]))}. The model can read the files. For more room, offer fewer "
-        "tools (--tools, !mode) or take a model with a larger window."
+        f"The system prompt and the tools would take more than half of the window of {window:,} tokens. Documents "
+        f"are {'; '.join(filter(None, [shortened, left_out]))}. The model can read the files. For more room, offer "
+        "fewer tools (--tools, !mode) or choose a model with a larger window."
     )
 
 

@@ -101,7 +101,7 @@ class Search:
                 waiting += [((*path, name), inner, after) for name, inner, after in self._names(path, places)]
             if self._looked_at > _LOOKED_AT:
                 raise ToolError(
-                    f"{self._shown!r} has more than {_LOOKED_AT:,} names to look at. Begin the pattern with a folder."
+                    f"{self._shown!r} has more than {_LOOKED_AT:,} names to search. Begin the pattern with a folder."
                 )
         return tuple(found)
 

@@ -72,6 +72,6 @@ class Copy:
         others = [each.name for each in self.path.parent.iterdir() if each != self.path and each.stat().st_size]
         if others:
             raise ToolError(
-                f"{shown!r} was not written: {', '.join(sorted(others))} is still beside it. Close what was opened "
-                "before the block ends."
+                f"{shown!r} was not written: {', '.join(sorted(others))} is still open beside it. Close what was "
+                "opened before the block ends."
             )

@@ -18,17 +18,18 @@ _SCANNED = 2_000
 _UNINTERESTING = {".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"}
 
 _DENIED = "Permission denied: {path!r} cannot be {done}. Check the permissions of the file and its folder."
-_FULL = "There is no space left: {path!r} was not {done}, and nothing was changed. Free some space first."
+_FULL = "No space is left on the disk: {path!r} was not {done}, and nothing was changed. Free some space first."
 _ADVICE = {
     errno.EACCES: _DENIED,
     errno.EPERM: _DENIED,
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
-    errno.EEXIST: "{path!r} exists already, and nothing was changed. Change what is there, or use another name.",
-    errno.EISDIR: "{path!r} is a folder, not a file. List what is in it, and name a file in it.",
+    errno.EEXIST: "{path!r} already exists, and nothing was changed. Edit the existing file, or use another name.",
+    errno.EISDIR: "{path!r} is a folder, not a file. List its contents, and give a file in it.",
     errno.ENOTDIR: "A part of {path!r} is a file and not a folder. List the folder above it to check the path.",
     errno.ENAMETOOLONG: "{path!r} is too long for the file system (255 bytes a name). Use a shorter one.",
-    errno.ELOOP: "{path!r} is behind links that go in circles or changed just now. Name the file itself.",
+    errno.ELOOP: "{path!r} is reached through links that form a circle or changed just now. Give the path of the "
+    "file itself.",
     errno.EFBIG: "{path!r} would become larger than is allowed here; nothing was changed. Write less.",
     errno.EROFS: "The file system is read-only: {path!r} cannot be {done}. Use another folder.",
 }
@@ -53,7 +54,7 @@ def describe_failure(error: OSError, path: str, action: str) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """What a thing that is no regular file is, with its article."""
+    """What a thing that is not a regular file is, with its article."""
     kinds = {
         stat.S_IFDIR: "a folder",
         stat.S_IFLNK: "a symbolic link",
@@ -85,7 +86,7 @@ def outline(root: Path, hidden: Collection[str]) -> str:
     if len(entries) > _LINES:
         lines.append(f"  ... {len(entries) - _LINES} more")
     if not entries:
-        lines.append("  (nothing is in it)")
+        lines.append("  (empty)")
     return "\n".join(lines)
 
 

@@ -70,7 +70,9 @@ class Descent:
         self._home = _kernel_path(descriptor)
         if sys.platform == "linux" and self._home != os.fspath(root):
             # A folder above the root is another one now. What is in it is not told, as errors else do.
-            raise PathRefused(f"Nothing was done: a link above the working directory {root} leads elsewhere by now.")
+            raise PathRefused(
+                f"Nothing was done: a link in the path of the working directory {root} now leads elsewhere."
+            )
         self._root = Folder(descriptor, ())
 
     def locate(self, descriptor: int) -> tuple[str, ...]:

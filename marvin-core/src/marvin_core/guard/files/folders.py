@@ -60,7 +60,7 @@ class FolderPaths(PathChecks):
         from .folder_descriptors import Descent
 
         def outside() -> PathRefused:
-            return self._refused(f"{path!r} is refused: a link in it leads out of the working directory.")
+            return self._refused(f"{path!r} is refused: it contains a link that leads out of the working directory.")
 
         with ExitStack() as stack:
             yield Descent(self._root, stack, outside)
@@ -72,7 +72,7 @@ class FolderPaths(PathChecks):
             yield
         except OSError as error:
             if not self._root.is_dir():
-                text = f"The working directory {self._root} does not exist any more. Choose another one."
+                text = f"The working directory {self._root} no longer exists. Choose another one."
                 raise ToolError(text) from error
             if isinstance(error, FileNotFoundError):
                 text = f"File not found: {path!r}.{self._nearest(parts)} List its folder, or search for the name."

@@ -46,13 +46,13 @@ class ProjectLocks:
                     stack.enter_context(self._one(self._folder / name))
             except LockTimeout:
                 raise ToolError(
-                    "Another Marvin is writing the file, for longer than "
-                    f"{self._limit:g} s; nothing was changed. Read the file again, then try again."
+                    f"Another Marvin process has been writing the file for longer than {self._limit:g} s; nothing "
+                    "was changed. Read the file again, then try again."
                 ) from None
             except OSError as error:
                 raise ToolError(
                     f"The lock of the file cannot be made in {self._folder}: {error.strerror}; nothing was changed. "
-                    "The user has to make that folder writable."
+                    "Ask the user to make that folder writable."
                 ) from error
             yield
 

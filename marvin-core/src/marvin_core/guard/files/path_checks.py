@@ -27,7 +27,7 @@ PROTECTED = (
 _LONGEST = 4_096
 """Characters of a path; neither Linux nor macOS takes more (PATH_MAX)."""
 _SHOWN = 200
-_KEPT = "tickets are reached by the tools for tickets only. Marvin keeps its settings and keys from all tools."
+_KEPT = "use the ticket tools for tickets. No tool can read Marvin's settings and keys."
 
 
 class PathChecks:
@@ -62,7 +62,9 @@ class PathChecks:
         An absolute path inside the root is as good as a relative one: models are used to them.
         """
         if len(path) > _LONGEST:
-            raise self._refused(f"{path[:_SHOWN]!r}… is refused: it has {len(path):,} characters, which no path has.")
+            raise self._refused(
+                f"{path[:_SHOWN]!r}… is refused: it has {len(path):,} characters, more than a path can have."
+            )
         try:
             parts = names_of(self._relative(path))
         except ValueError as refusal:
@@ -86,12 +88,12 @@ class PathChecks:
             raise self._refused(f"{path!r} is refused: {_KEPT}")
         if writing and matches(parts, self._protected):
             place = "/".join(parts)
-            raise self._refused(f"{path!r} is refused: tools do not write to {place!r}. Use another place.")
+            raise self._refused(f"{path!r} is refused: tools may not write to {place!r}. Use another place.")
 
     def _check_writable(self, path: str, parts: tuple[str, ...]) -> None:
         if self._writable is not None and "/".join(parts) not in self._writable:
             allowed = ", ".join(sorted(self._writable)) or "none"
-            raise self._refused(f"{path!r} is refused: the only files that may be written are: {allowed}.")
+            raise self._refused(f"{path!r} is refused: you may write only these files: {allowed}.")
 
     def _refused(self, reason: str) -> PathRefused:
         return PathRefused(f"{reason}\n{self.overview()}")

@@ -173,5 +173,5 @@ class PreviewPaths(SandboxPaths):
 
     def _place_to_change(self, path: str) -> str:
         if path.endswith("/"):
-            raise ToolError(f"{path!r} names a folder. Name a file, without a slash at its end.")
+            raise ToolError(f"{path!r} is a folder. Give a file, without a slash at the end.")
         return self._place(path, writing=True)

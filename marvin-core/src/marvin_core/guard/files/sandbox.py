@@ -151,8 +151,8 @@ class SandboxPaths(FolderPaths):
         self._regular(path, status)
         if not os.path.samestat(status, place.status()) or status.st_nlink > 1:
             raise self._refused(
-                f"{path!r} is refused: it has other names as well (hard links), or was swapped just now. "
-                "Write it anew as a whole instead."
+                f"{path!r} is refused: it has several names (hard links), or was replaced just now. Write the whole "
+                "file again instead."
             )
 
     @contextmanager
@@ -181,7 +181,7 @@ class SandboxPaths(FolderPaths):
                 copy.check_closed(path)
                 with self._writing(path) as (place, old), copy.path.open("rb") as content, self._locked(old):
                     if state_of(old) != state_of(before):
-                        raise ToolError(f"{path!r} was changed meanwhile, so it was not written. Read it again.")
+                        raise ToolError(f"{path!r} was changed in the meantime, so it was not written. Read it again.")
                     put(place, content_of(content), old)
 
     def exists(self, path: str) -> bool:
@@ -293,7 +293,7 @@ class SandboxPaths(FolderPaths):
         parts = self._parts(path)
         self._check(path, parts, writing=True)
         if path.endswith("/"):
-            raise ToolError(f"{path!r} names a folder. Name a file, without a slash at its end.")
+            raise ToolError(f"{path!r} is a folder. Give a file, without a slash at the end.")
         with self._failures(path, parts, "write"), self._descent(path) as descent:
             try:
                 place = self._place_to_write(descent, path, parts)

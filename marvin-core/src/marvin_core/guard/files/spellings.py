@@ -20,23 +20,23 @@ def names_of(path: str) -> tuple[str, ...]:
     if not path.strip():
         raise ValueError("The path is empty. Give a path relative to the working directory.")
     if "\0" in path:
-        raise ValueError(f"The path {path!r} holds a NUL character. Leave it out.")
+        raise ValueError(f"The path {path!r} contains a NUL character. Remove it.")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise ValueError(f"The path {path!r} holds characters that no file name can have.") from None
+        raise ValueError(f"The path {path!r} contains characters that are not allowed in file names.") from None
     if path.startswith("~"):
         raise ValueError(
-            f"{path!r} is refused: '~' is not expanded, and home folders cannot be reached. "
-            f"Use a path relative to the working directory (a file really named so is './{path}')."
+            f"{path!r} is refused: '~' is not expanded, and home folders cannot be accessed. Use a path relative to "
+            f"the working directory (a file with this name is './{path}')."
         )
     if path.startswith("/"):
-        raise ValueError(f"{path!r} is refused: it is outside of the working directory, where nothing can be reached.")
+        raise ValueError(f"{path!r} is refused: it is outside of the working directory, to which tools have no access.")
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":
             if not parts:
-                raise ValueError(f"{path!r} leads out of the working directory. Stay inside of it.")
+                raise ValueError(f"{path!r} leads out of the working directory. Use a path inside it.")
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)

@@ -49,9 +49,11 @@ class Step:
             now = None
         path = self.change.path
         if self.change.create_only and now is not None:
-            raise FileChanged(f"{path!r} was made meanwhile by another program; nothing was changed.")
+            raise FileChanged(f"{path!r} was created by another program in the meantime; nothing was changed.")
         if not self.change.create_only and state_of(now) != state_of(self.before):
-            raise FileChanged(f"{path!r} was changed meanwhile by another program; nothing was changed. Read it again.")
+            raise FileChanged(
+                f"{path!r} was changed by another program in the meantime, so this change was not made. Read it again."
+            )
 
     def keep(self) -> None:
         """Keep what is there under another name, until `finish`."""

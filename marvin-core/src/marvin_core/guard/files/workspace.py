@@ -31,7 +31,7 @@ class Workspace:
         """The sandbox root, links resolved."""
         self._paths: SandboxPaths | None = None
         self.playing = False
-        """Whether an agent is left alone in it, which nobody watches and nobody answers."""
+        """Whether an agent works in it unattended, as in play mode."""
 
     def paths_of(self, root: Path, *, reading: bool = False) -> SandboxPaths:
         """The files below another root, as they would be if it was the sandbox root; none is written for `reading`."""

@@ -34,7 +34,7 @@ class CallGates:
         """
         closed = closed_to(spec, self._config)
         if closed:
-            raise ToolError(f"{spec.name} was not run: {closed}. Do it another way, or tell what you would do.")
+            raise ToolError(f"{spec.name} was not run: {closed}. Do it another way, or describe what you would do.")
         if self._config.read_only and spec.changes and spec.ticket_line:
             self._check_reading(spec, arguments)
         if spec.changes and self._is_without_ticket:
@@ -54,8 +54,8 @@ class CallGates:
     def _check_reading(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
         if not only_reads(words_of(arguments.get(spec.ticket_line))):
             raise ToolError(
-                f"{spec.name} was not run: this agent is read-only (MARVIN_READONLY), so tickets can only be looked "
-                "at. Use show, ls, ready, blocked, closed, dep tree or query."
+                f"{spec.name} was not run: this agent is read-only (MARVIN_READONLY), so it can only read tickets. "
+                "Use show, ls, ready, blocked, closed, dep tree or query."
             )
 
     def _check_ticket(self, spec: ToolSpec, arguments: Mapping[str, Any], offered: Sequence[ToolSpec]) -> None:
@@ -65,17 +65,15 @@ class CallGates:
             return
         words = words_of(arguments.get(spec.ticket_line))
         if not words:
-            raise ToolError(
-                f"{spec.name} was not run: {spec.ticket_line} is no line that can be read. Check its quotes."
-            )
+            raise ToolError(f"{spec.name} was not run: {spec.ticket_line} cannot be parsed. Check its quotes.")
         if not creates(words):
             return
         if not self._asked_for_more:
             self._asked_for_more = True
             raise ToolError(
-                f"{spec.name} created nothing yet: the first try is refused on purpose, so that the ticket is written "
-                "with care. Describe what is to be done and why (-d), name the criteria by which anybody can tell "
-                f"that it is done (--acceptance), make it a child (--parent {self._config.ticket}), and call again."
+                f"{spec.name} created nothing yet: the first attempt is refused on purpose, so that the ticket is "
+                "written with care. Describe what should be done and why (-d), state acceptance criteria "
+                f"(--acceptance), make it a child (--parent {self._config.ticket}), and call again."
             )
         if parents_of(words) != {self._config.ticket}:
             raise ToolError(
@@ -84,7 +82,7 @@ class CallGates:
             )
 
     def _without_ticket(self, spec: ToolSpec, offered: Sequence[ToolSpec]) -> str:
-        told = f"{spec.name} was not run: this agent writes and runs nothing before it has created its ticket"
+        told = f"{spec.name} was not run: this agent must create its ticket before it writes or runs anything"
         tool = next((one for one in offered if one.ticket_line), None)
         if tool is None:
             return f"{told}, and no tool that creates tickets is offered here. Say so in your answer, and end."

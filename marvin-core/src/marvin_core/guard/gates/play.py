@@ -20,16 +20,16 @@ def closed_in_play(spec: ToolSpec, *, holds: bool) -> str:
         holds: whether the sandbox holds what programs do.
     """
     if spec.interactive:
-        return "nobody is there in play mode"
+        return "nobody can answer in play mode"
     if "exec" in spec.access:
         if not holds:
-            return "no sandbox holds programs here, so play mode runs none"
+            return "there is no working sandbox here, so play mode runs no programs"
         if not spec.typed and not spec.access <= _PROGRAMS_ALONE:
             return "in play mode programs run in the sandbox only"
     elif "write" in spec.access and "writable-files" not in spec.passes:
         return "in play mode nothing is changed outside of the playground"
     if spec.confirm and not spec.typed:
-        return "it asks before each call, and nobody is there in play mode"
+        return "it asks before each call, and nobody can answer in play mode"
     return ""
 
 
@@ -41,4 +41,4 @@ def verdict_in_play(verdict: Allow | Verdict, *, by_declaration: bool) -> Allow 
     """
     if not isinstance(verdict, Ask):
         return verdict
-    return None if by_declaration else Deny(reason=f"{verdict.reason}, and in play mode nobody is asked")
+    return None if by_declaration else Deny(reason=f"{verdict.reason}, and nobody can answer in play mode")

@@ -92,10 +92,10 @@ class CommandJudge:
         """What of the built-in list it does, or may do, as the end of a sentence."""
         found = [_told((danger for danger, _ in reading.dangers), confined)]
         if deep := reading.unknown.get("deep"):  # nobody nests shells so deep but to hide something
-            found.append(f"cannot be judged: {deep}")
+            found.append(f"cannot be checked: {deep}")
         if not any(found) and not confined:
             why = reading.unknown.get("unparsed") or reading.unknown.get("hidden")
-            found.append(f"cannot be judged: {why}" if why else "")
+            found.append(f"cannot be checked: {why}" if why else "")
         return ", and ".join(filter(None, found))
 
     def _dangerous(self, what: str) -> Deny | Ask:
@@ -115,7 +115,7 @@ class CommandJudge:
         covering = self._covering(part)
         if covering is not None:
             return Finding(text=part.text, says="allow", why=f"allow: {covering.text}")
-        why = "no rule speaks of it" if part.needs_rule else "it needs no rule of its own"
+        why = "no rule matches it" if part.needs_rule else "it needs no rule"
         return Finding(text=part.text, says="", why=why)
 
 
@@ -130,7 +130,7 @@ def _told(dangers: Iterable[Danger], confined: bool) -> str:
 
 def _listed(found: Sequence[str]) -> str:
     left = len(found) - _NAMED
-    named = [*found[:_NAMED], f"{left} more of the kind"] if left > 0 else found
+    named = [*found[:_NAMED], f"{left} more of this kind"] if left > 0 else found
     return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
 
 
@@ -141,7 +141,7 @@ def _speaks(rule: Rule, text: str, reading: Reading) -> str | None:
     if any(rule.pattern.covers(line) for part in reading.parts for line in part.lines):
         return ""
     if any(_speaks_of(rule, part) for part in reading.parts):
-        return "what is only known when it runs may be what the rule names"
+        return "a part that is only known when it runs may match the rule"
     return next(iter(reading.unknown.values()), None)
 
 

@@ -14,14 +14,14 @@ from .policy import Policy
 
 MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MEANINGS = {
-    "ask": "whatever writes or runs something is asked about",
-    "edit": "files inside the working directory are written, the rest is asked about",
-    "auto": "as edit, and commands run where the sandbox holds them",
-    "readonly": "nothing writes or runs anything",
+    "ask": "everything that writes or runs something needs approval",
+    "edit": "files inside the working directory may be written; everything else needs approval",
+    "auto": "as edit, and commands may run in the sandbox",
+    "readonly": "nothing can be written or run",
 }
 """What each mode means, for people."""
 _IN_HOME = "the working directory is the home folder itself; --working-dir sets another one"
-_LEAVING = "the permission mode is readonly; the user leaves it with /permissions or --permission-mode"
+_LEAVING = "the permission mode is readonly; the user can change it with /permissions or --permission-mode"
 
 
 def verdict_of_mode(mode: PermissionMode, spec: ToolSpec, *, holds: bool, in_home: bool) -> Ask | Deny | None:
@@ -59,7 +59,7 @@ def _writes_files_only(spec: ToolSpec) -> bool:
 def _why(mode: PermissionMode, spec: ToolSpec) -> str:
     does = "runs programs" if "exec" in spec.access else "writes"
     if mode == "auto" and does == "runs programs":
-        return f"{spec.name} runs programs, and no sandbox holds them here"
+        return f"{spec.name} runs programs, and there is no working sandbox here"
     return f"{spec.name} {does}, and the permission mode is {mode}"
 
 
@@ -101,7 +101,7 @@ class StandingPermissions:
         """Go over to another mode. Raises `UsageError` for one that there is not."""
         found = next((one for one in MODES if one == mode), None)
         if found is None:
-            raise UsageError(f"There is no permission mode {mode!r}. {hint_at(mode, MODES, ', '.join(MODES))}")
+            raise UsageError(f"Unknown permission mode {mode!r}. {hint_at(mode, MODES, ', '.join(MODES))}")
         self._chosen = found
 
     def cycle(self) -> PermissionMode:

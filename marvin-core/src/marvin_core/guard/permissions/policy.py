@@ -98,7 +98,7 @@ class Policy:
         place = self._kept_place(spec, arguments, root)
         if not place:
             return None
-        return self._dangerous(spec, f"changes {place}, a place for keys, or for what programs run by themselves")
+        return self._dangerous(spec, f"changes {place}, a place for keys or for files that programs run automatically")
 
     def _unread(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement | None:
         """The denial of what no tool reads unless a rule names it."""
@@ -107,7 +107,7 @@ class Policy:
         if found := _key_file(arguments, root):
             return _not_read(spec, found, "a file for keys or passwords")
         if found := self._private_place(arguments, root):
-            return _not_read(spec, found, "a place for keys, a browser's profile, or a history of what was typed")
+            return _not_read(spec, found, "a place for keys, a browser profile, or a command history")
         return None
 
     def _kept_place(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> str:
@@ -203,8 +203,8 @@ def _paths_in(arguments: Mapping[str, Any]) -> list[str]:
 def _not_read(spec: ToolSpec, path: str, what: str) -> Judgement:
     return Judgement(
         verdict=Deny(
-            reason=f"{path} is {what}, which tools do not read. If the user wants it read, they can add "
-            f"`{spec.name}({path})` to permissions.allow in config.yaml"
+            reason=f"{path} is {what}, which tools may not read. To allow it, the user can add `{spec.name}({path})` "
+            "to permissions.allow in config.yaml"
         )
     )
 

@@ -57,17 +57,17 @@ class Rules:
 
 def denied(rule: Rule, doubt: str = "") -> str:
     """Why a rule forbids a call, as the start of a sentence that a full stop ends."""
-    return f"the rule `deny: {rule.text}` of config.yaml forbids it" + (f", since {doubt}" if doubt else "")
+    return f"the rule `deny: {rule.text}` in config.yaml forbids it" + (f", since {doubt}" if doubt else "")
 
 
 def nobody_there(what: str) -> Deny:
     """The denial of what is always asked about, where nobody is there. `what` is the start of a sentence."""
     return Deny(
-        reason=f"{what}, which needs a person's yes, and nobody is there to ask. "
-        "Do it another way, or leave it to the user (--on-ask allow-all permits it)"
+        reason=f"{what}, which needs the user's approval, and nobody can give it in this run. Do it another way, or "
+        "leave it to the user (--on-ask allow-all permits it)"
     )
 
 
 def asked(rule: Rule, doubt: str = "") -> str:
     """Why a rule wants a yes."""
-    return f"the rule `ask: {rule.text}` of config.yaml wants a yes" + (f", since {doubt}" if doubt else "")
+    return f"the rule `ask: {rule.text}` in config.yaml requires approval" + (f", since {doubt}" if doubt else "")

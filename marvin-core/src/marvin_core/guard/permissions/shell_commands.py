@@ -242,7 +242,7 @@ class CommandReader:
 
     def _inner(self, found: Inner, outer: Sequence[Word]) -> None:
         if found.kind == "hidden":
-            self._note("unnamed", f"what {shown(outer[0].text)} runs cannot be told")
+            self._note("unnamed", f"what {shown(outer[0].text)} runs cannot be determined")
             return
         self._depth += 1
         try:
@@ -288,7 +288,7 @@ class CommandReader:
             return
         with self._within(posix=found.dialect == "posix" or (found.dialect == "same" and self._posix)):
             if found.dialect == "other":
-                self._note("unnamed", "another shell than bash reads it in its own way")
+                self._note("unnamed", "a shell other than bash may parse it differently")
             if found.kind == "script":
                 self._text_script(found.words)
             elif found.kind == "input":
@@ -334,7 +334,7 @@ class CommandReader:
             self._danger(iter([Danger(DOWNLOADED, certain=True)]), DOWNLOADED)
         name = os.path.basename(word.text)
         if word.is_file or _DESCRIPTOR.fullmatch(word.text) or self._may_be_made(word.text):
-            self._note("hidden", "a shell runs a file that is made on the way")
+            self._note("hidden", "a shell runs a file that the command itself creates")
         elif name in self._made:
             text = self._made[name] or ""
             if not program or not text.startswith("#!") or any(shell in text.split("\n")[0] for shell in SHELLS):
@@ -364,19 +364,19 @@ class CommandReader:
         elif name.startswith("BASH_FUNC_"):
             self._text_script([Word(f"f{word.text}", downloads=word.downloads)])
         elif has_program(name, word.text):
-            self._note("unnamed", f"{name} may name a program")
+            self._note("unnamed", f"{name} may contain the name of a program")
         elif is_file(name):
             self._file(word)
             self._indexed([word])
         elif name == "GIT_CONFIG_PARAMETERS" or (name.startswith("GIT_CONFIG_KEY_") and may_be_run(word.text)):
-            self._note("unnamed", "settings of git in the environment may name programs")
+            self._note("unnamed", "git settings in the environment may contain the names of programs")
         else:
             self._indexed([word])
 
     def _computing(self, *, kept: Sequence[str] = (), computed: Sequence[str] = ()) -> None:
         """Take in texts that the script keeps or hands on, and those that a shell computes with."""
         if self._numbers.may_be_code(kept, computed):
-            self._note("unnamed", "a number is only known when it runs, and may hold code")
+            self._note("unnamed", "a number is only known when it runs, and may contain code")
 
     def _indexed(self, words: Sequence[Word]) -> None:
         """A text that is evaluated where it serves as a number or a name: what is in its brackets may run."""

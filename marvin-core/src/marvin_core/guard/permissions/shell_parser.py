@@ -71,7 +71,7 @@ def parse(text: str, limits: Limits, timeouts: Timeouts) -> Node:
     if _is_large(text, limits):
         raise NotUnderstood("it has too many parts")
     if not program():
-        raise NotUnderstood("the program shfmt, which takes commands apart, is not installed (pip install shfmt-py)")
+        raise NotUnderstood("the program shfmt, which parses commands, is not installed (pip install shfmt-py)")
     for _ in range(_MOST_ELEMENTS):
         element = _ELEMENT.search(text)
         if element is None:
@@ -81,11 +81,11 @@ def parse(text: str, limits: Limits, timeouts: Timeouts) -> Node:
     try:
         tree = json.loads(_output(text, limits, timeouts))
     except OSError as error:
-        raise NotUnderstood(f"shfmt, which takes commands apart, cannot be started: {error.strerror}") from error
+        raise NotUnderstood(f"shfmt, which parses commands, cannot be started: {error.strerror}") from error
     except ValueError:
         tree = None
     if not isinstance(tree, dict):
-        raise NotUnderstood("shfmt gives no tree")
+        raise NotUnderstood("shfmt returned no syntax tree")
     return tree
 
 
@@ -132,7 +132,7 @@ def only_posix(node: Any) -> None:
         kind = node.get("Type")
         is_bash = kind in _BASH_KINDS or node.get("Op") in _BASH_OPERATORS
         if is_bash or (node.get("Dollar") is True) or node.get("Bracket") or node.get("Array") or node.get("RsrvWord"):
-            raise NotUnderstood("it has a part that only bash reads so, and another shell runs it")
+            raise NotUnderstood("it uses bash syntax, but another shell runs it")
         for inner in node.values():
             if isinstance(inner, (dict, list)):
                 only_posix(inner)
@@ -147,7 +147,7 @@ def check(text: str, limits: Limits) -> None:
     if len(text) > limits.command or len(text.encode("utf-8", "replace")) > limits.command:
         raise NotUnderstood(f"it is longer than {limits.command:,} bytes")
     if _CONTROL.search(text) or MARKS.search(text):
-        raise NotUnderstood("it holds control characters")
+        raise NotUnderstood("it contains control characters")
 
 
 def _output(text: str, limits: Limits, timeouts: Timeouts) -> bytes:
@@ -168,7 +168,7 @@ def _output(text: str, limits: Limits, timeouts: Timeouts) -> bytes:
             output, errors = child.communicate(text.encode(), timeout=timeouts.command_parse)
         except subprocess.TimeoutExpired:
             child.kill()
-            raise NotUnderstood("taking it apart takes too long") from None
+            raise NotUnderstood("parsing it takes too long") from None
     if child.returncode:
         told = errors.decode("utf-8", "replace").strip().splitlines()
         why = re.sub(r"^<standard input>:", "", told[0]) if told and child.returncode == 1 else ""

@@ -71,14 +71,14 @@ class _Reader(CommandReader):
         except NotUnderstood as problem:
             self._note("deep" if isinstance(problem, TooDeep) else level, str(problem))
         except (KeyError, TypeError):
-            self._note(level, "the installed shfmt gives a tree of another form")
+            self._note(level, "the installed shfmt returns a syntax tree of an unknown form")
         except RecursionError:
             self._note("deep", "it is nested too deep")
 
     def _parsed(self, text: str) -> None:
         self._scripts += 1
         if self._scripts > self._limits.command_scripts:
-            raise NotUnderstood("it holds too many scripts")
+            raise NotUnderstood("it contains too many scripts")
         tree = parse(text, self._limits, self._timeouts)
         if self._posix:
             try:
@@ -100,7 +100,7 @@ class _Reader(CommandReader):
     def _substituted(self, node: Node) -> bool:
         downloads = self._downloads
         if node.get("Backquotes") and "\\`" in self._text_of(node):
-            self._note("hidden", "backquotes in backquotes are read in more than one way")
+            self._note("hidden", "shells differ in how they parse nested backquotes")
         found = self._input
         self._is_fed |= node.get("Op") in ("<(", ">(")
         if node.get("Op") == ">(":
@@ -130,7 +130,7 @@ class _Reader(CommandReader):
             "Redirs",
             "Comments",
         }:
-            raise NotUnderstood("it has a statement of a kind that is not known")
+            raise NotUnderstood("it has a statement of an unknown kind")
         places, before = self._places, self._input
         self._targets = []
         added = "".join(self._redirected(node, text) for node in redirects)

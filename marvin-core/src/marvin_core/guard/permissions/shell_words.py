@@ -219,7 +219,7 @@ def ansi(text: str) -> str:
             return _ANSI[code]
         if code in "\\'\"?":
             return code
-        raise NotUnderstood(f"it holds the escape \\{code}")
+        raise NotUnderstood(f"it contains the escape \\{code}")
 
     return _ANSI_ESCAPE.sub(escaped, text)
 
@@ -227,7 +227,7 @@ def ansi(text: str) -> str:
 def _character(number: int, is_byte: bool) -> str:
     limit = 0x7F if is_byte else 0x10FFFF
     if not 0 < number <= limit or 0xD800 <= number < 0xE020:
-        raise NotUnderstood("it holds a character by its number that is none of a text")
+        raise NotUnderstood("it contains a numeric escape that is not a character")
     return chr(number)
 
 

@@ -85,7 +85,7 @@ class ApartJobs:
             ToolError: too many of its kind run, its name is taken, or it cannot be started.
         """
         if not _NAME.fullmatch(order.name):
-            raise ToolError(f"{order.name!r} is no name of a job: a word, a dash, then letters and digits.")
+            raise ToolError(f"{order.name!r} is not a job name: use a word, a hyphen, then letters and digits.")
         return await asyncio.shield(asyncio.ensure_future(self._start(order)))
 
     def list(self, root: Path | None = None) -> Sequence[Job]:
@@ -175,7 +175,7 @@ class ApartJobs:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ToolError(f"There is a job {order.name} already.") from None
+            raise ToolError(f"A job named {order.name} already exists.") from None
         log = held.enter_context(_opened(self._folder / f"{order.name}{_OUTPUT}", _LOG))
         self._write(order.name, record)
         return lock, log
@@ -185,8 +185,8 @@ class ApartJobs:
         running = [job.id for job in self.list() if job.running and job.id.partition("-")[0] == kind]
         if len(running) >= order.most:
             raise ToolError(
-                f"{len(running)} of this kind run already, and no more may: {', '.join(running)}. Wait until one of "
-                "them has ended, or stop one."
+                f"{len(running)} of this kind are already running, which is the limit: {', '.join(running)}. Wait "
+                "until one of them has ended, or stop one."
             )
 
     def _records(self) -> Iterator[tuple[str, Mapping[str, object]]]:

@@ -94,8 +94,8 @@ def open_log(root: Path, place: Callable[[], Path], number: int) -> tuple[int, J
                 return number, JobLog(folder / name, descriptor)
     except OSError as error:
         raise ToolError(
-            f"Nothing goes on in the background, since no log can be written in {folder} ({error.strerror}). "
-            "Make room there or have it be writable, or run the command in the foreground."
+            f"Nothing runs in the background, because no log can be written in {folder} ({error.strerror}). Free "
+            "space there, make it writable, or run the command in the foreground."
         ) from error
 
 

@@ -247,20 +247,20 @@ def why_not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError)
     """The text of the error, which says what to do."""
     name = argv[0]
     if not isinstance(error, OSError):
-        return f"{name} was not started: {error}. Arguments and variables may not hold a NUL byte."
+        return f"{name} was not started: {error}. Arguments and variables may not contain a NUL byte."
     if not cwd.is_dir():
-        return f"{name} was not started: the folder {cwd} does not exist. Make it again, or work in another folder."
+        return f"{name} was not started: the folder {cwd} does not exist. Create it again, or work in another folder."
     if error.filename == str(cwd) or not os.access(cwd, os.X_OK):
         return f"{name} was not started: the folder {cwd} may not be entered. Use another working directory."
     if error.errno == errno.E2BIG:
-        return f"{name} was not started: its arguments are too long. Hand them over in a file or a script."
+        return f"{name} was not started: its arguments are too long. Pass them in a file or a script."
     if error.errno == errno.ENOENT:
-        return f"{name} was not started: it, or the interpreter that its first line names, does not exist."
+        return f"{name} was not started: it does not exist, or the interpreter in its first line does not exist."
     if error.errno == errno.EACCES:
-        return f"{name} was not started: it is not executable. Use chmod +x, or name its interpreter."
+        return f"{name} was not started: it is not executable. Use chmod +x, or call it with its interpreter."
     if error.errno == errno.ENOEXEC:
-        return f"{name} was not started: it is no program, and has no '#!' line. Name its interpreter."
-    return f"{name} was not started: {error.strerror}. End what is not needed, then try again."
+        return f"{name} was not started: it is not a program and has no '#!' line. Call it with its interpreter."
+    return f"{name} was not started: {error.strerror}. Stop processes that are not needed, then try again."
 
 
 def title_of(argv: Sequence[str]) -> str:

@@ -137,7 +137,7 @@ class ProcessRunner(Standstill):
 
     async def _launcher(self, *, outside: bool) -> Launcher | None:
         if self._closed:
-            raise ToolError("The session is closing: no program is started any more.")
+            raise ToolError("The session is closing, so no program can be started.")
         return None if outside or self._sandbox is None else await self._sandbox.launcher()
 
     def _held_back(self, launcher: Launcher, result: ProcessResult, cwd: Path) -> str:
@@ -359,7 +359,7 @@ class ProcessRunner(Standstill):
         job = self._jobs.get(job_id)
         if job is None:
             known = ", ".join(one.id for one in self.job_list())
-            known = known or "none; a command that leaves something running makes one"
+            known = known or "none; a command that runs in the background becomes one"
             raise ToolError(f"There is no job {job_id!r}. Jobs of this session: {known}.")
         return job
 

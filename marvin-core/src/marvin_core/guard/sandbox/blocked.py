@@ -30,10 +30,11 @@ _UNREACHED = re.compile(
 _CANDIDATE = re.compile(r"[^\s'\"`‘’“”:,;()<>\[\]=]+")
 _QUOTED = re.compile(r"['\"`‘“]([^'\"`’”]+)['\"`’”]")
 _GIT: dict[str, str] = {
-    "config": "git settings are the user's: name the command for them to run, such as git remote add or git config",
-    "hooks": "hooks are the user's: name the change for them to make",
-    "config.worktree": "git settings are the user's: name the command for them to run",
-    "attributes": "write what belongs to the project to .gitattributes",
+    "config": "only the user can change git settings: give them the command to run, such as git remote add or git "
+    "config",
+    "hooks": "only the user can change hooks: describe the change to them",
+    "config.worktree": "only the user can change git settings: give them the command to run",
+    "attributes": "write project settings to .gitattributes",
 }
 _GIT_ELSE = "the user can change it"
 
@@ -66,42 +67,46 @@ def _paths(line: str, cwd: Path) -> Iterator[Path]:
 def _said_of(path: Path, layout: Layout) -> str:
     kind = layout.kind_of(path)
     if kind in ("hidden", "bare") and path.is_relative_to(layout.policy.root / TICKETS):
-        return f"The sandbox hides {path}: tickets are reached by the tools for tickets only."
+        return f"The sandbox hides {path}: use the ticket tools for tickets."
     if kind in ("hidden", "empty"):
-        return f"The sandbox hides {path}: keys, browser profiles, histories and Marvin's own files."
+        return f"The sandbox hides {path}: it hides keys, browser profiles, command histories and Marvin's own files."
     if kind != "read-only" or not (os.path.exists(path) or os.path.exists(path.parent)):
         return ""
     root = layout.policy.root
     if layout.policy.root_kept and path.is_relative_to(root):
         return (
-            f"The sandbox holds {path} read-only: the home folder itself is the working directory, and nobody is there "
-            "to ask. Write files by the tools for that, commands to /tmp; --working-dir names a folder to work in."
+            f"In the sandbox {path} is read-only: the working directory is the home folder, and nobody can be asked "
+            "in this run. Write files with the file tools, and let commands write to /tmp. The user can choose "
+            "another folder with --working-dir."
         )
     if path.is_relative_to(root) and places.is_one_of(path.relative_to(root), places.RUN_BY_THEMSELVES):
-        return f"The sandbox keeps {path} as it is: programs of the user run it by themselves, or obey it."
+        return f"The sandbox does not let {path} change: programs of the user run or obey it automatically."
     if any(path.is_relative_to(folder) for folder in layout.closed):
         return (
-            f"The sandbox keeps {path} and the whole git folder as they are: what git runs is a link there, or cannot "
-            "be made, so that it cannot be guarded alone."
+            f"The sandbox does not let {path} or the rest of the git folder change: a file that git runs is a link "
+            "or cannot be created, so it cannot be protected separately."
         )
     if any(path.is_relative_to(folder) for folder in layout.own_code):
-        return f"The sandbox keeps {path} as it is: Marvin itself runs from there. Use an environment of the project."
+        return (
+            f"The sandbox does not let {path} change: Marvin itself runs from there. Use a separate virtual "
+            "environment for the project."
+        )
     if ".git" in path.parts or any(part in path.parts for part in ("worktrees", "modules")):
         name = next((part for part in reversed(path.parts) if part.removesuffix(".lock") in _GIT), "")
         advice = _GIT.get(name.removesuffix(".lock"), _GIT_ELSE if ".git" in path.parts else "")
-        return f"The sandbox keeps {path} as it is, since git runs what stands there; {advice}." if advice else ""
+        return f"The sandbox does not let {path} change, because git runs commands from it; {advice}." if advice else ""
     if path.is_relative_to(root / ".marvin"):
-        return f"The sandbox keeps {path} as it is: it is Marvin's."
+        return f"The sandbox does not let {path} change: it belongs to Marvin."
     return (
-        f"The sandbox holds {path} read-only: inside it the working directory {root}, /tmp and the "
-        "caches of package managers can be written."
+        f"In the sandbox {path} is read-only: only the working directory {root}, /tmp and the caches of package "
+        "managers can be written."
     )
 
 
 def _network(layout: Layout) -> str:
     if layout.policy.network == "hosts":
         return (
-            "The sandbox lets commands reach some hosts only, by the proxy that the variables HTTP_PROXY and ALL_PROXY "
-            "name. A program that does not use it reaches nothing."
+            "In the sandbox commands can reach some hosts only, through the proxy in the variables HTTP_PROXY and "
+            "ALL_PROXY. A program that ignores these variables has no network."
         )
-    return "The sandbox has no way to the network: commands reach what runs inside of it, and nothing else."
+    return "The sandbox has no network: commands can reach only programs inside it."

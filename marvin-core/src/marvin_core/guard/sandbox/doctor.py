@@ -14,18 +14,18 @@ _HELD = {
     "home": "the home folder is read-only",
     "keys": "keys cannot be read",
     "git": "what git runs (hooks, settings) cannot be changed",
-    "network": "this machine and the network are out of reach where the policy says so",
-    "sockets": "abstract sockets of other programs are out of reach",
-    "processes": "other processes are out of sight",
+    "network": "this machine and the network cannot be reached if the policy forbids it",
+    "sockets": "abstract sockets of other programs cannot be reached",
+    "processes": "other processes are invisible",
 }
 _LIMITS = {"memory": "memory", "processes": "the number of processes"}
 _INSTALL = 'pip install "marvin-core[sandbox]" where Marvin is installed, or your system\'s package bubblewrap.'
 _PERMIT = (
-    "Let this user make user namespaces. In a container that takes other options of the container; without them, the "
-    "container itself is what holds commands back."
+    "Allow this user to create user namespaces. In a container, this needs other container options; without them, "
+    "only the container itself confines commands."
 )
-_NETWORK = "Commands reach the network all the same; a container around Marvin can do without one."
-_ABSTRACT = "It takes Linux 6.12 with Landlock. Where commands have no network but each other, it holds."
+_NETWORK = "Commands can still reach the network; to prevent it, run Marvin in a container without a network."
+_ABSTRACT = "It needs Linux 6.12 with Landlock. It is also enforced if commands have no network."
 
 
 class Finding(Record):
@@ -49,11 +49,11 @@ async def examined(config: Config, search: str) -> Sequence[Finding]:
         refused = found.held.get(name)
         findings.append(Finding(text=text, ok=True) if refused else _lacking(name, text))
     if not how.overlays:
-        text = "caches of package managers cannot be copied as they are used: inside, they begin empty"
-        findings.append(Finding(text=text, ok=False, advice="It takes bubblewrap 0.11 and Linux 5.11.", needed=False))
+        text = "caches of package managers are empty inside the sandbox: they cannot be used through an overlay"
+        findings.append(Finding(text=text, ok=False, advice="It needs bubblewrap 0.11 and Linux 5.11.", needed=False))
     for name, by in (await trial.limited(how)).items():
         limit = config.limits.sandbox_memory if name == "memory" else config.limits.sandbox_processes
-        much = f"{limit} % of what there is" if name == "memory" else f"{limit:,}"
+        much = f"{limit} % of the available amount" if name == "memory" else f"{limit:,}"
         findings.append(
             Finding(text=f"{_LIMITS[name]} is limited by {by}: {much}", ok=True)
             if by
@@ -65,14 +65,14 @@ async def examined(config: Config, search: str) -> Sequence[Finding]:
 def _none(found: Found) -> Finding:
     advice = _PERMIT
     if "not installed" in found.why:
-        advice = _INSTALL if sys.platform == "linux" else "Marvin knows none for this system."
+        advice = _INSTALL if sys.platform == "linux" else "Marvin supports no sandbox for this system."
     return Finding(text=f"there is no sandbox: {found.why}", ok=False, advice=advice)
 
 
 def _lacking(name: str, text: str) -> Finding:
     advice = {"network": _NETWORK, "sockets": _ABSTRACT}.get(name, "")
-    return Finding(text=f"not held: {text}", ok=False, advice=advice, needed=name != "sockets")
+    return Finding(text=f"not enforced: {text}", ok=False, advice=advice, needed=name != "sockets")
 
 
 def _limit_advice() -> str:
-    return "It takes a control group that this user may change, as systemd gives its users; root needs one."
+    return "It needs a control group that this user may change, such as systemd provides; root needs one too."

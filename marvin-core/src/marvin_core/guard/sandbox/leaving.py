@@ -10,8 +10,8 @@ from ...api.tools import ToolSpec
 PARAMETER = "outside"
 _SCHEMA: Mapping[str, Any] = {
     "type": "string",
-    "description": "Why this call has to run outside of the sandbox, which the user is then asked about; leave it out "
-    "unless the sandbox held back what the task needs",
+    "description": "Why this call must run outside of the sandbox. The user is asked. Leave it out unless the "
+    "sandbox blocked something that the task needs",
 }
 
 

@@ -373,4 +373,4 @@ def _close(descriptors: Sequence[int]) -> None:
 
 
 def _gone() -> ToolError:
-    return ToolError("The sandbox ended while the program was started. Try again: a new one is made then.")
+    return ToolError("The sandbox ended while the program was being started. Try again: a new sandbox is created.")

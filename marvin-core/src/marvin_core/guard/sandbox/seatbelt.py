@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..processes.table import Place
 
 PROGRAM = "/usr/bin/sandbox-exec"
-LACKS = ("anything for certain, since it was not tried on macOS yet",)
+LACKS = ("anything for certain, because it was not tested on macOS yet",)
 """As in `SandboxState.lacks`."""
 
 _ALWAYS = """\

@@ -101,18 +101,18 @@ class SessionSandbox:
             found = await self._tried()
             if found.slow:
                 raise ToolError(
-                    f"Nothing was started: whether a sandbox works could not be told, since {found.why}. Try again; "
-                    "the user can raise timeouts.sandbox_start, or do without by --sandbox off."
+                    f"Nothing was started: the sandbox could not be tested, because {found.why}. Try again. The user "
+                    "can raise timeouts.sandbox_start, or turn the sandbox off with --sandbox off."
                 )
             if found.bubblewrap is None:
                 if self._config.sandbox == "required":
                     raise ToolError(
-                        f"Nothing was started: a sandbox is required, and there is none, since {found.why}. "
-                        "Leave it to the user; the sub-command doctor says what to do about it."
+                        f"Nothing was started: a sandbox is required but not available, because {found.why}. Leave "
+                        "it to the user: `marvin doctor` says how to fix it."
                     )
                 if not self._said:
                     self._said = True
-                    self._warn(f"Commands run without a sandbox, since {found.why}. The sub-command doctor says more.")
+                    self._warn(f"Commands run without a sandbox, because {found.why}. `marvin doctor` says more.")
                 return None
             policy = self._policy()
             signs = policy.signs()
@@ -134,8 +134,8 @@ class SessionSandbox:
         root = self._where.root
         if any(root.is_relative_to(place) for place in _OF_SYSTEM) and not root.is_relative_to("/dev/shm"):
             raise ToolError(
-                f"Nothing was started: the working directory {root} is the system's own, and the sandbox makes another "
-                "of it. Work in another folder."
+                f"Nothing was started: the working directory {root} is a system folder, which the sandbox replaces "
+                "by its own. Work in another folder."
             )
         config, playing = self._config, self._where.playing
         private = self._private.get(playing)
@@ -157,7 +157,10 @@ class SessionSandbox:
         """A new sandbox. What runs in the one before goes on there."""
         if self._current is not None:
             if not self._current.alive:
-                self._news.append("The sandbox had ended, and with it every job; a new one was made for this command.")
+                self._news.append(
+                    "The sandbox had ended, and with it every background job; a new sandbox was "
+                    "created for this command."
+                )
             self._others.append(self._current)
             self._current = None
         for other in tuple(self._others):
@@ -167,8 +170,9 @@ class SessionSandbox:
                     self._others.remove(other)
         if self._others and not how.by_descriptor:
             raise ToolError(
-                "Nothing was started: the sandbox has to be made anew, and this bubblewrap is too old for that while "
-                "jobs run. End them with the tool jobs first; the user can install bubblewrap 0.10 or newer."
+                "Nothing was started: the sandbox must be created again, and this version of bubblewrap cannot do "
+                "that while jobs run. Stop them with the tool jobs first. The user can install bubblewrap 0.10 or "
+                "newer."
             )
         try:
             made = await self._begun(how, policy)
@@ -225,7 +229,8 @@ class SessionSandbox:
         refused, self._mark = self._network.refused_since(self._mark), self._network.mark()
         if refused:
             self._news.append(
-                f"The sandbox did not let commands reach {', '.join(refused)}. Do without, or ask the user to allow it."
+                f"The sandbox did not let commands reach {', '.join(refused)}. Do without it, or ask the user to "
+                "allow it."
             )
         news, self._news = "\n".join(self._news), []
         return news
@@ -291,8 +296,8 @@ def _is_kept(root: Path, config: Config) -> bool:
 
 def _not_begun(error: SandboxFailed) -> ToolError:
     return ToolError(
-        f"Nothing was started: the sandbox for it did not start ({error}). The sub-command doctor says "
-        "what to do about it; --sandbox off does without."
+        f"Nothing was started: its sandbox did not start ({error}). `marvin doctor` says how to fix it; --sandbox "
+        "off turns the sandbox off."
     )
 
 
@@ -302,10 +307,15 @@ def _put_right(kept: Mapping[Path, str | None]) -> list[str]:
     for path, link in kept.items():
         try:
             if put_right(path, link):
-                done = "removed" if link is None else f"made again as the link to {link}"
-                said.append(f"{path} was {done}: programs outside would have taken settings from elsewhere.")
+                done = "removed" if link is None else f"restored as the link to {link}"
+                said.append(
+                    f"{path} was {done}: it would have changed which settings programs outside of the sandbox use."
+                )
         except OSError as error:
-            said.append(f"{path} makes programs outside take settings from elsewhere, and stays: {error.strerror}.")
+            said.append(
+                f"{path} changes which settings programs outside of the sandbox use, and could not be "
+                f"removed: {error.strerror}."
+            )
     return said
 
 

@@ -36,7 +36,7 @@ ITEMS: Mapping[str, str] = {
     "writes": "writes outside of the working directory",
     "home": "changes in the home folder",
     "keys": "the reading of keys",
-    "git": "changes of what git runs",
+    "git": "changes of files that git runs",
     "network": "connections to this machine and the network",
     "sockets": "abstract sockets of other programs",
     "processes": "looks into other processes",
@@ -327,12 +327,12 @@ def _is_counted_for_root() -> bool:
 
 
 _MEANINGS: Sequence[tuple[str, str]] = (
-    ("uid map", "this system lets only some programs make user namespaces (AppArmor, as Ubuntu 24.04 has it)"),
-    ("no permissions to create", "user namespaces are forbidden here, as in many containers"),
-    ("creating new namespace failed", "user namespaces are forbidden here, as in many containers"),
-    ("user namespace", "user namespaces are forbidden here, as in many containers"),
-    ("can't mount proc", "a container around Marvin lets nobody mount /proc"),
-    ("loopback", "a container around Marvin lets nobody make a network of their own"),
+    ("uid map", "this system allows user namespaces for some programs only (AppArmor, as on Ubuntu 24.04)"),
+    ("no permissions to create", "user namespaces are not allowed here, which is common in containers"),
+    ("creating new namespace failed", "user namespaces are not allowed here, which is common in containers"),
+    ("user namespace", "user namespaces are not allowed here, which is common in containers"),
+    ("can't mount proc", "the container that Marvin runs in does not allow mounting /proc"),
+    ("loopback", "the container that Marvin runs in does not allow network namespaces"),
 )
 
 

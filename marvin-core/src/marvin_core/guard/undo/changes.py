@@ -71,7 +71,7 @@ class Changes:
     def check(self) -> None:
         """Raise `ToolError` where the call was given up."""
         if self._stopped:
-            raise ToolError("Nothing was written: this call was stopped before.")
+            raise ToolError("Nothing was written: this call had already been stopped.")
 
     def wants(self, root: Path, path: str) -> bool:
         """Whether it has not seen this file yet."""
@@ -109,7 +109,7 @@ class Changes:
             return None, f"it is larger than {self._largest:,} bytes (limits.undo_file)"
         with self._lock:
             if len(content) > self._left:
-                return None, "the call changed too much to be kept (limits.undo_file)"
+                return None, "the call changed too much to be recorded (limits.undo_file)"
             self._left -= len(content)
         return content, ""
 
@@ -129,7 +129,7 @@ class Changes:
                     with before.paths.open(path) as stream:
                         after, lacks = self._kept(stream)
             except ToolError:
-                lacks = "what it left could not be read"
+                lacks = "the result could not be read"
         return FileState(root=str(root), path=path, before=before.content, after=after, mode=before.mode, lacks=lacks)
 
 

@@ -118,7 +118,7 @@ def contents_in(said: bytes, sizes: Mapping[str, int]) -> dict[str, bytes]:
         begin = said.find(b"\n", at) + 1
         content = said[begin : begin + size]
         if said[at:begin].split()[:1] != [name.encode()] or name_of(content) != name:
-            raise ValueError(f"{name} is not whole")
+            raise ValueError(f"{name} is incomplete")
         found[name], at = content, begin + size + 1
     return found
 

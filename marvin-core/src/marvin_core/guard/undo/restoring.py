@@ -40,7 +40,7 @@ def state_of(root: Path, path: bytes) -> Kept | None:
             return Kept(mode=mode, content=_content_of(name, descriptor))
     except (FileNotFoundError, NotADirectoryError) as error:
         if isinstance(error, NotADirectoryError) and _is_behind_a_link(root, folder):
-            raise OSError(errno.ELOOP, "a link was put in the place of its folder") from error
+            raise OSError(errno.ELOOP, "its folder was replaced by a link") from error
         return None
 
 
@@ -86,7 +86,7 @@ def blocked_by(root: Path, change: Change, removed: Collection[bytes]) -> Iterat
                 below = (os.fsencode(os.path.relpath(os.path.join(folder, name), root)) for name in names)
                 yield from (f"{os.fsdecode(name)} is there" for name in below if name not in removed)
         elif length < len(parts) and not stat.S_ISDIR(status.st_mode) and os.fsencode(path) not in removed:
-            yield f"{path} is no folder any more"
+            yield f"{path} is no longer a folder"
 
 
 def remove_created(root: Path, changes: Sequence[Change]) -> None:
@@ -123,9 +123,7 @@ def put_files_back(
                 _put(root, change, contents[change.before.content], modes.get(os.fsdecode(change.path)))
             except OSError as error:
                 name = os.fsdecode(change.path)
-                raise MarvinError(
-                    f"{name} cannot be written: {error.strerror}. Make room for it; try again."
-                ) from error
+                raise MarvinError(f"{name} cannot be written: {error.strerror}. Free space, then try again.") from error
 
 
 def _put(root: Path, change: Change, content: bytes, mode: int | None) -> None:

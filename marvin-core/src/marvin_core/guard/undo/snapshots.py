@@ -130,7 +130,7 @@ class Snapshots:
             SnapshotFailure: it holds too much, or git fails or is missing.
         """
         if self._processes.which("git") is None:
-            raise SnapshotFailure("git, which keeps the files, is not installed", is_lasting=True)
+            raise SnapshotFailure("git, which stores the files, is not installed", is_lasting=True)
         deadline = time.monotonic() + self._timeouts.snapshot
         try:
             await self._prepared()
@@ -176,7 +176,7 @@ class Snapshots:
             if piece.files:
                 if begun and time.monotonic() > deadline:
                     os.replace(index, self.store / "index")
-                    raise SnapshotFailure("the folder has too many new files to keep them at once (timeouts.snapshot)")
+                    raise SnapshotFailure("the folder has too many new files to record at once (timeouts.snapshot)")
                 total += piece.size
                 if total > self._limits.undo_snapshots:
                     raise SnapshotFailure(
@@ -275,7 +275,7 @@ class Snapshots:
         def read() -> dict[str, int]:
             found = dict(line.split(b" ", 1) for line in said.splitlines() if b" " in line)
             if any(not size.isdigit() for size in found.values()) or len(found) != len({*contents}):
-                raise SnapshotFailure("What its files were is no longer kept, or not whole.")
+                raise SnapshotFailure("The record of the earlier content of its files is missing or incomplete.")
             return {name.decode(): int(size) for name, size in found.items()}
 
         return await in_thread(read)
@@ -289,7 +289,7 @@ class Snapshots:
         try:
             return await in_thread(lambda: contents_in(said, sizes))
         except ValueError as error:
-            raise SnapshotFailure("What its files were is no longer kept, or not whole.") from error
+            raise SnapshotFailure("The record of the earlier content of its files is missing or incomplete.") from error
 
     async def _git(
         self,
@@ -314,7 +314,7 @@ class Snapshots:
             outside=True,
         )
         if result.timed_out:
-            raise SnapshotFailure("looking through the folder took too long (timeouts.snapshot)", is_lasting=True)
+            raise SnapshotFailure("scanning the folder took too long (timeouts.snapshot)", is_lasting=True)
         if result.omitted:
             raise SnapshotFailure("the folder has too many files", is_lasting=True)
         if result.exit_code != 0 and not may_fail:

@@ -66,7 +66,10 @@ def _together(
                 raise failed(problems, plan.placed)
             writes = plan.writes()
             if not writes:
-                raise EditFailed("Nothing was changed: the files are already as the patch leaves them. Read them.")
+                raise EditFailed(
+                    "Nothing was changed: the files already have the content that the patch would give "
+                    "them. Read them to check."
+                )
             result = plan.result()
             if dry_run:
                 return result

@@ -43,7 +43,7 @@ def read_blocks(text: str, path: str = "") -> list[FilePatch]:
             continue
         path = _path_above(lines[above:at]) or path
         if not path:
-            raise PatchError(f"The block in line {at + 1} names no file. Give path, or write it in a line above.")
+            raise PatchError(f"The block in line {at + 1} has no file. Give path, or write the path in the line above.")
         middle, end = _limits(lines, at)
         hunk = _hunk(opened[1], lines[at + 1 : middle], lines[middle + 1 : end])
         if patches and patches[-1].path == path:
@@ -74,8 +74,8 @@ def _limits(lines: list[str], start: int) -> tuple[int, int]:
         raise PatchError(f"The block in line {start + 1} has no line '=======' between the old text and the new.")
     found = ", ".join(str(divider + 1) for divider in dividers[:5])
     raise PatchError(
-        f"The block in line {start + 1} has {len(dividers)} lines '=======' (lines {found}), and one is the divider. "
-        "Where the text itself has such a line, give path, old_str and new_str instead."
+        f"The block in line {start + 1} has {len(dividers)} lines '=======' (lines {found}), and only one can be the "
+        "divider. If the text itself has such a line, give path, old_str and new_str instead."
     )
 
 

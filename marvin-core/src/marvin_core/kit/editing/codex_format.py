@@ -31,7 +31,7 @@ def envelope(text: str) -> str:
         return text
     ends = [i for i, line in enumerate(lines) if i > begin and line.strip() == _END]
     if not ends:
-        raise PatchError(f"The patch has no line {_END!r}, so it may be cut off. Send it again as a whole.")
+        raise PatchError(f"The patch has no line {_END!r}, so it may be cut off. Send the whole patch again.")
     return "\n".join(lines[begin + 1 : ends[-1]])
 
 
@@ -52,7 +52,7 @@ def read_codex(text: str) -> list[FilePatch]:
         elif section is not None:
             section.take(number, line)
         elif line.strip():
-            raise PatchError(f"Line {number} of the patch, {line.strip()[:80]!r}, is no section. There are {_KNOWN}.")
+            raise PatchError(f"Line {number} of the patch, {line.strip()[:80]!r}, is not a section. Use {_KNOWN}.")
     if section is None:
         raise PatchError(f"The patch is empty. It needs sections: {_KNOWN}.")
     return [*patches, section.patch()]
@@ -63,7 +63,7 @@ class _Section:
 
     def __init__(self, kind: str, path: str) -> None:
         if not path:
-            raise PatchError(f"'*** {kind} File:' names no file. Write the path behind the colon.")
+            raise PatchError(f"'*** {kind} File:' has no file. Write the path after the colon.")
         self.kind, self.path, self.move_to = kind, path, ""
         self.content: list[str] = []
         self.gaps = 0
@@ -80,7 +80,9 @@ class _Section:
             self._take_content(number, line)
         elif self.kind == "Delete":
             if line.strip():
-                raise PatchError(f"Line {number} of the patch stands below a Delete File section, which has no lines.")
+                raise PatchError(
+                    f"Line {number} of the patch is below a Delete File section, which may not have lines."
+                )
         else:
             self._take_change(number, line)
 
@@ -92,7 +94,7 @@ class _Section:
             self.gaps += 1
         elif line.strip() != _END_OF_FILE:
             raise PatchError(
-                f"Line {number} of the patch, {line[:80]!r}, has no '+' in front, as each line of a new file has."
+                f"Line {number} of the patch, {line[:80]!r}, does not begin with '+', as each line of a new file must."
             )
 
     def _take_change(self, number: int, line: str) -> None:
@@ -106,7 +108,7 @@ class _Section:
         elif line.startswith("@@"):
             self._open(line)
         elif line.startswith("***"):
-            raise PatchError(f"Line {number} of the patch, {bare[:80]!r}, is no section. There are {_KNOWN}.")
+            raise PatchError(f"Line {number} of the patch, {bare[:80]!r}, is not a section. Use {_KNOWN}.")
         else:
             self._hunk().take(line)
 

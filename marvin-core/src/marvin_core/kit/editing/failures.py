@@ -49,10 +49,10 @@ def problem_of(patch: FilePatch, number: int, error: ToolError, document: Docume
         where = f", at line {lines}" if error.lines else ""
         count = f"occurs {error.count} times" if error.count else str(error)
         if error.wanted:
-            count += f" and not {error.wanted}"
-        how = "Add lines before or after it, to the new text as well, until it is unique"
+            count += f" instead of {error.wanted}"
+        how = "Add lines before or after it, in the new text too, until it is unique"
         if hunk.in_order:
-            how += ", or name the function or class above it behind @@"
+            how += ", or write the function or class above it after @@"
         return Problem(
             path=patch.path,
             alone=f"The text to be replaced {count} in {patch.path!r}{where}; nothing was changed. {how}.",
@@ -73,7 +73,10 @@ def _earlier(patch: FilePatch, number: int) -> str:
     old = patch.hunks[number - 1].old.strip()
     for other, hunk in enumerate(patch.hunks[: number - 1], 1):
         if old and old in hunk.new:
-            return f"Change {other} writes it: all are looked for in the file as it is. Make one change of the two."
+            return (
+                f"Change {other} writes it: all changes are searched for in the file as it is now. Combine the "
+                "two into one change."
+            )
     return ""
 
 
@@ -99,8 +102,8 @@ def failed(problems: Sequence[Problem], placed: int, applied: Sequence[str] = ()
 
 def _head(problems: Sequence[Problem], placed: int, applied: Sequence[str]) -> str:
     if applied:
-        return f"Changed: {', '.join(applied)}. The rest was not, for this:"
-    others = "" if not placed else f" The other {placed} could be made; send them again with it."
+        return f"Changed: {', '.join(applied)}. The rest was not changed, because of these problems:"
+    others = "" if not placed else f" The other {placed} would work; send them again with the corrected change."
     if len(problems) == 1 and placed:
-        return f"Nothing was changed, since one change cannot be made.{others}"
-    return f"Nothing was changed, since {len(problems)} changes cannot be made.{others}"
+        return f"Nothing was changed, because one change cannot be made.{others}"
+    return f"Nothing was changed, because {len(problems)} changes cannot be made.{others}"

@@ -56,7 +56,7 @@ def read_patch(text: str, path: str = "") -> list[FilePatch]:
         return block_format.read_blocks(text, path)
     if kind == "unified":
         return unified_format.read_unified(text, path)
-    raise PatchError(f"The patch is in no format that is known here. Send {_FORMS}, or path, old_str and new_str.")
+    raise PatchError(f"The format of the patch is unknown. Send {_FORMS}, or path, old_str and new_str.")
 
 
 def paths_in(text: str, path: str = "") -> list[str]:

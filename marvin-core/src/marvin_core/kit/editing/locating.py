@@ -59,7 +59,7 @@ class Match(Record):
 
 Key = Callable[[str], str]
 _LAST_END = "the newline at its end"
-_HEADING = "the heading behind @@"
+_HEADING = "the heading after @@"
 _LEVELS: tuple[tuple[str, Key, bool], ...] = (
     ("", str, False),
     ("blanks at the ends of lines", str.rstrip, False),
@@ -163,7 +163,7 @@ class Locator:
             raise NotFound("does not occur")
         if hunk.times and len(starts) != hunk.times:
             lines = [self._document.line_at(start) for start in starts[:PLACES]]
-            raise Ambiguous("occurs another number of times", lines, len(starts), hunk.times)
+            raise Ambiguous("occurs a different number of times", lines, len(starts), hunk.times)
         return Match(spans=tuple(Span(start=start, end=start + len(old), new=hunk.new) for start in starts))
 
     # Which of several places.
@@ -329,7 +329,7 @@ class Locator:
                 if len(found) >= limit:
                     break
             if budget < 0:
-                raise Ambiguous("is like too many places. Add a line that stands nowhere else")
+                raise Ambiguous("is similar to too many places. Add a line that occurs nowhere else")
         return found
 
     def _lines_match(self, hunk: Hunk, given: list[str], fresh: list[str], line: int, how: str) -> Match:
@@ -344,7 +344,7 @@ class Locator:
                 continue
             fitted = indentation.of(text) if indentation.fits else text
             if fitted is None:
-                raise NotFound("differs in its indentation, and that of the new text cannot be told")
+                raise NotFound("differs in its indentation, and that of the new text cannot be determined")
             made.append(fitted)
         start, end = document.starts[line], document.starts[line + len(given)]
         new = "".join(f"{text}\n" for text in made)
@@ -372,8 +372,8 @@ class Locator:
             spans += found.spans
             after = found.end
         if not spans:
-            raise NotFound("names no line but '...', which stands for lines that are left out")
-        return Match(spans=tuple(spans), how="lines left out at '...'")
+            raise NotFound("has no line besides '...'")
+        return Match(spans=tuple(spans), how="lines omitted at '...'")
 
 
 def _positions(keys: list[str], wanted: str, start: int) -> Iterator[int]:

@@ -37,16 +37,19 @@ def advice(document: Document, hunk: Hunk, *, secret: bool = False) -> str:
     new, old = hunk.new.replace("\r\n", "\n"), hunk.old.replace("\r\n", "\n")
     if len(new.strip()) >= _TELLING and new.strip("\n") in document.text:
         line = document.line_at(document.text.index(new.strip("\n")))
-        return f"The new text is already there, at line {line:,}: the change seems to be made. Read the file to check."
+        return (
+            f"The new text is already there, at line {line:,}: the change seems to have been made already. Read "
+            "the file to check."
+        )
     if secret:
-        return "Read the file again. Nothing of it is shown here, since it is one for keys or passwords."
+        return "Read the file again. Its lines are not shown here, because it is a file for keys or passwords."
     stripped = _LINE_NUMBER.sub("", old)
     if stripped != old and stripped.strip("\n") in document.text:
-        return "It occurs without the line numbers: leave out the number and the tab before each line."
+        return "It occurs without line numbers: leave out the number and the tab before each line."
     wanted = old.strip("\n").split("\n")
     starts = nearest(document, wanted)
     if not starts:
-        return "Nothing like it is in it. Read the file again, and check that the path is right."
+        return "The file contains nothing similar. Read the file again, and check that the path is right."
     shown = "\n...\n".join(excerpt(document, start, len(wanted)) for start in starts)
     return f"The nearest lines:\n{shown}\nCopy the text exactly, or read the file again."
 

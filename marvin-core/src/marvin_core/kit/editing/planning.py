@@ -82,7 +82,7 @@ class Draft:
     def document(self) -> Document:
         """Its text by now. Raises `ToolError` where there is none."""
         if self.is_gone:
-            raise self.missing or ToolError(f"{self.path!r} is deleted by the same patch. Leave one of the two out.")
+            raise self.missing or ToolError(f"{self.path!r} is deleted by the same patch. Leave out one of the two.")
         if self.text is not None:
             return Document(self.text)
         assert self.source is not None
@@ -137,7 +137,11 @@ class Plan:
     def add(self, patch: FilePatch) -> list[Problem]:
         """Locate the changes of one file; returns what is wrong with them."""
         if any("\0" in text for hunk in patch.hunks for text in (hunk.new,)) or "\0" in patch.content:
-            return [whole_problem(patch.path, "The new text holds a NUL character, which no text has. Leave it out.")]
+            return [
+                whole_problem(
+                    patch.path, "The new text contains a NUL character, which is not allowed in text. Remove it."
+                )
+            ]
         try:
             draft = self._draft(patch.path)
             draft.notes += patch.notes
@@ -178,16 +182,16 @@ class Plan:
         """Refuse to replace a file that a patch takes to be missing."""
         if patch.is_new and not draft.is_gone and draft.document().raw not in ("", patch.content):
             raise ToolError(
-                f"{patch.path!r} exists already, and the patch takes it to be new; nothing was changed. "
-                "Give hunks against what it holds."
+                f"{patch.path!r} already exists, but the patch creates it as a new file; nothing was changed. Give "
+                "hunks against its content."
             )
 
     def _check_known(self, draft: Draft) -> None:
         """Refuse to replace all of a file that somebody changed since it was read."""
         if draft.snapshot is not None and not draft.is_touched and self._standing(draft) == "changed":
             raise ToolError(
-                f"{draft.path!r} was changed since it was read here, by the user or another program; nothing was "
-                "changed. Read it again."
+                f"{draft.path!r} was changed after you read it, by the user or another program; nothing was changed. "
+                "Read it again."
             )
 
     def _standing(self, draft: Draft) -> str:
@@ -306,12 +310,12 @@ class Plan:
         if draft.snapshot is not None and not draft.is_gone:
             if draft.snapshot.other_names:
                 notes.append(
-                    f"It has {draft.snapshot.other_names} other name(s), hard links, which keep the old content."
+                    f"It has {draft.snapshot.other_names} other name(s) (hard links), which keep the old content."
                 )
             if draft.moved_from:
-                notes.append("It replaces a file that was there.")
+                notes.append("It replaced an existing file.")
             elif self._known is not None and self._standing(draft) == "changed":
-                notes.append("The file was changed by another program since it was read here; that is kept.")
+                notes.append("The file was changed by another program after you read it; that change is kept.")
         return notes
 
 
@@ -321,16 +325,17 @@ def _only_creates(hunks: Sequence[Hunk]) -> bool:
 
 def _not_empty(path: str, text: str) -> str:
     return (
-        f"The text to be replaced is empty, which makes a new file; {path!r} is there, has {count_lines(text):,} "
-        "line(s), and was not read, so nothing was changed. Give lines of it, and what they are to become; or read "
-        "it, then the same call replaces all of it."
+        f"The text to be replaced is empty, which creates a new file; but {path!r} exists, with "
+        f"{count_lines(text):,} line(s), and you have not read it, so nothing was changed. Give lines of it and their "
+        "replacement; or read it first, then the same call replaces all of it."
     )
 
 
 def _empty_beside_others(path: str) -> str:
     return (
-        f"The text to be replaced is empty in one of several changes of {path!r}, and would take all of it; nothing "
-        "was changed. Give lines of the file, and what they are to become. To add at its end, append to it."
+        f"The text to be replaced is empty in one of several changes of {path!r}, which would replace the whole "
+        "file; nothing was changed. Give lines of the file and their replacement. To add text at the end, append to "
+        "the file."
     )
 
 
@@ -341,7 +346,7 @@ def _overlaps(patch: FilePatch, matches: Sequence[tuple[int, Match]]) -> list[Pr
     problems = []
     for (first, number), (second, other) in pairwise(spans):
         if second.start < first.end:
-            text = f"Changes {number} and {other} reach into each other. Make one change of the two."
+            text = f"Changes {number} and {other} overlap. Combine the two into one change."
             problems.append(whole_problem(patch.path, text))
     return problems[:3]
 

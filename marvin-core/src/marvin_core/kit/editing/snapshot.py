@@ -39,8 +39,8 @@ class Snapshot:
         size = self.status.st_size
         if size > LARGEST:
             raise ToolError(
-                f"{self.path!r} has {size:,} bytes, and up to {LARGEST:,} are edited; nothing was changed. "
-                "Change it with a program that reads it in pieces, as sed does."
+                f"{self.path!r} has {size:,} bytes, and up to {LARGEST:,} can be edited; nothing was changed. Change "
+                "it with a program that reads it in pieces, such as sed."
             )
         self._stream.seek(0)
         return self._stream.read()
@@ -60,8 +60,8 @@ class Snapshot:
             )
         if codec is None:
             raise ToolError(
-                f"{self.path!r} is not UTF-8, and in which encoding it is cannot be told with certainty; nothing was "
-                "changed. Convert it to UTF-8 with iconv first, if the user agrees."
+                f"{self.path!r} is not UTF-8, and its encoding cannot be determined with certainty; "
+                "nothing was changed. Convert it to UTF-8 with iconv first, if the user agrees."
             )
         return codec
 

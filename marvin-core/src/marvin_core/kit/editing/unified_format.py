@@ -43,7 +43,7 @@ class _File:
     def patch(self) -> FilePatch:
         path = self.new if self.old in ("", _NOTHING) else self.old
         if not path:
-            raise PatchError("The diff names no file. Give path, or the lines '--- a/PATH' and '+++ b/PATH'.")
+            raise PatchError("The diff has no file name. Give path, or the lines '--- a/PATH' and '+++ b/PATH'.")
         if self.old == _NOTHING:
             content = "".join(hunk.new for hunk in self.hunks)
             return FilePatch(path=path, kind="add", content=content, is_new=True, notes=self._notes("100644"))
@@ -60,7 +60,7 @@ class _File:
     def _notes(self, usual: str = "") -> tuple[str, ...]:
         if self.mode in ("", usual):
             return ()
-        return (f"The mode {self.mode[-3:]} that the diff names was not set: use chmod for it.",)
+        return (f"The mode {self.mode[-3:]} in the diff was not set: use chmod for that.",)
 
 
 class _Reader:
@@ -79,7 +79,7 @@ class _Reader:
     def done(self) -> list[FilePatch]:
         """All that was read."""
         if not self._files:
-            raise PatchError("The diff has no hunks. Give lines with -, + and a blank below '@@'.")
+            raise PatchError("The diff has no hunks. Give lines that begin with '-', '+' or a space below '@@'.")
         return [file.patch() for file in self._files]
 
     def step(self) -> None:
@@ -106,15 +106,15 @@ class _Reader:
         elif line.startswith("rename to ") and self._files:
             self._files[-1].new = _name(line[10:])
         elif line.startswith("copy from "):
-            raise PatchError("The diff copies a file, which no patch does here. Give the new file with all its lines.")
+            raise PatchError("The diff copies a file, which is not supported. Give the new file with all its lines.")
         elif line.startswith(("GIT binary patch", "Binary files ")):
-            raise PatchError("The diff is one of binary files, which cannot be changed by a patch.")
+            raise PatchError("The diff is for binary files, which a patch cannot change.")
         elif (mode := _MODE.match(line)) and self._named:
             self._take_mode(mode[1], mode[2])
 
     def _take_mode(self, what: str, mode: str) -> None:
         if not mode.startswith("100"):
-            raise PatchError(f"The diff is one of a link or a submodule, {self._named!r}, and not of a file.")
+            raise PatchError(f"The diff is for a link or a submodule, {self._named!r}, and not of a file.")
         names = {"new file": (_NOTHING, self._named), "deleted file": (self._named, _NOTHING)}
         self._files.append(_File(*names.get(what, (self._named, self._named))))
         self._files[-1].mode = "" if what == "deleted file" else mode
@@ -215,8 +215,8 @@ def _one_name(old: str, new: str) -> str:
     if bare and bare in (new, new.partition("/")[2]):
         return bare
     raise PatchError(
-        f"The diff names two files, {old!r} and {new!r}. Name the changed one in both lines; where one is to be moved, "
-        "write 'rename from' and 'rename to' above them."
+        f"The diff names two files, {old!r} and {new!r}. Name the changed file in both lines; to move a file, write "
+        "'rename from' and 'rename to' above them."
     )
 
 

@@ -119,11 +119,11 @@ def require_known(file: Snapshot, known: KnownFiles | None) -> None:
     content = file.data if file.status.st_size <= LARGEST else b""
     standing = known.standing(file.place, file.status, content)
     if standing == "unknown":
-        raise FileChanged(f"{file.path!r} exists, and was not read here yet; nothing was changed. Read it first.")
+        raise FileChanged(f"{file.path!r} exists but has not been read yet; nothing was changed. Read it first.")
     if standing == "changed":
         raise FileChanged(
-            f"{file.path!r} was changed since it was read here, by the user or another program; nothing was changed. "
-            "Read it again."
+            f"{file.path!r} was changed after you read it, by the user or another program; nothing was changed. Read "
+            "it again."
         )
 
 
@@ -143,7 +143,7 @@ def _append_to_large(paths: Paths, old: Snapshot, text: str) -> AppendedText:
         head = stream.read(4)
     if not text.isascii() or utf16_codec(head) is not None:
         raise ToolError(
-            f"{old.path!r} has {old.status.st_size:,} bytes, too many to tell its encoding; nothing was changed. "
+            f"{old.path!r} has {old.status.st_size:,} bytes, too many to detect its encoding; nothing was changed. "
             "Append ASCII text only, or use a program."
         )
     addition = text.encode("ascii")
@@ -172,7 +172,9 @@ def _codec_of(old: Snapshot) -> tuple[Codec, str | None]:
 
 def _refuse_nul(text: str) -> None:
     if "\0" in text:
-        raise ToolError("The text holds a NUL character, which no text file has; nothing was changed. Leave it out.")
+        raise ToolError(
+            "The text contains a NUL character, which is not allowed in a text file; nothing was changed. Remove it."
+        )
 
 
 def _diff(path: str, old: str, new: str, size: int) -> str:

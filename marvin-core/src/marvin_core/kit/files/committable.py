@@ -24,7 +24,7 @@ _NAMES = tuple(
             "it may hold keys",
         ),
         (r".*\.tfstate(?:\.backup)?|.*\.ovpn", "it may hold keys"),
-        (r"\.ds_store|thumbs\.db|desktop\.ini", "the system's own"),
+        (r"\.ds_store|thumbs\.db|desktop\.ini", "a system file"),
     )
 )
 """Names of files, in lower case, and why they are left out."""
@@ -43,7 +43,7 @@ def is_marvins(name: str) -> bool:
 def why_left_out(name: str) -> str:
     """Why a new file is left out of a commit, told from its name as git has it; empty where it is not."""
     if name.endswith("/"):
-        return "a repository of its own"
+        return "another repository"
     if is_marvins(name):
         return "Marvin's own"
     if is_key_file(name):
@@ -56,4 +56,4 @@ def why_content_left_out(size: int, sample: bytes) -> str:
     """The same told from its size and from its first `KEY_SAMPLE` bytes."""
     if size > _LARGEST:
         return f"over {_LARGEST // 1_000_000} MB"
-    return "it holds a private key" if _PRIVATE_KEY.search(sample) else ""
+    return "it contains a private key" if _PRIVATE_KEY.search(sample) else ""

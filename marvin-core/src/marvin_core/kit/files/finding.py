@@ -89,7 +89,7 @@ def _relative(context: ToolContext, pattern: str, start: str) -> str:
         pattern = os.path.relpath(context.paths.locate(pattern), start)  # refuses what is outside
     pattern = os.path.normpath(pattern)
     if pattern.split("/")[0] == "..":
-        raise ToolError(f"The pattern {pattern!r} leads out of the folder. Start from another folder instead.")
+        raise ToolError(f"The pattern {pattern!r} leads out of the folder. Search in another folder instead.")
     return pattern
 
 

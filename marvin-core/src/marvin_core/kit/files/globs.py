@@ -23,7 +23,7 @@ def compile_glob(pattern: str, *, any_case: bool = False) -> re.Pattern[str]:
     try:
         return re.compile(expression, re.DOTALL | (re.IGNORECASE if any_case else re.NOFLAG))
     except re.error as error:
-        raise ToolError(f"{pattern!r} is no valid glob pattern: {error}. Example: 'src/**/*.py'.") from None
+        raise ToolError(f"{pattern!r} is not a valid glob pattern: {error}. Example: 'src/**/*.py'.") from None
 
 
 def expand_braces(pattern: str) -> list[str]:
@@ -49,7 +49,7 @@ def expand_braces(pattern: str) -> list[str]:
     inner = [pattern[start + 1 : end] for start, end in pairwise(parts)]
     found = [head + choice + tail for part in inner for choice in expand_braces(part) for tail in tails]
     if len(found) > _MOST_ALTERNATIVES:
-        raise ToolError(f"The braces of {pattern[:100]!r} stand for too many patterns. Use fewer, or '*'.")
+        raise ToolError(f"The braces of {pattern[:100]!r} expand to too many patterns. Use fewer, or '*'.")
     return found
 
 

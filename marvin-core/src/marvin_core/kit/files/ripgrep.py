@@ -144,7 +144,7 @@ class _Search:
         if is_wide:
             raw, old = await self._looked_at_again(raw)
             if reader.is_enough and sum(line.is_match for line in (*raw, *old)) <= self._query.most:
-                raise CannotSearch("The widened expression fits too much.")
+                raise CannotSearch("The converted expression matches too much.")
         found: list[FoundLine] = []
         known = {line.path for line in old}
         for path, of_file in groupby(sorted([*raw, *old], key=_place), key=lambda line: line.path):
@@ -214,8 +214,8 @@ class _Search:
                 await self._ran(argv, reader, stdin=texts.data)
             if time.monotonic() > deadline or (reader.is_cut and query.output == "count"):
                 raise ToolError(
-                    f"{query.pattern[:200]!r} takes too long: it was looked for in many files that are not UTF-8. "
-                    "Search a smaller part, or for letters of ASCII alone."
+                    f"{query.pattern[:200]!r} takes too long: it was searched for in many files that are not UTF-8. "
+                    "Search a smaller part, or use ASCII letters only."
                 )
             found += texts.apart(reader.lines, around)
         return found, others

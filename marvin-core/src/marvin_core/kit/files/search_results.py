@@ -146,14 +146,14 @@ def _format(line: FoundLine) -> str:
 def no_expression(query: SearchQuery, reason: str) -> ToolError:
     """The error for a pattern that is no regular expression."""
     return ToolError(
-        f"{query.pattern!r} is no valid regular expression: {reason}. "
-        f"To find the text itself use {re.escape(query.pattern)!r}."
+        f"{query.pattern!r} is not a valid regular expression: {reason}. To search for the literal text, use "
+        f"{re.escape(query.pattern)!r}."
     )
 
 
 def takes_too_long(query: SearchQuery) -> ToolError:
     """The error for a pattern that goes through too many ways to match a line."""
     return ToolError(
-        f"{query.pattern[:200]!r} takes too long: it tries too many ways to match one line. "
-        "Write it without a repetition in a repetition, without look-around, or search a smaller part."
+        f"{query.pattern[:200]!r} takes too long: it tries too many ways to match one line. Avoid nested repetitions "
+        "and look-around, or search a smaller part."
     )

@@ -47,7 +47,7 @@ class AnthropicStream(AnswerStream):
         """An answer that is one JSON document and no stream."""
         self._take_event(document)
         if document.get("type") != "message":
-            raise self._broken("answered with JSON that is no message", bytes(self._plain or b""))
+            raise self._broken("answered with JSON that is not a message", bytes(self._plain or b""))
         self._take_event({"type": "message_start", "message": document})
         for index, block in enumerate(document.get("content") or ()):
             self._take_event({"type": "content_block_start", "index": index, "content_block": block})

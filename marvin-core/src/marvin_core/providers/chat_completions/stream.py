@@ -57,7 +57,7 @@ class ChatStream(AnswerStream):
         """An answer that is one JSON document and no stream."""
         self._chunk(document)
         if not isinstance(document, dict) or not document.get("choices"):
-            raise self._broken("answered with JSON that is no chat completion", bytes(self._plain or b""))
+            raise self._broken("answered with JSON that is not a chat completion", bytes(self._plain or b""))
         self._reason = self._reason or "stop"
 
     def _event(self, payload: bytes) -> None:

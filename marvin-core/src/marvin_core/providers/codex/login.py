@@ -59,7 +59,7 @@ def login(
         MarvinError, OSError: where it cannot be kept.
     """
     if name != _NAME:
-        raise UsageError(f"{name} has no login; there is one for: {_NAME}. Other providers take a key.")
+        raise UsageError(f"{name} has no login; only {_NAME} has one. Other providers need a key.")
     import asyncio
 
     settings = config.endpoints.get(_NAME)
@@ -75,7 +75,7 @@ def logout(name: str, config: Config) -> str:
     file = TokenFile(profiles.folder(profiles.active), config.timeouts)
     if not file.forget():
         return f"The profile {profiles.active} has no login of {name}."
-    return f"The login of {name} is removed from {file.path}."
+    return f"The login of {name} was removed from {file.path}."
 
 
 async def _log_in(
@@ -95,7 +95,7 @@ async def _log_in(
         await clients.close()
     file = TokenFile(folder, config.timeouts)
     await in_thread(lambda: file.save(tokens))
-    say(f"You are logged in; {file.path} keeps the login. Use it: {command_name()} --provider {_NAME}")
+    say(f"You are logged in; the login is stored in {file.path}. Use it: {command_name()} --provider {_NAME}")
 
 
 class Authorization:
@@ -117,18 +117,23 @@ class Authorization:
         code: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with self._listening(code, ports) as port:
             if port is None and read_line is None:
-                raise self._failed(f"The ports {', '.join(map(str, ports))} are in use. Close what listens there.")
+                raise self._failed(
+                    f"The ports {', '.join(map(str, ports))} are in use. Close the programs that use them."
+                )
             back = f"http://localhost:{port or ports[0]}{_PATH}"
             self._say(f"Open this address in a browser on any machine, and log in:\n\n{self._url(back)}\n")
             pasting = None
             if read_line is not None:
-                self._say("If the browser cannot come back here, paste the address that it ends at, and press Enter.")
+                self._say(
+                    "If the browser cannot connect back to Marvin, paste the final address of the browser "
+                    "here, and press Enter."
+                )
                 pasting = asyncio.create_task(self._pasted(code, read_line))
             try:
                 async with asyncio.timeout(self._timeouts.login):
                     found = await code
             except TimeoutError:
-                raise self._failed(f"Nobody logged in within {self._timeouts.login:g} s.") from None
+                raise self._failed(f"The login was not completed within {self._timeouts.login:g} s.") from None
             finally:
                 if pasting is not None:
                     pasting.cancel()
@@ -217,7 +222,7 @@ class Authorization:
         if parts.path != _PATH:
             return 404, "There is nothing here."
         if not self._take(code, parts.query):
-            return 400, "This is not the login that Marvin waits for. Open the address that it shows once more."
+            return 400, "This is not the login that Marvin is waiting for. Open the address that Marvin shows again."
         return 200, "You can close this page and go back to Marvin."
 
     def _take(self, code: asyncio.Future[str], query: str) -> bool:
@@ -233,8 +238,8 @@ class Authorization:
         if given.get("code"):
             code.set_result(given["code"])
         else:
-            why = given.get("error_description") or given.get("error") or "no code came back"
-            code.set_exception(self._failed(f"The login was not granted: {one_line(why, _REASON).rstrip('.')}."))
+            why = given.get("error_description") or given.get("error") or "no code was returned"
+            code.set_exception(self._failed(f"The login was refused: {one_line(why, _REASON).rstrip('.')}."))
         return True
 
     async def _pasted(self, code: asyncio.Future[str], read_line: Callable[[], str]) -> None:
@@ -244,7 +249,9 @@ class Authorization:
             if self._take(code, urlsplit(line.strip()).query):
                 return
             if line.strip():
-                self._say("That is not the address at the end of this login. Copy all of it, with `code` and `state`.")
+                self._say(
+                    "That is not the final address of this login. Copy the whole address, with `code` and `state`."
+                )
 
     def _failed(self, text: str) -> AuthFailed:
         return AuthFailed(f"{text} {log_in().removesuffix('.')} again.", provider=_NAME)

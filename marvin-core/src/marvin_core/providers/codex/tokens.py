@@ -178,7 +178,7 @@ class TokenFile:
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
-                        raise MarvinError("another process renews the login and does not finish") from None
+                        raise MarvinError("another process is renewing the login and does not finish") from None
                 await asyncio.sleep(self._timeouts.lock_poll)
             yield
         finally:
@@ -309,4 +309,4 @@ def _tokens_in(endpoint: Endpoint, url: str, answer: httpx.Response, said: bytes
         return tokens_of(parse_json(said), endpoint.base_url, before)
     except (ValueError, KeyError, TypeError, AttributeError):
         # What came may hold a token, so it is not shown.
-        raise error_mapping.broken(endpoint, url, "answered a login with something that holds no tokens") from None
+        raise error_mapping.broken(endpoint, url, "answered the login without tokens") from None

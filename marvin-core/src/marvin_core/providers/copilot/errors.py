@@ -59,7 +59,7 @@ def typed(endpoint: Endpoint, message: str, kind: str = "", status: int | None =
 def died(endpoint: Endpoint) -> StreamBroken:
     """The error for a runtime that ended in the middle of an answer."""
     return StreamBroken(
-        f"The program `copilot`, through which {endpoint.provider} works, ended in the middle of an answer. Try again.",
+        f"The program `copilot`, which {endpoint.provider} uses, ended in the middle of an answer. Try again.",
         provider=endpoint.provider,
     )
 

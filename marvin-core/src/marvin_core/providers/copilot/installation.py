@@ -24,8 +24,8 @@ SDK_MISSING = (
     'Install it with: pip install "marvin-core[copilot]"'
 )
 PROGRAM_MISSING = (
-    "Copilot needs its program `copilot`, which was not found. Install it with: npm install -g @github/copilot\n"
-    "One that lies elsewhere is named by COPILOT_CLI_PATH."
+    "Copilot needs its program `copilot`, which was not found. Install it with: npm install -g @github/copilot\nIf "
+    "it is installed elsewhere, set COPILOT_CLI_PATH to its path."
 )
 LOG_IN = "Run `gh auth login`, or `copilot` and then /login, with an account that has Copilot."
 

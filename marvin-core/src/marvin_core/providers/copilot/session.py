@@ -181,7 +181,7 @@ def _own_provider(endpoint: Endpoint) -> dict[str, Any] | None:
 def _deny(_request: Any, _invocation: Any) -> Any:
     from copilot.rpc import PermissionDecisionReject  # type: ignore[import-not-found]
 
-    return PermissionDecisionReject(feedback="Only the tools that are on offer may be used.")
+    return PermissionDecisionReject(feedback="Only the offered tools may be used.")
 
 
 def _result(output: ToolOutput) -> Any:

@@ -14,9 +14,9 @@ BEGUN_ELSEWHERE = (
     'it had taken place here. "call" is a tool that the assistant called, "output" what came back: that is done, and '
     'is not to be done again. A number in "images" counts the attached images.'
 )
-GO_ON = "Go on from here, with what the last outputs say."
-_SHOWN = "[Told by Marvin and not by the user: the attached images are what these calls gave, in this order: {}]"
-_NOW = "What has changed since, told by Marvin and not by the user: "
+GO_ON = "Continue from here, using the last outputs."
+_SHOWN = "[From Marvin, not from the user: the attached images are the results of these calls, in this order: {}]"
+_NOW = "Changes since then, from Marvin, not from the user: "
 
 
 class Prompt(Record):

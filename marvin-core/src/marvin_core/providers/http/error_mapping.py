@@ -69,13 +69,13 @@ _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
     ),
 }
 _WITHOUT_IMAGES = (
-    "The model of {provider} does not take images",
-    "Choose a model that sees images with /model or --model, or go back to before the image with /tree.",
+    "The model of {provider} does not accept images",
+    "Choose a model that accepts images with /model or --model, or go back to before the image with /tree.",
 )
 
 
 def refuses_images(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether an answer other than 2xx says that the model does not take images."""
+    """Whether an answer other than 2xx says that the model does not accept images."""
     return status not in (401, 403, 429) and says("images", report_of(endpoint, status, headers, body).words)
 
 
@@ -147,11 +147,11 @@ def broken(endpoint: Endpoint, url: str, what: str, payload: bytes = b"") -> Str
 def unsendable(endpoint: Endpoint, header: str) -> ProviderError:
     """The error for a header value that HTTP cannot carry."""
     if header in ("authorization", "x-api-key"):
-        text = f"The API key of {endpoint.provider} holds characters that cannot be sent."
+        text = f"The API key of {endpoint.provider} contains characters that cannot be sent."
         return AuthFailed(f"{text} {_check_key(endpoint)}", provider=endpoint.provider)
     return BadRequest(
-        f"The header {header!r} for {endpoint.provider} holds characters that cannot be sent. "
-        "Correct it in config.yaml.",
+        f"The header {header!r} for {endpoint.provider} contains characters that cannot be sent. Correct it in "
+        "config.yaml.",
         provider=endpoint.provider,
     )
 
@@ -164,7 +164,7 @@ def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) 
     shown = list(dict.fromkeys([*near, *served]))[:_LISTED]
     more = f" and {len(served) - len(shown)} more" if len(served) > len(shown) else ""
     if endpoint.model in served:
-        what = f"{endpoint.provider} lists the model {endpoint.model!r}, but refuses it to this account."
+        what = f"{endpoint.provider} lists the model {endpoint.model!r}, but this account may not use it."
         return ModelNotFound(
             f"{what} Choose another one with /model or --model: {', '.join(shown)}{more}.",
             provider=endpoint.provider,
@@ -253,7 +253,9 @@ def _advice(shown: str, error: BaseException) -> str:
         return failure
     host = urlsplit(shown).hostname or ""
     if host in ("localhost", "::1") or host.startswith("127."):
-        return "Is the server running? Start it, or correct the base URL. Behind a proxy, list this host in NO_PROXY."
+        return (
+            "Is the server running? Start it, or correct the base URL. If you use a proxy, list this host in NO_PROXY."
+        )
     return f"Check the network, the proxy and the base URL, or {_OTHER}."
 
 
@@ -266,17 +268,17 @@ def tls_advice(url: str, error: BaseException) -> str:
     causes = list(_causes(error))
     found = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
     if isinstance(found, ssl.SSLCertVerificationError):
-        return "Where a proxy of your own signs certificates, set `ca_file` or SSL_CERT_FILE to its PEM file."
+        return "If your proxy signs certificates itself, set `ca_file` or SSL_CERT_FILE to its PEM file."
     if found is not None and found.reason in _OLD_TLS:
-        return "The server speaks only old versions of TLS, which are not safe. Have it speak TLS 1.2 or newer."
+        return "The server supports only old, insecure versions of TLS. It needs TLS 1.2 or newer."
     if found is not None and found.reason in _NO_TLS:
-        return "What answers there does not speak TLS. Correct the base URL: http:// in the place of https://."
+        return "The server does not use TLS. Correct the base URL: http:// instead of https://."
     reached = isinstance(error, httpx.ConnectError) and not any(map(_is_away, causes))
     if found is None and not (reached and url.startswith("https:")):
         return ""
     return (
-        "The server was reached, but TLS with it could not be set up. It may speak only versions before TLS 1.2, or "
-        "no TLS: check the base URL and the proxy."
+        "The server was reached, but a TLS connection failed. It may support only versions before TLS 1.2, or no "
+        "TLS: check the base URL and the proxy."
     )
 
 

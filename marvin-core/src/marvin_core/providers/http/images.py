@@ -8,7 +8,7 @@ from typing import TypeVar
 from ...api.messages import Block, Image, Message, Text, ToolOutput
 from ...api.providers import Request
 
-NOT_SEEN = "(an image, which this model cannot see)"
+NOT_SEEN = "(an image, which this model does not accept)"
 _FORMATS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 T = TypeVar("T", bound=Block)

@@ -28,7 +28,7 @@ def too_long(endpoint: Endpoint, url: str, seconds: float) -> StreamBroken:
 
 def _past(endpoint: Endpoint, url: str, what: str, setting: str) -> StreamBroken:
     return StreamBroken(
-        f"{_service(endpoint, url)} {what}, which is the limit. Ask for less at a time, or choose another model "
+        f"{_service(endpoint, url)} {what}, which is over the limit. Ask for less at a time, or choose another model "
         f"(/model, --model); {setting} in config.yaml changes the limit.",
         provider=endpoint.provider,
         final=True,
@@ -38,8 +38,8 @@ def _past(endpoint: Endpoint, url: str, what: str, setting: str) -> StreamBroken
 def lifeless(endpoint: Endpoint, url: str, seconds: float) -> Unreachable:
     """The error for an answer that does not go on, though the connection is kept alive."""
     return Unreachable(
-        f"{_service(endpoint, url)} sent nothing of an answer for {seconds:g} s, only what keeps the connection "
-        "alive. Try again, or choose another model (/model, --model).",
+        f"{_service(endpoint, url)} sent no part of an answer for {seconds:g} s, only keep-alive data. Try again, or "
+        "choose another model (/model, --model).",
         provider=endpoint.provider,
         sent=True,
     )

@@ -92,16 +92,16 @@ class Ollama(HttpProvider):
         if isinstance(error, ModelNotFound):
             there = ", ".join(error.served[:_LISTED]) or "none yet"
             return ModelNotFound(
-                f"{name} does not have the model {model!r}. Get it with `ollama pull {model}`, "
-                f"or choose one that is there with /model or --model: {there}.",
+                f"{name} does not have the model {model!r}. Download it with `ollama pull {model}`, or choose an "
+                f"installed one with /model or --model: {there}.",
                 provider=name,
                 status=error.status,
                 served=error.served,
             )
         if b"does not support tools" in said:
             return BadRequest(
-                f"The model {model} cannot call tools. Choose one that can with /model or --model, as {_CALLS_TOOLS} "
-                f"(`ollama pull {_CALLS_TOOLS}`), or go on without tools: --tools=-all.",
+                f"The model {model} cannot call tools. Choose one that can with /model or --model, such as "
+                f"{_CALLS_TOOLS} (`ollama pull {_CALLS_TOOLS}`), or continue without tools: --tools=-all.",
                 provider=name,
                 status=error.status,
             )

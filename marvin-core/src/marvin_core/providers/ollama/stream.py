@@ -15,8 +15,9 @@ from ..http.sse import JsonLines
 from ..http.thinking_tags import ThinkingTags
 
 _CUT = (
-    "{model} has read the conversation without its beginning: {provider} left it out, as it does not fit into the "
-    "context window of {window:,} tokens. Shorten it with /compact, or set a larger context_window in config.yaml."
+    "{model} did not see the beginning of the conversation: {provider} left it out, because the conversation does "
+    "not fit into the context window of {window:,} tokens. Shorten it with /compact, or set a larger context_window "
+    "in config.yaml."
 )
 
 

@@ -63,7 +63,7 @@ class ResponsesStream(AnswerStream):
         """An answer that is one JSON document and no stream."""
         self._check_error(document)
         if not isinstance(document, dict) or not (document.get("output") or document.get("error")):
-            raise self._broken("answered with JSON that is no response", bytes(self._plain or b""))
+            raise self._broken("answered with JSON that is not a response", bytes(self._plain or b""))
         for index, item in enumerate(document.get("output") or ()):
             self._understood({"type": "response.output_item.done", "output_index": index, "item": item})
         self._understood({"type": f"response.{document.get('status') or 'completed'}", "response": document})

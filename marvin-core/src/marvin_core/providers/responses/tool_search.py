@@ -56,7 +56,7 @@ def found_by(output: ToolOutput, waiting: Mapping[str, ToolSpec]) -> list[ToolSp
 def said_by(output: ToolOutput, offered: Sequence[ToolSpec]) -> dict[str, Any]:
     """What a search said that found nothing new, as an item of its own: its output has room for tools alone."""
     names = ", ".join(spec.name for spec in offered if spec.name in output.reveals)
-    found = f"You can call these already: {names}." if names else "What was found is not here any more."
+    found = f"You can already call these: {names}." if names else ("The tools that were found are no longer available.")
     content = [
         {"type": "input_text", "text": f"tool_search: {found if output.reveals else output.text or 'no output'}"}
     ]

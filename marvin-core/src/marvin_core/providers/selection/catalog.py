@@ -96,7 +96,7 @@ class Catalog:
         if name in self.known:
             return self.known[name]
         hint = hint_at(name, self.known)
-        text = f"There is no provider {name!r}{f' (from {origin})' if origin else ''}. {hint}"
+        text = f"Unknown provider {name!r}{f' (from {origin})' if origin else ''}. {hint}"
         raise UsageError(text) if by_flag else ConfigError(text)
 
     def reason(self, spec: ProviderSpec) -> str:
@@ -208,9 +208,9 @@ class Catalog:
             return ""
         heir = heir_of(provider, model)
         return (
-            f"{model} of {provider} {'ended' if has_ended(ends) else 'ends'} on {ends}"
-            f"{f'; the service names {heir} in its place' if heir else ''}. "
-            f"Take another one with --model, or with /model in a chat; `{command_name()} models` lists them."
+            f"{model} of {provider} {'was' if has_ended(ends) else 'will be'} retired on "
+            f"{ends}{f'; the service recommends {heir} instead' if heir else ''}. Choose another one with --model, "
+            f"or with /model in a chat; `{command_name()} models` lists them."
         )
 
     def names(self, spec: ProviderSpec) -> tuple[str, ...]:
@@ -325,9 +325,8 @@ class Catalog:
         """What to do where no service is set up."""
         lines = "\n".join(f"  - {way}" for way in map(how_to_use, self.known.values()) if way)
         return (
-            f"{NO_MODEL} To set a provider, do one of these:\n"
-            f"{lines}\n"
-            "  - or name one under `providers:` in config.yaml"
+            f"{NO_MODEL} To set a provider, do one of these:\n{lines}\n  - or define one under `providers:` in "
+            "config.yaml"
         )
 
 

@@ -73,7 +73,9 @@ def _model_of_tier(config: Config, catalog: Catalog) -> tuple[str, str]:
     if wanted != TIERS[tier].model:
         return wanted, ""
     whose = config.provider or "What is set up"
-    return "", f"{whose} does not serve {wanted}, which {config.model} stands for; the default model answers."
+    return "", (
+        f"{whose} does not serve {wanted}, which is the model of the tier {config.model}; the default model is used."
+    )
 
 
 def _candidates(catalog: Catalog, *, chat: bool) -> Iterator[tuple[ProviderSpec, str]]:

@@ -53,7 +53,7 @@ class FallbackChain:
     def _pass_over(self, name: str, error: MarvinError) -> None:
         if self._warn is not None and name not in self._told:
             self._told.add(name)
-            self._warn(f"{name} in fallback: is passed over. {error}")
+            self._warn(f"{name} in fallback: was skipped. {error}")
 
 
 def check_names(config: Config, catalog: Catalog) -> None:
@@ -68,13 +68,13 @@ def check_names(config: Config, catalog: Catalog) -> None:
         )
     for at, name in enumerate(config.fallback):
         if name.partition("/")[0] == OFFLINE:
-            raise WrongSetting(f"fallback names {name}, which is no model. Remove it there.", "fallback", at)
+            raise WrongSetting(f"fallback names {name}, which is not a model. Remove it there.", "fallback", at)
         if name in ALIASES or is_known(catalog, name):
             continue
         specs = [spec for spec in catalog.known.values() if spec.name != OFFLINE]
         services = [spec.name for spec in specs]
         models = (f"{spec.name}/{model}" for spec in specs for model in spec.models)
-        hint = hint_at(name, [*services, *models], f"There are: {', '.join(services)}.")
+        hint = hint_at(name, [*services, *models], f"Available: {', '.join(services)}.")
         raise WrongSetting(
             f"fallback names {name!r}, which is neither a provider nor a known model. {hint} "
             "Write PROVIDER or PROVIDER/MODEL.",

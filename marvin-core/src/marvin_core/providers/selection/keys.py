@@ -42,8 +42,8 @@ class ServiceKeys:
         found = self._catalog.key_variable(spec)
         if not found:
             way = how_to_use(spec)
-            what = f"{way[:1].upper()}{way[1:]}." if way else f"It can be used as it is: --provider {service}."
-            raise UsageError(f"{service} takes no key. {what}")
+            what = f"{way[:1].upper()}{way[1:]}." if way else f"It needs no key: use --provider {service}."
+            raise UsageError(f"{service} has no key. {what}")
         return found
 
     def has_login(self, service: str) -> bool:
@@ -60,7 +60,9 @@ class ServiceKeys:
         """
         variable, value = self.variable(service), key.reveal().strip()
         if not value or not value.isascii() or not value.isprintable() or " " in value:
-            raise UsageError("That is no key: a key has no spaces, and letters, digits and signs only. Copy it again.")
+            raise UsageError(
+                "That is not a key: a key has only letters, digits and signs, and no spaces. Copy it again."
+            )
         before = self._secrets.given(variable)
         self._use(variable, Secret(value))
         try:
@@ -68,10 +70,10 @@ class ServiceKeys:
         except AuthFailed as error:
             self._use(variable, before)
             raise AuthFailed(
-                f"{service} does not accept this key, so it was not kept: {error} Copy it again.", provider=service
+                f"{service} does not accept this key, so it was not stored: {error} Copy it again.", provider=service
             ) from None
         except ProviderError as error:
-            return f"It could not be tried out: {error}"
+            return f"It could not be tested: {error}"
         except BaseException:  # who cancels it does not want the key
             self._use(variable, before)
             raise
@@ -91,7 +93,7 @@ class ServiceKeys:
         problem = await in_thread(self.keyring_problem)
         if problem:
             return "file"
-        asked = "Where is the key to be kept: in this system's keyring, or in a file that only you can read?"
+        asked = "Where should the key be stored: in this system's keyring, or in a file that only you can read?"
         return "keyring" if await self._ui.ask(asked, ("keyring", "file")) == "keyring" else "file"
 
     def keyring_problem(self) -> str:
@@ -106,9 +108,9 @@ class ServiceKeys:
         """
         variable = self.variable(service)
         self._stored.keep(variable, key.reveal().strip(), place)
-        told = f"The key of {service} is kept in {self._stored.place(variable)}."
+        told = f"The key of {service} is stored in {self._stored.place(variable)}."
         if self._secrets.in_environment(variable):
-            told += f" The variable {variable} is set and counts more at the next start: unset it."
+            told += f" The variable {variable} is set and takes precedence at the next start: unset it."
         return told
 
     def forget(self, service: str) -> str:
@@ -116,14 +118,14 @@ class ServiceKeys:
         variable = self.variable(service)
         place, spec = self._stored.place(variable), self._catalog.known[service]
         if not self._stored.remove(variable):
-            told = f"Marvin keeps no key of {service}."
+            told = f"Marvin has no stored key of {service}."
         else:
-            told = f"The key of {service} is removed from {place}."
+            told = f"The key of {service} was removed from {place}."
             self._use(variable, None)
         if self._secrets.in_environment(variable):
             return f"{told} The variable {variable} is still set."
         if self._has_key_file(spec):
-            return f"{told} The file ~/{spec.key_file} still holds one."
+            return f"{told} The file ~/{spec.key_file} still contains one."
         return told
 
     def _has_key_file(self, spec: ProviderSpec) -> bool:
@@ -136,5 +138,5 @@ class ServiceKeys:
     @property
     def _stored(self) -> StoredKeys:
         if self._secrets.stored is None:
-            raise ConfigError(f"This run keeps no keys. Use `{command_name()} login` in a shell.")
+            raise ConfigError(f"Keys cannot be stored in this run. Use `{command_name()} login` in a shell.")
         return self._secrets.stored

@@ -103,14 +103,14 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMod
     known = [f"{spec.name}/{model}" for spec in specs.values() for model in catalog.names(spec)]
     if not known:
         raise UsageError(
-            f"No provider is set up, so none serves {name!r}. "
-            f"In a chat /model says how to set one, in a shell `{command_name()} providers`."
+            f"No provider is set up, so Marvin cannot use {name!r}. To set one up, type /model in a chat, or run "
+            f"`{command_name()} providers`."
         )
     near = near_names(name, known, _NEAR, enough=FAINTLY_LIKE) or known[:_NEAR]
     hint = f"Nearest: {', '.join(near)}. " if near else ""
     raise UsageError(
-        f"No provider that is set up is known to serve {name!r}. {hint}"
-        "PROVIDER/MODEL asks a provider for a model that is not listed."
+        f"None of the configured providers is known to serve {name!r}. {hint}Use PROVIDER/MODEL to request a model "
+        "that is not listed."
     )
 
 

@@ -113,13 +113,13 @@ class Models:
         if current is None or current.name == OFFLINE:
             raise ConfigError(self._catalog.how_to())
         best = NamedModel(spec=current, model=self._catalog.default_model(current))
-        return self._serving(best, f"nothing that is set up serves {wanted}")
+        return self._serving(best, f"no configured provider serves {wanted}")
 
     def pro(self, current: Provider | None) -> Serving:
         """Copilot where it is set up, else the model of the high tier, else the current one's default."""
         for found in self._best():
             try:
-                return self._serving(found, "it is the best that is set up")
+                return self._serving(found, "it is the best of the configured models")
             except MarvinError:  # the next one is no worse than none
                 continue
         return self._default(self._catalog.known.get(current.name) if current else None, self._config.tiers["opus"])
@@ -151,7 +151,7 @@ class Models:
             made: object = create(endpoint, lambda: self._clients.for_model(endpoint.base_url))
             if callable(getattr(made, "stream", None)) and callable(getattr(made, "aclose", None)):
                 return cast("Provider", made)
-            raise TypeError(f"its factory made {made!r:.100}, which is no provider")
+            raise TypeError(f"its factory made {made!r:.100}, which is not a provider")
         except BaseException as error:  # of a pack, which may raise anything
             if isinstance(error, MarvinError) or not is_failure(error):
                 raise
@@ -199,7 +199,7 @@ class Models:
             copilot = self._copilot()
             if copilot is not None and copilot.spec is not spec:
                 await self._fetch_key(copilot.spec)
-                yield self._serving(copilot, "it stands in").provider
+                yield self._serving(copilot, "it replaces the previous model").provider
 
     def larger(self, small: Provider) -> Provider | None:
         """The model of the same service whose window is the next larger one, and that thinks where this one does."""
@@ -235,7 +235,7 @@ class Models:
             return None
         meant = next((model for model in served if is_spelled_otherwise(gone.model, model)), "")
         if meant and gone.model not in served:
-            return self._serving(NamedModel(spec=spec, model=meant), "its service spells it so").provider
+            return self._serving(NamedModel(spec=spec, model=meant), "that is its name at its service").provider
         if self._is_named(spec, gone.model):
             return None
         if gone.model not in (spec.default_model, self._catalog.default_model(spec)):
@@ -249,7 +249,7 @@ class Models:
         best = heir(self._catalog, spec, gone.model, left)
         if not best:
             return None
-        serving = self._serving(NamedModel(spec=spec, model=best), "its predecessor is no longer served")
+        serving = self._serving(NamedModel(spec=spec, model=best), "the previous model is no longer served")
         if not self._catalog.has_own_models(spec):
             address, store = self._catalog.lists.address(spec), self._catalog.lists.store
             for model in {gone.model, spec.default_model}:

@@ -60,7 +60,7 @@ class Trial:
         findings = [found(name, problems, note=f"{self._calls} calls") for name, problems in self._problems.items()]
         if not self._held_back:
             return findings
-        why = f"{', '.join(self._held_back)} wanted to start programs; --programs lets them"
+        why = f"{', '.join(self._held_back)} tried to start programs; --programs allows that"
         return [
             each.replace(unmeasured=why) if each.criterion == "in time" and not each.problems else each
             for each in findings
@@ -114,7 +114,7 @@ class Trial:
         if not ended:
             self._problems["in time"].append(f"{call}: does not end when it is cancelled")
         if ended and held and self._holds_up(runner, spec.name, text):
-            self._problems["in time"].append(f"{call}: holds up the whole program for {held:.1f} s")
+            self._problems["in time"].append(f"{call}: blocks the whole program for {held:.1f} s")
         if outcome is not None:
             self._judge(spec, call, outcome)
         return ended
@@ -135,7 +135,7 @@ class Trial:
         elif outcome.is_error:
             self._problems["advice"] += [f"{call}: {why}" for why in _unhelpful(outcome.text.removeprefix("Error: "))]
         elif outcome.text == "(no output)" and len(outcome.content) < 2:
-            self._problems["advice"].append(f"{call}: says nothing")
+            self._problems["advice"].append(f"{call}: returns nothing")
 
     def _silent(self, runner: ToolRunner, spec: ToolSpec, network: Network) -> bool:
         """A call while no service answers, which is cancelled; whether it ended."""
@@ -182,6 +182,6 @@ class Trial:
 def _unhelpful(text: str) -> Iterator[str]:
     """Why an error helps nobody."""
     if _LEAKED.search(text):
-        yield f"shows the insides of Python: {json.dumps(text[:_SHOWN], ensure_ascii=False)}"
+        yield f"shows Python internals: {json.dumps(text[:_SHOWN], ensure_ascii=False)}"
     elif len(text) < _SHORTEST_ERROR or len(_SENTENCE.findall(text)) < 2:
         yield f"does not say what to do next: {json.dumps(text[:_SHOWN], ensure_ascii=False)}"

@@ -22,11 +22,11 @@ CRITERIA: Mapping[str, Criterion] = {
     "loads": Criterion(
         grade="bronze",
         meaning="the pack loads, and registers what it should",
-        mend="Correct what is named; the sub-command `packs list` shows where it happened.",
+        mend="Correct the reported problems; `marvin packs list` shows where they are.",
     ),
     "schemas": Criterion(
         grade="bronze",
-        meaning="every model service takes the schemas of its tools",
+        meaning="every model service accepts the schemas of its tools",
         mend="Use plain types, short names and descriptions of at most 1024 characters.",
     ),
     "quiet start": Criterion(
@@ -36,18 +36,18 @@ CRITERIA: Mapping[str, Criterion] = {
     ),
     "public names": Criterion(
         grade="silver",
-        meaning="it imports only what marvin_core and marvin_core.testing make public",
-        mend="Import from marvin_core itself; what is missing there may change without notice.",
+        meaning="it imports only public names of marvin_core and marvin_core.testing",
+        mend="Import from marvin_core itself; all other names may change without notice.",
     ),
     "typed": Criterion(
         grade="silver",
         meaning="it ships py.typed, and its functions are annotated",
-        mend="Add an empty py.typed to the package, and annotate what is named.",
+        mend="Add an empty py.typed to the package, and annotate the listed functions.",
     ),
     "quick start": Criterion(
         grade="silver",
-        meaning="its plugin module takes little time to import",
-        mend="Import what is heavy inside the function that needs it, or in the module of a ToolGroup.",
+        meaning="its plugin module is imported quickly",
+        mend="Import slow modules inside the function that needs them, or in the module of a ToolGroup.",
     ),
     "no surprises": Criterion(
         grade="silver",
@@ -57,16 +57,16 @@ CRITERIA: Mapping[str, Criterion] = {
     "access": Criterion(
         grade="silver",
         meaning="tools do only what their access declares",
-        mend="Declare it in @tool(access=[...]), or do without it.",
+        mend="Declare it in @tool(access=[...]), or avoid it.",
     ),
     "in time": Criterion(
         grade="silver",
-        meaning="calls end in time, end when they are cancelled, and never hold up the program",
-        mend="Await what takes time, run blocking code with in_thread, and let CancelledError pass.",
+        meaning="calls end in time, end when they are cancelled, and never block the program",
+        mend="Await slow operations, run blocking code with in_thread, and do not catch CancelledError.",
     ),
     "light start": Criterion(
         grade="gold",
-        meaning="its plugin module imports no other distribution than marvin-core",
+        meaning="its plugin module imports no distribution except marvin-core",
         mend="Import it in the module of a ToolGroup, or inside the function that needs it.",
     ),
     "described": Criterion(
@@ -77,7 +77,7 @@ CRITERIA: Mapping[str, Criterion] = {
     "advice": Criterion(
         grade="gold",
         meaning="errors say what happened and what to do next",
-        mend="Write two sentences: what happened. What to do next.",
+        mend="Write two sentences: first what happened, then what to do next.",
     ),
     "phrases": Criterion(
         grade="gold",
@@ -87,12 +87,13 @@ CRITERIA: Mapping[str, Criterion] = {
     "tests": Criterion(
         grade="gold",
         meaning="every tool is named in a test of its project",
-        mend="Write tests with the fixture marvin_tools, and check the pack where it is installed with --editable.",
+        mend="Write tests with the fixture marvin_tools, and check the pack in an environment where it is installed "
+        "with --editable.",
     ),
     "docs": Criterion(
         grade="gold",
         meaning="its metadata is complete, and every tool is named in its README or docs",
-        mend="Add what is named to pyproject.toml, README.md or docs/.",
+        mend="Add the missing items to pyproject.toml, README.md or docs/.",
     ),
 }
 """In the order in which they are shown."""

@@ -80,7 +80,7 @@ def _tested(place: PackPlace, tools: Sequence[ToolSpec]) -> Finding:
     if not files:
         return found("tests", [f"{place.project} has no tests"])
     text = _joined(files)
-    return found("tests", [f"{spec.name} is named in no test" for spec in tools if spec.name not in text])
+    return found("tests", [f"{spec.name} is not named in any test" for spec in tools if spec.name not in text])
 
 
 def _metadata(place: PackPlace) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _metadata(place: PackPlace) -> Iterator[str]:
     if not metadata["Summary"]:
         yield "pyproject.toml has no description"
     if not names & {"license", "license-expression", "license-file"}:
-        yield "pyproject.toml names no licence"
+        yield "pyproject.toml has no licence"
     if "requires-python" not in names:
         yield "pyproject.toml has no requires-python"
     if not any(word.replace("_", "-").startswith("marvin-core") for word in place.distribution.requires or ()):

@@ -146,7 +146,7 @@ class Watch:
                 self._note("exec", name)
             if not self._programs:
                 self.held_back[name] = None
-                raise PermissionError(f"The check of a pack starts no programs: {program}")
+                raise PermissionError(f"The check of a pack may not start programs: {program}")
 
     def _is_own(self, arguments: tuple[Any, ...]) -> bool:
         """Whether this Python is started with code of the pack."""
@@ -157,7 +157,7 @@ class Watch:
 
     def _refuse(self, what: str) -> None:
         self.refused[what] = None
-        raise PermissionError(f"The check of a pack does not allow that a tool {what}")
+        raise PermissionError(f"The check of a pack does not allow a tool to do this: it {what}")
 
     def _note(self, deed: Deed, place: str) -> None:
         self.deeds.setdefault(deed, {})[place] = None

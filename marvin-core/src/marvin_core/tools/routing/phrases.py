@@ -53,14 +53,14 @@ def _entries(file: Path, problems: list[str]) -> list[Any]:
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        problems.append(f"{file}, which a ToolGroup names as its phrases, cannot be read: {error.strerror}.")
+        problems.append(f"{file}, which a ToolGroup declares as its phrases, cannot be read: {error.strerror}.")
         return []
     except ValueError as error:  # of TOML, or of UTF-8
         problems.append(f"{file} is not TOML: {error}.")
         return []
     found = data.pop("phrase", [])
     if data or not isinstance(found, list):
-        problems.append(f"{file} must hold nothing but [[phrase]] entries{''.join(f', not {key}' for key in data)}.")
+        problems.append(f"{file} may contain only [[phrase]] entries{''.join(f', not {key}' for key in data)}.")
     return found if isinstance(found, list) else []
 
 
@@ -73,9 +73,9 @@ def _entry(given: Any, known: Mapping[str, ToolSpec], check: Check) -> tuple[str
             raise PluginError(unknown_name("key", key, _KEYS))
     say, name, arguments = given.get("say"), given.get("tool"), given.get("arguments", {})
     if not isinstance(say, str) or not isinstance(name, str) or not isinstance(arguments, dict):
-        raise PluginError("it needs say and tool as texts, and arguments, where there are some, as a table.")
+        raise PluginError("it needs say and tool as strings; arguments must be a table.")
     if name not in known:
-        raise PluginError(f"{unknown_name('tool', name, known)} A pack's phrases are about its own tools.")
+        raise PluginError(f"{unknown_name('tool', name, known)} The phrases of a pack may use only its own tools.")
     spec = known[name]
     kinds = _kinds(say, arguments, spec)
     filled = {**{slot: f"{{{slot}}}" for slot in kinds if slot not in _slots_in(arguments)}, **arguments}
@@ -92,9 +92,9 @@ def _kinds(say: str, arguments: Mapping[str, Any], spec: ToolSpec) -> dict[str, 
     """The kind of each slot of an utterance."""
     bare = _SLOT.sub(" ", say)
     if "{" in bare or "}" in bare:
-        raise PluginError("a slot is written {name} or {name:kind}.")
+        raise PluginError("write a slot as {name} or {name:kind}.")
     if not Utterance(bare).tokens:
-        raise PluginError("say must hold a word beside its slots.")
+        raise PluginError("say must contain a word besides its slots.")
     properties = spec.parameters.get("properties", {})
     kinds: dict[str, str] = {}
     for slot, kind in _SLOT.findall(say):

@@ -118,7 +118,7 @@ def _file(path: str, place: Path, *, outside: bool) -> _Found:
     descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return _Found(note=f"{path} is no file any more, so it was not attached.")
+            return _Found(note=f"{path} is no longer a file, so it was not attached.")
         data = file.read(_MOST_BYTES + 1)
     kind = image_type(data)
     if kind:
@@ -128,7 +128,7 @@ def _file(path: str, place: Path, *, outside: bool) -> _Found:
         return _Found(text=f"[Attached: the image {path}]", image=image)
     kind = binary_kind(data)
     if kind:
-        told = f"{path} is {kind}; only what lies in the working directory is read. Copy it there to attach it."
+        told = f"{path} is {kind}; only files in the working directory can be read. Copy it there to attach it."
         return _Found(note=told) if outside else _Found(document=path)
     return _text(path, data)
 
@@ -151,7 +151,7 @@ async def _read_by_tool(found: _Found, session: SessionControl) -> _Found:
     path = found.document
     spec = next((spec for spec in session.tools if spec.typed == "@"), None)
     if spec is None:
-        return _Found(note=f'{path} is no text, and no tool on offer reads it: pip install "marvin-core[coding]"')
+        return _Found(note=f'{path} is not text, and no tool on offer reads it: pip install "marvin-core[coding]"')
     try:
         output = await session.call_tool(spec.name, {spec.parameters["required"][0]: path})
     except MarvinError as error:

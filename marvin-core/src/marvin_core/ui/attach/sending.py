@@ -34,7 +34,7 @@ class Sending:
         self._command, self._output = command, output
         if not self._told and self._session.configured:
             self._told = True
-            self._show("(The model does not see this. @! in a message attaches it.)")
+            self._show("(The model does not see this output. Write @! in a message to attach it.)")
 
     async def message(self, line: str) -> Message | None:
         """The message to send; None where the user wants it back, since it does not fit."""
@@ -66,5 +66,5 @@ class Sending:
         if tokens <= standing.window or self._confirm is None:
             self._show(f"({told})")
             return True
-        question = f"{told} The model most likely refuses it, or takes a part of it. Send it all the same?"
+        question = f"{told} The model will probably refuse it or read only a part. Send it anyway?"
         return await self._confirm(question, ("yes", "no")) == "yes"

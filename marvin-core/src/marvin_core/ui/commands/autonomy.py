@@ -9,14 +9,15 @@ from ...util.numbers import amount
 from .settings import check_free
 
 _TURNS = 50
-_PLAY = "/play BUDGET, in USD as in /play 0.5, or /play --turns N"
+_PLAY = "/play BUDGET with an amount in USD, such as /play 0.5, or /play --turns N"
 
 
 async def steer(session: SessionControl, words: str) -> str:
     """Have the model read a line in the middle of its answer."""
     if not words:
         return (
-            "Write it after the command: /steer TEXT is read by the model with its next request, while an answer runs."
+            "Write the text after the command: the model reads the text of /steer TEXT with its next request, while "
+            "an answer is running."
         )
     if not session.busy:
         return "No answer is running. Type it as a request."
@@ -34,8 +35,8 @@ async def auto(session: SessionControl, words: str) -> str:
     session.autonomy.switch("auto" if on else "off")
     if on:
         return (
-            "Auto-continue is on: after an answer that used tools the agent goes on until it says that the task is "
-            "finished. Ctrl+C ends an answer, /auto ends this."
+            "Auto-continue is on: after an answer that used tools, the agent continues until it reports that the "
+            "task is finished. Ctrl+C ends an answer; /auto turns this off."
         )
     return "Auto-continue is off."
 
@@ -48,9 +49,9 @@ async def play(session: SessionControl, words: str) -> str:
     async with session.autonomy.playing(dollars, turns) as prompt:
         folder = session.working_dir
         result = await session.submit(prompt)
-    ended = f"Play mode is over. What was made is in {folder}."
+    ended = f"Play mode has ended. Its files are in {folder}."
     if isinstance(result.error, BudgetExceeded) and result.error.within:
-        return f"{ended} Its budget of {dollars:g} USD covers no further request."
+        return f"{ended} Its budget of {dollars:g} USD does not cover another request."
     if isinstance(result.error, ConfigError):
         raise ConfigError(f"{result.error}\nWithout a budget: /play --turns N.") from result.error
     if result.error is not None:
@@ -61,7 +62,7 @@ async def play(session: SessionControl, words: str) -> str:
 def _check_model(session: SessionControl) -> None:
     """Raise `ConfigError` where no model is there to go on by itself."""
     if session.models.provider_name in ("", OFFLINE):
-        raise ConfigError("This needs a model, and none is configured. /model says how to set one.")
+        raise ConfigError("This needs a model, and none is configured. Type /model to see how to set one up.")
 
 
 def _limits(words: str) -> tuple[float | None, int]:
@@ -75,7 +76,7 @@ def _limits(words: str) -> tuple[float | None, int]:
         turns = int(count) if flag else _TURNS
         dollars = float(budget) if budget.strip() else None
     except ValueError:
-        raise UsageError(f"That is no number. Use {_PLAY}.") from None
+        raise UsageError(f"That is not a number. Use {_PLAY}.") from None
     if turns < 1 or (dollars is None and not flag) or (dollars is not None and not amount(dollars)):
-        raise UsageError(f"Say how much it may cost. Use {_PLAY}.")
+        raise UsageError(f"Give a budget. Use {_PLAY}.")
     return dollars, turns

@@ -20,45 +20,51 @@ _Run: TypeAlias = Callable[[SessionControl, str], Awaitable[str | None]]
 def core_commands() -> list[Command]:
     """The commands of the core."""
     return [
-        _command("model [NAME]", "the models; with a name, go on with that one", settings.model),
-        _command("login [NAME]", "set the key of a model service; it is not shown", login.login),
-        _command("logout NAME", "forget the key that Marvin keeps for a service", login.logout),
-        _command("thinking [LEVEL]", "how hard the model thinks: off, low, medium or high", settings.thinking),
+        _command("model [NAME]", "list the models; with a name, switch to that one", settings.model),
+        _command("login [NAME]", "store the key of a model service; your input is hidden", login.login),
+        _command("logout NAME", "delete the stored key of a model service", login.logout),
+        _command("thinking [LEVEL]", "set how much the model thinks: off, low, medium or high", settings.thinking),
         _command("pro PROMPT", "send one prompt to the best model that is set up", settings.pro),
         _command("code [on|off]", "coding mode", settings.code),
+        _command("mode [TOOLS]", "choose the tools: all, coding, readonly, surf, lockin, or names", settings.mode),
         _command(
-            "mode [TOOLS]", "which tools are offered: all, coding, readonly, surf, lockin, or names", settings.mode
+            "permissions [MODE]", "which calls need approval before they run: ask, edit, auto, readonly", permissions
         ),
-        _command("permissions [MODE]", "how much is asked before calls run: ask, edit, auto, readonly", permissions),
-        _command("sessions", "the newest sessions of this folder", sessions.sessions),
-        _command("resume [ID]", "go on with an earlier session; without an id, pick or look for one", sessions.resume),
-        _command("clear", "begin an empty conversation; the old one stays on disk", sessions.clear),
-        _command("compact [TOKENS]", "have a summary take the place of older messages", settings.compact),
+        _command("sessions", "list the newest sessions of this folder", sessions.sessions),
+        _command(
+            "resume [ID]", "continue an earlier session; without an id, choose or search for one", sessions.resume
+        ),
+        _command("clear", "start an empty conversation; the old one stays on disk", sessions.clear),
+        _command("compact [TOKENS]", "replace older messages by a summary", settings.compact),
         _command("summarize [TOKENS]", "the same as compact", settings.compact),
-        _command("fork", "go on in a copy of this session", sessions.fork),
-        _command("rename TITLE", "give this session another title", sessions.rename),
-        _command("tree [NUMBER]", "the branches of this session; with a number, go on from that one", sessions.tree),
-        _command("export [md|html|json] [FILE]", "write what was said to a file", sessions.export),
-        _command("copy [N]", "put the last answer on the clipboard, or the Nth from the end", sessions.copy),
-        _command("diff", "what this session changed in files", sessions.diff),
-        _command("steer TEXT", "have the model read this in the middle of its answer", autonomy.steer),
-        _command("auto [on|off]", "auto-continue: go on until the task is finished", autonomy.auto),
-        _command("play BUDGET", "let the agent explore on its own for so many USD, or --turns N", autonomy.play),
-        _command("undo [N]", "take back what tools did, the newest first; /undo list lists it", undo.undo),
+        _command("fork", "continue in a copy of this session", sessions.fork),
+        _command("rename TITLE", "rename this session", sessions.rename),
+        _command(
+            "tree [NUMBER]", "list the branches of this session; with a number, continue from that one", sessions.tree
+        ),
+        _command("export [md|html|json] [FILE]", "write the conversation to a file", sessions.export),
+        _command("copy [N]", "copy the last answer to the clipboard, or the Nth from the end", sessions.copy),
+        _command("diff", "show what this session changed in files", sessions.diff),
+        _command("steer TEXT", "send a message that the model reads while it answers", autonomy.steer),
+        _command("auto [on|off]", "auto-continue: continue until the task is finished", autonomy.auto),
+        _command(
+            "play BUDGET", "let the agent explore on its own within a budget in USD, or for --turns N", autonomy.play
+        ),
+        _command("undo [N]", "undo the newest changes of tools; /undo list lists them", undo.undo),
         _command(
             "rewind [NUMBER] [files|conversation|both]",
-            "go back to before a prompt; without one, list them",
+            "go back to before a prompt; without a number, list the prompts",
             undo.rewind,
         ),
-        _command("retry", "ask the model for its last answer again", _retry),
-        _command("jobs [stop ID]", "what runs in the background; stop one", _jobs),
-        _command("preferences [edit]", "what this profile prefers; change it in your editor", settings.preferences),
-        _command("profiles [[new] NAME]", "the profiles; with a name, switch to that one", settings.profiles),
-        _command("saved", "the places that this profile saved", settings.saved),
-        _command("context", "what the next request holds, and what waits outside of it", settings.context),
-        _command("theme [NAME]", "the themes; with a name, draw with that one from now on", theme.theme),
-        _command("raw [on|off]", "the last answer as it was typed; on and off: all that follow", _raw),
-        _command("usage", "tokens, cost and tool calls of this session and of all", _usage),
+        _command("retry", "ask the model for another answer to the last prompt", _retry),
+        _command("jobs [stop ID]", "list the background jobs, or stop one", _jobs),
+        _command("preferences [edit]", "show the preferences of this profile, or edit them", settings.preferences),
+        _command("profiles [[new] NAME]", "list the profiles; with a name, switch to that one", settings.profiles),
+        _command("saved", "list the saved places of this profile", settings.saved),
+        _command("context", "show what the next request contains, and which tools are hidden", settings.context),
+        _command("theme [NAME]", "list the themes; with a name, switch to that one", theme.theme),
+        _command("raw [on|off]", "show the source of the last answer; on or off: of all following answers", _raw),
+        _command("usage", "show tokens, cost and tool calls, of this session and in total", _usage),
     ]
 
 
@@ -80,7 +86,7 @@ async def _jobs(session: SessionControl, words: str) -> str:
         raise UsageError("Use /jobs, or /jobs stop ID.")
     jobs = session.processes.job_list()
     if not jobs:
-        return "Nothing runs in the background."
+        return "There are no background jobs."
     return "\n".join(
         f"{job.id}  {'running' if job.running else 'ended'}  {one_line(job.command, _SHOWN)}  ({job.log})"
         for job in jobs
@@ -88,7 +94,7 @@ async def _jobs(session: SessionControl, words: str) -> str:
 
 
 async def _raw(session: SessionControl, words: str) -> str:
-    return "Nothing is drawn in this interface: answers are shown as they were typed."
+    return "This interface does not render Markdown: it always shows the source of answers."
 
 
 async def _usage(session: SessionControl, words: str) -> str:

@@ -25,19 +25,19 @@ async def login(session: SessionControl, words: str) -> str:
     name, *more = words.split()
     if more:
         return (
-            f"The key is not typed after the name, where it stays on the screen. Type /login {name}: it asks for the "
-            "key, which is not shown. If others could see this one, have its service replace it."
+            f"Do not type the key after the name, where it stays on the screen. Type /login {name}, which asks for "
+            "the key and hides it. If others could see this key, revoke it at its service."
         )
     check_free(session)
     if keys.has_login(words):
-        return f"{words} is logged in to with a browser. In a shell: {command_name()} login {words}"
+        return f"{words} needs a login in the browser. In a shell, run: {command_name()} login {words}"
     variable = keys.variable(words)
     read = await keys.read(f"The key of {words} ({variable}), which is not shown:")
     if read is None:
-        return f"This interface cannot read a key unseen. In a shell: {command_name()} login {words}"
+        return f"This interface cannot hide the key while you type it. In a shell, run: {command_name()} login {words}"
     key = Secret(read.strip())
     if not key:
-        return "No key was given, so nothing has changed."
+        return "No key was given, so nothing was changed."
     said = await keys.try_out(words, key)
     place = await keys.place()
     kept = await in_thread(lambda: keys.keep(words, key, place))
@@ -47,7 +47,7 @@ async def login(session: SessionControl, words: str) -> str:
 def _gone_on(session: SessionControl, service: str) -> str:
     models = session.models
     if session.configured and models.provider_name not in (OFFLINE, service):
-        return f"/model {service} goes on with it."
+        return f"/model {service} switches to it."
     models.use(f"{service}/{models.model}" if models.provider_name == service and models.model else service)
     return f"Now using {used(models)}; the conversation is kept."
 

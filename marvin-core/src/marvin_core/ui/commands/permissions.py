@@ -23,7 +23,7 @@ async def permissions(session: SessionControl, words: str) -> str:
         return f"{_trust_line(project)}{_NEXT_START if project.trusted else ''}"
     if words == "distrust":
         await in_thread(session.permissions.distrust_project)
-        return "What this folder brings is not trusted."
+        return "This folder is not trusted."
     from ...guard.permissions.modes import MEANINGS
 
     if words:
@@ -34,22 +34,24 @@ async def permissions(session: SessionControl, words: str) -> str:
     lines = [f"{'*' if name == mode else ' '} {name:9} {meaning}" for name, meaning in MEANINGS.items()]
     allowed = [one_line(line, _SHOWN) for line in session.permissions.remembered]
     if allowed:
-        lines += ["Allowed for this session:", *(f"  {line}" for line in allowed)]
+        lines += ["Allowed in this session:", *(f"  {line}" for line in allowed)]
     project = await in_thread(session.permissions.project)
     if project.brings:
         lines.append(_trust_line(project))
-    lines.append("/permissions MODE goes over to another one, Shift+Tab to the next. Rules of config.yaml come first.")
+    lines.append(
+        "/permissions MODE switches to another mode, Shift+Tab to the next one. Rules in config.yaml take precedence."
+    )
     return "\n".join(lines)
 
 
 def _trust_line(project: ProjectTrust) -> str:
     if not project.brings:
-        return "This folder brings nothing that would need trust."
+        return "This folder contains nothing that needs to be trusted."
     state = "is trusted" if project.trusted else "is not trusted, and not loaded"
-    change = "/permissions distrust takes that back." if project.trusted else "/permissions trust changes that."
+    change = "/permissions distrust revokes that." if project.trusted else "/permissions trust changes that."
     return "\n".join(
         [
-            f"What this folder brings {state}: {project.why}. {change}",
+            f"This folder {state}: {project.why}. {change}",
             *(f"  {exact_line(line)}" for line in project.details),
         ]
     )

@@ -26,19 +26,21 @@ _OFFERED = 100
 _SHOWN = 60
 _KINDS: Mapping[str, Literal["md", "html", "json"]] = {"md": "md", "html": "html", "json": "json"}
 _WHICH = (
-    "Which session? Type its number, or words to look for. `rename NUMBER TITLE` gives one another title. "
-    "An empty line leaves."
+    "Which session? Type its number, or words to search for. `rename NUMBER TITLE` renames one. An empty line cancels."
 )
-_RESUME_USAGE = "Which one? /resume ID, where the beginning of an id is enough; /sessions lists them."
+_RESUME_USAGE = "Which session? Type /resume ID; the beginning of an id is enough. /sessions lists them."
 
 
 async def sessions(session: SessionControl, words: str) -> str:
     """List the newest sessions of the folder."""
     found = await in_thread(lambda: session.sessions.recent(_LISTED))
     if not found:
-        return "There are no sessions of this folder yet."
+        return "There are no sessions in this folder yet."
     lines = [_entry_line(entry, session.id) for entry in found]
-    how = f"/resume picks one, /resume ID goes on with it; in a shell, `{command_name()} sessions` lists all folders'."
+    how = (
+        f"/resume lets you choose one, and /resume ID continues it. In a shell, `{command_name()} sessions` lists "
+        "those of all folders."
+    )
     return "\n".join([*lines, how])
 
 
@@ -55,10 +57,10 @@ async def resume(session: SessionControl, words: str) -> str:
         if picked is None:
             return _RESUME_USAGE
         if not picked:
-            return "No session was picked."
+            return "No session was chosen."
         words = picked
     count = await session.sessions.resume(words)
-    return f"Going on with {session.id} ({counted(count, 'message')})."
+    return f"Continuing {session.id} ({counted(count, 'message')})."
 
 
 async def _picked(session: SessionControl) -> str | None:
@@ -102,7 +104,7 @@ async def _picked_by_number(session: SessionControl) -> str | None:
             found = await in_thread(lambda: session.sessions.recent(_PICKED))
             continue
         hits = await in_thread(partial(session.sessions.search, answer, _PICKED))
-        said = "" if hits else f"No session holds {one_line(answer, _SHOWN)!r}.\n"
+        said = "" if hits else f"No session contains {one_line(answer, _SHOWN)!r}.\n"
         found = hits or found
 
 
@@ -121,7 +123,7 @@ async def _renamed(session: SessionControl, found: Sequence[SessionEntry], words
         return "Use `rename NUMBER TITLE`.\n"
     entry = found[int(number) - 1]
     kept = await in_thread(lambda: session.sessions.rename(title, entry.id))
-    return f"{entry.id} is now called: {kept}\n"
+    return f"{entry.id} was renamed to: {kept}\n"
 
 
 async def rename(session: SessionControl, words: str) -> str:
@@ -144,7 +146,7 @@ async def fork(session: SessionControl, words: str) -> str:
     copy = session.sessions.fork()
     facts = [counted(len(session.snapshot().messages), "message")]
     facts += [f"the last prompt at {local_time(prompts[-1].time)}"] if prompts else []
-    return f"Going on in the copy {copy} ({', '.join(facts)}). The original stays as it is: /resume {earlier}"
+    return f"Continuing in the copy {copy} ({', '.join(facts)}). The original is unchanged: /resume {earlier}"
 
 
 async def tree(session: SessionControl, words: str) -> str:
@@ -154,11 +156,11 @@ async def tree(session: SessionControl, words: str) -> str:
         if not words.isdecimal() or not 1 <= int(words) <= len(found):
             raise UsageError(f"There is no branch {words!r}. /tree lists them by number.")
         count = await session.sessions.go_to(found[int(words) - 1])
-        return f"Going on from branch {int(words)} ({counted(count, 'message')})."
+        return f"Continuing from branch {int(words)} ({counted(count, 'message')})."
     lines = [_branch_line(number, branch) for number, branch in enumerate(found, 1)]
     if len(found) == 1:
-        return f"{lines[0]}\nThis session has one branch. /retry makes another one."
-    return "\n".join([*lines, "/tree NUMBER goes on from another branch."])
+        return f"{lines[0]}\nThis session has one branch. /retry creates another one."
+    return "\n".join([*lines, "/tree NUMBER continues from another branch."])
 
 
 def _branch_line(number: int, branch: Branch) -> str:
@@ -178,7 +180,7 @@ async def export(session: SessionControl, words: str) -> str:
     kind = kind or _KINDS.get(Path(name).suffix.removeprefix(".").lower(), "md")
     text = await session.sessions.export(kind)
     target = await in_thread(lambda: _written(session, name or f"{session.id}.{kind}", text))
-    return f"Wrote {target}. It holds everything that was said, and what tools gave."
+    return f"Wrote {target}. It contains the whole conversation and the results of tools."
 
 
 def _written(session: SessionControl, name: str, text: str) -> Path:
@@ -201,13 +203,15 @@ async def copy(session: SessionControl, words: str) -> str:
     if not answers:
         return "There is no answer to copy yet."
     if words and not (words.isascii() and words.isdecimal() and 1 <= int(words) <= len(answers)):
-        raise UsageError(f"Use /copy, or /copy N for the Nth answer from the end, N being 1 to {len(answers)}.")
+        raise UsageError(f"Use /copy, or /copy N for the Nth answer from the end, with N from 1 to {len(answers)}.")
     text = answers[-int(words or 1)]
     if session.person.copy(text):
         return f"Copied {counted(len(text), 'character')}, if the terminal allows it (OSC 52; tmux: set-clipboard on)."
-    return "The clipboard cannot be reached from here, or takes no text of this size. /export FILE writes a file."
+    return "The clipboard is not available here, or the text is too large for it. Use /export FILE to write a file."
 
 
 async def diff(session: SessionControl, words: str) -> str:
     """Show what this session changed in files."""
-    return await session.undo.difference() or "No tool of this session changed a file that is different now."
+    return await session.undo.difference() or (
+        "The tools of this session have changed no file, or their changes were undone."
+    )

@@ -52,8 +52,11 @@ def check_free(session: SessionControl) -> None:
 def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
     if models.provider_name in ("", OFFLINE) and not any(entry.reason for entry in entries):
         ways = [f"  - {entry.how_to}" for entry in entries if entry.how_to]
-        told = "No model is configured. /login NAME sets a key at once. Or do one of these and start Marvin again:"
-        return "\n".join([told, *ways, "A server on this machine can be used at once, as in /model ollama."])
+        told = (
+            "No model is configured. /login NAME stores a key, which works at once. Or do one of these and "
+            "restart Marvin:"
+        )
+        return "\n".join([told, *ways, "A server on this machine can be used at once, for example with /model ollama."])
     lines = []
     for entry in entries:
         if not entry.reason and entry.provider != models.provider_name:
@@ -66,7 +69,7 @@ def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
     others = [entry.provider for entry in entries if not entry.reason]
     if others:
         lines.append(f"Not set up: {', '.join(others)}; in a shell, `{command_name()} providers` says how.")
-    return "\n".join([*lines, "/model PROVIDER/MODEL takes another one; the conversation is kept."])
+    return "\n".join([*lines, "/model PROVIDER/MODEL switches to another one; the conversation is kept."])
 
 
 async def thinking(session: SessionControl, words: str) -> str:
@@ -74,7 +77,7 @@ async def thinking(session: SessionControl, words: str) -> str:
     if not words:
         return f"Thinking: {session.models.thinking}. /thinking off, low, medium or high changes it."
     session.models.think(words)
-    return f"Thinking: {words}, from the next prompt on, where the model can."
+    return f"Thinking: {words}, from the next prompt on, if the model supports it."
 
 
 async def compact(session: SessionControl, words: str) -> str:
@@ -88,7 +91,7 @@ async def compact(session: SessionControl, words: str) -> str:
 async def pro(session: SessionControl, words: str) -> str | None:
     """Send one prompt to the best model that is set up."""
     if not words:
-        return "Write the prompt after it: !pro PROMPT goes to the best model that is set up, and only that one."
+        return "Write the prompt after it: !pro PROMPT sends this one prompt to the best model that is set up."
     await in_thread(lambda: session.models.know(None))
     check_free(session)
     with session.models.pro():
@@ -104,8 +107,8 @@ async def code(session: SessionControl, words: str) -> str:
     session.switch_mode("coding" if on else "chat")
     if on:
         return (
-            f"Coding mode is on: work in {session.working_dir}, notes and logs in .marvin there, up to 50 rounds of "
-            "tools for a prompt. !code ends it."
+            f"Coding mode is on: Marvin works in {session.working_dir}, keeps notes and logs in .marvin there, and "
+            "may use 50 rounds of tools for a prompt. !code ends it."
         )
     return "Coding mode is off."
 
@@ -123,7 +126,7 @@ async def mode(session: SessionControl, words: str) -> str:
         return shown
     group = next((spec.group for spec in session.tools if spec.group), "")
     example = f" as in all,-{group}" if group else ""
-    return f"{shown}\n!mode NAME chooses others: {', '.join(SETS)}, or groups and names{example}."
+    return f"{shown}\nUse !mode NAME to choose other tools: {', '.join(SETS)}, or groups and names{example}."
 
 
 async def context(session: SessionControl, words: str) -> str:
@@ -137,11 +140,11 @@ async def context(session: SessionControl, words: str) -> str:
     rows.append((counted(use.messages, "message"), use.message_tokens))
     total = sum(tokens for _, tokens in rows)
     lines = [f"{tokens:9,}  {name}" for name, tokens in rows]
-    lines.append(f"{total:9,}  tokens of {use.window:,} in all; from {use.compact:,} on a summary makes room")
+    lines.append(f"{total:9,}  tokens of {use.window:,} in all; from {use.compact:,} on, a summary makes room")
     if use.waiting:
         saved = sum(use.waiting.values())
         lines.append(
-            f"{saved:9,}  tokens are saved: {counted(len(use.waiting), 'tool')} wait until the model looks for one"
+            f"{saved:9,}  tokens are saved: {counted(len(use.waiting), 'tool')} hidden until the model searches for one"
         )
     return "\n".join([*lines, "These are estimates. /compact makes room now."])
 
@@ -155,7 +158,7 @@ async def preferences(session: SessionControl, words: str) -> str:
     found = await in_thread(session.profile.preferences)
     file = session.profile.folder / "preferences.yaml"
     lines = [f"{key}: {listed(value)}" for key, value in found.items()] or ["No preferences are set."]
-    return "\n".join([*lines, f"They are in {file}: /preferences edit changes them, or ask for a change."])
+    return "\n".join([*lines, f"They are in {file}: change them with /preferences edit, or ask Marvin to change them."])
 
 
 async def _edited(session: SessionControl) -> str:
@@ -163,10 +166,10 @@ async def _edited(session: SessionControl) -> str:
     profile = session.profile
     draft, before = await in_thread(profile.draft_preferences)
     if not await session.person.edit(draft):
-        return f"This interface can open no editor. Edit {profile.folder / 'preferences.yaml'}"
+        return f"This interface cannot open an editor. Edit {profile.folder / 'preferences.yaml'}"
     if not await in_thread(lambda: profile.take_draft(before)):
-        return "Nothing has changed."
-    return "Saved. The next prompt goes by it."
+        return "Nothing was changed."
+    return "Saved. It applies from the next prompt on."
 
 
 async def profiles(session: SessionControl, words: str) -> str:
@@ -178,18 +181,18 @@ async def profiles(session: SessionControl, words: str) -> str:
         name = name.strip() if asked == "new" and name else words
         meant = await in_thread(lambda: profile.misspelled(name)) if name == words else ""
         if meant:
-            raise UsageError(f"There is no profile {name!r}. {meant} /profiles new {name} makes it.")
+            raise UsageError(f"There is no profile {name!r}. {meant} /profiles new {name} creates it.")
         folder = await in_thread(lambda: profile.switch(name))
-        return f"{'Switched to' if name in names else 'Made'} the profile {name}: {folder}"
+        return f"{'Switched to' if name in names else 'Created'} the profile {name}: {folder}"
     lines = [f"{'*' if name == profile.name else ' '} {name}" for name in names]
-    return "\n".join([*lines, "/profiles NAME switches to another one, and makes one that is not there."])
+    return "\n".join([*lines, "/profiles NAME switches to another profile; /profiles new NAME creates one."])
 
 
 async def saved(session: SessionControl, words: str) -> str:
     """Show the saved places."""
     places = await in_thread(session.profile.saved_places)
     if not places:
-        return "No places are saved in this profile."
+        return "This profile has no saved places."
     return "\n".join(map(_place, places))
 
 

@@ -18,7 +18,9 @@ async def theme(session: SessionControl, words: str) -> str:
     if words:
         await in_thread(lambda: themes.load(words, folder))
         await in_thread(lambda: person.use_theme(words))
-        return f"The theme is {words} from here on." + ("" if session.chat.color else " No colours are shown here.")
+        return f"The theme is now {words}." + ("" if session.chat.color else " This terminal shows no colours.")
     found = await in_thread(lambda: themes.names(folder))
     lines = [f"{'*' if name == person.theme else ' '} {name:10}  {meaning}" for name, meaning in found.items()]
-    return "\n".join([*lines, f"/theme NAME takes another one. Your own are in {folder / themes.FOLDER}."])
+    return "\n".join(
+        [*lines, f"/theme NAME switches to another theme. Your own themes are in {folder / themes.FOLDER}."]
+    )

@@ -31,12 +31,18 @@ async def rewind(session: SessionControl, words: str) -> str:
     """Go back to before a prompt: the files, the conversation, or both."""
     prompts = session.sessions.prompts()
     if not prompts:
-        return "There is no prompt to go back to: none was sent since this conversation was begun or gone on with here."
+        return "There is no prompt to go back to: none was sent since this conversation was started or continued here."
     if not words:
         lines = [f"{number:>3}  {local_time(one.time)}  {one.text}" for number, one in enumerate(prompts, 1)]
         shown = lines[-_LISTED:]
         return "\n".join(
-            [*shown, "/rewind NUMBER goes back to before a prompt; `files` or `conversation` after it: only that."]
+            [
+                *shown,
+                (
+                    "/rewind NUMBER goes back to before a prompt; add `files` or `conversation` to restore only "
+                    "one of them."
+                ),
+            ]
         )
     number, _, way = words.partition(" ")
     way = way.strip() or "both"
@@ -46,11 +52,14 @@ async def rewind(session: SessionControl, words: str) -> str:
     told = []
     if way != "conversation":
         lines = list(await session.undo.take_back_since(prompt.time))
-        told += [taken(lines) if lines else "No tool changed anything since then."]
+        told += [taken(lines) if lines else "No tool has changed anything since then."]
     if way != "files":
         count = await session.sessions.rewind(prompt)
-        told.append(f"The conversation is as it was before that prompt ({counted(count, 'message')}): {prompt.text}")
-        told.append("/tree shows the branch that was left.")
+        told.append(
+            f"The conversation was restored to the state before that prompt ({counted(count, 'message')}): "
+            f"{prompt.text}"
+        )
+        told.append("/tree shows the earlier branch.")
     return "\n".join(told)
 
 
@@ -61,23 +70,23 @@ def count_of(words: str, usage: str) -> int:
         UsageError: where that is no number, or too many.
     """
     if words and not (words.isascii() and words.isdecimal() and 1 <= int(words) <= _MOST):
-        raise UsageError(f"Use {usage}, where N says how many of the newest changes to take back, up to {_MOST}.")
+        raise UsageError(f"Use {usage}, with N for the number of newest changes to undo, up to {_MOST}.")
     return int(words or 1)
 
 
 def listed(entries: Sequence[UndoEntry], how: str) -> str:
     """The calls that can be taken back, by number, and `how` that is done."""
     if not entries:
-        return "There is nothing to take back in this folder."
+        return "There is nothing to undo in this folder."
     lines = [
         f"{number:>3}  {local_time(entry.time)}  {entry.tool}: {one_line(entry.what, _SHOWN)}"
         for number, entry in enumerate(entries, 1)
     ]
-    return "\n".join([*lines, f"{how} takes back the newest N."])
+    return "\n".join([*lines, f"{how} undoes the newest N."])
 
 
 def taken(lines: Sequence[str]) -> str:
     """What was taken back."""
     if not lines:
-        return "There is nothing to take back in this folder."
-    return "\n".join(f"Taken back: {line}" for line in lines)
+        return "There is nothing to undo in this folder."
+    return "\n".join(f"Undone: {line}" for line in lines)

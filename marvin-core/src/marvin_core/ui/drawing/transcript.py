@@ -82,7 +82,7 @@ class Transcript:
     def lines(self) -> Iterator[Line]:
         """All of it, line by line, without what could steer a terminal."""
         if self._dropped:
-            yield Line("notice", "(What is older is no longer here; the session file has it.)")
+            yield Line("notice", "(Older messages are not shown; the session file contains them.)")
         before = ""
         for entry in self._entries:
             if before and entry.kind in ("typed", "text", "thinking", "call") and before != "typed":

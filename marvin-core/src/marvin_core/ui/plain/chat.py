@@ -109,7 +109,7 @@ def _collect_garbage_again() -> None:
 
 
 def _greeting(session: SessionControl) -> str:
-    goes_on = f"Going on with the session {session.id}." if session.id else _seeded(session)
+    goes_on = f"Continuing the session {session.id}." if session.id else _seeded(session)
     return "\n".join(filter(None, [_who_answers(session), goes_on]))
 
 
@@ -121,15 +121,15 @@ def _seeded(session: SessionControl) -> str:
     if not count:
         return ""
     return (
-        f"{counted(count, 'message')} of earlier chats in this folder {'goes' if count == 1 else 'go'} along with the "
-        "first request. /clear begins without; `seed: off` in config.yaml ends it."
+        f"{counted(count, 'message')} of earlier chats in this folder will be sent with the first request. /clear "
+        "starts without them; `seed: off` in config.yaml turns this off."
     )
 
 
 def _who_answers(session: SessionControl) -> str:
     models = session.models
     if not session.configured:
-        return "Marvin. The model cannot be used, so only tools can be called: /name key=value. /help shows how."
+        return "Marvin. The model cannot be used, so only tools can be called: /name key=value. /help shows more."
     if models.provider_name == OFFLINE:
         return NO_MODEL
     origin = f" ({models.reason})" if models.reason else ""

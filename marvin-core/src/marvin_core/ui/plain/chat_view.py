@@ -38,8 +38,8 @@ _SHARE = 4
 """The part of the window that an open block may take, one in so many rows: folded in a window that becomes narrower, it
 is still seen whole, and can be drawn over."""
 _RAW = {
-    True: "Answers are written as they were typed from here on: /raw off draws them again.",
-    False: "Answers are drawn from here on.",
+    True: "From now on, answers are shown as Markdown source. /raw off renders them again.",
+    False: "From now on, answers are rendered.",
 }
 
 

@@ -234,7 +234,9 @@ class LineEditor(DrawnAbove):
         rows = [row for row in (*self.live, self.status()) if row]
         room = max(1, self._output.get_size().rows // 2)
         if self._holds_up():
-            rows.append("(A question waits above. Ctrl+G answers it; this line comes back afterwards.)")
+            rows.append(
+                "(There is an open question above. Press Ctrl+G to answer it; this line comes back afterwards.)"
+            )
         sign = self._question.sign if self._question.is_open else self.sign
         return steady_ansi("\n".join([*rows[-room:], sign]))
 
@@ -303,7 +305,7 @@ class LineEditor(DrawnAbove):
         try:
             text = await self.lend(lambda: edited(self._settings.program, text))
         except (OSError, ValueError) as error:
-            self._handlers.tell(f"{self._settings.program} could not be used: {error}. EDITOR names another program.")
+            self._handlers.tell(f"{self._settings.program} could not be used: {error}. Set EDITOR to another program.")
             return
         text = self._folds.fold(text, "edited")
         buffer.document = Document(text, len(text))
@@ -345,7 +347,7 @@ class LineEditor(DrawnAbove):
     def _enter(self, buffer: Buffer) -> None:
         text = self._current_folds.unfold(buffer.text)
         if not is_text(text):  # a terminal that writes another encoding
-            self._handlers.tell("That line is not UTF-8, so it was not sent. Write it anew, or change it.")
+            self._handlers.tell("That line is not UTF-8, so it was not sent. Type it again, or change it.")
         elif self._question.is_open:
             buffer.reset()
             self._hidden_folds.forget()

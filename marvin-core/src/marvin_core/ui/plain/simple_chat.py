@@ -131,7 +131,7 @@ class SimpleChat:
     def _leave(self, held: str = "") -> NoReturn:
         """Leave without waiting for anything; what was said is saved."""
         if held:
-            StandardStreams().err(f"marvin: {held} does not stop, so the chat ends without it.")
+            StandardStreams().err(f"marvin: {held} does not stop, so the chat ends without waiting for it.")
         self._session.rescue()
         os._exit(EXIT_INTERRUPTED)
 

@@ -17,8 +17,8 @@ from .editor_parts import AnswerKey
 from .line_editor import LineEditor
 
 _KEYS = (
-    "(Its first letter alone answers, once nothing was typed for half a second; t also tells the model why not. What "
-    "you were typing stays: Ctrl+G puts it aside until you have answered.)"
+    "(Press the first letter of an answer, after a pause of half a second; t also lets you tell the model why not. "
+    "Ctrl+G puts aside what you were typing until you have answered.)"
 )
 
 

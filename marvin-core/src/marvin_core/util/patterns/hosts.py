@@ -41,9 +41,9 @@ def host_pattern(text: str) -> HostPattern:
     try:
         plain = folded(name.removeprefix("*."))
     except ValueError:
-        raise ValueError(f"{text!r} is no host. {_FORM}, without scheme and path.") from None
+        raise ValueError(f"{text!r} is not a host. {_FORM}, without scheme and path.") from None
     if below and _is_address(plain):
-        raise ValueError(f"{text!r} is no host: an address has no sub-domains. {_FORM}.")
+        raise ValueError(f"{text!r} is not a host: an IP address has no sub-domains. {_FORM}.")
     return HostPattern(name=plain, below=below, port=port)
 
 
@@ -55,7 +55,9 @@ def _split(written: str) -> tuple[str, int | None]:
     if not colon or written.endswith("]"):
         return written, None
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 5 and 0 < int(digits) <= _LARGEST_PORT):
-        raise ValueError(f"{written!r} has no port behind its colon: those are from 1 to {_LARGEST_PORT}. {_FORM}.")
+        raise ValueError(
+            f"{written!r} has no valid port after the colon: ports are from 1 to {_LARGEST_PORT}. {_FORM}."
+        )
     return head, int(digits)
 
 
@@ -67,7 +69,7 @@ def folded(host: str) -> str:
     """
     plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if len(plain) > _LONGEST + 1:
-        raise ValueError("longer than the name of a host can be")
+        raise ValueError("longer than a host name can be")
     try:
         return str(ipaddress.ip_address(plain))
     except ValueError:
@@ -76,7 +78,7 @@ def folded(host: str) -> str:
     if not name.isascii():
         name = name.encode("idna").decode("ascii")  # UnicodeError is a ValueError
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
-        raise ValueError("no name of a host")
+        raise ValueError("not a host name")
     return name
 
 

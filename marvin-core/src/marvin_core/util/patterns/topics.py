@@ -15,4 +15,4 @@ def is_topic(text: str) -> bool:
 def refused_topic(text: str) -> str:
     """The sentence that says of a text that it cannot be the name of a topic, and what can."""
     shown = text if len(text) <= 80 else f"{text[:80]}…"
-    return f"{shown!r} cannot be a topic. Use up to 64 letters, digits, '-' and '_', without spaces."
+    return f"{shown!r} is not a valid topic. Use up to 64 letters, digits, '-' and '_', without spaces."

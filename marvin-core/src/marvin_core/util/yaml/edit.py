@@ -42,7 +42,7 @@ def with_value(text: str, keys: Sequence[str], value: Any) -> str:
     for key in keys[:-1]:
         inner = inner.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise ValueError(f"{key} holds a value and no keys")
+            raise ValueError(f"{key} is a single value, not a mapping")
     if value is None:
         inner.pop(keys[-1], None)
     else:

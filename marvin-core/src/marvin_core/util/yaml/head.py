@@ -40,7 +40,9 @@ def load_head(head: str) -> Mapping[str, Any]:
     except MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 2}: " if mark is not None else ""
-        raise ValueError(f"{where}{error.problem or 'it is not YAML'}. Put a text with a colon in quotes") from error
+        raise ValueError(
+            f"{where}{error.problem or 'it is not YAML'}. Put a string that contains a colon in quotes"
+        ) from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise ValueError("it is not YAML") from error
     if found is None:

@@ -20,7 +20,7 @@ from ...rendering import Measure, Paint
 from ..pasting_input import ESCAPE
 from ..terminal_quirks import steady
 
-_KEYS = "q returns to the chat; arrows, PgUp, PgDn, Home, End; /WORD finds, n and N the next"
+_KEYS = "q returns to the chat; arrows, PgUp, PgDn, Home and End move; /WORD searches, n and N repeat the search"
 
 
 class Pager(UIControl):
