@@ -19,7 +19,7 @@ _TAG, _QUERY = 60, 200
 @tool(access=["read"], aliases={"limit": ("max_results", "most")})
 async def bookmark_list(
     tag: Annotated[str, "Only those with this tag"] = "",
-    limit: Annotated[int, Field(ge=1, le=200), "Most bookmarks"] = 20,
+    limit: Annotated[int, Field(ge=1, le=200), "Maximum bookmarks"] = 20,
     *,
     context: ToolContext,
 ) -> str:
@@ -39,7 +39,7 @@ async def bookmark_list(
 @tool(access=["read"], aliases={"query": ("text", "q", "keyword"), "limit": ("max_results", "most")})
 async def bookmark_search(
     query: Annotated[str, "Words, in any case"],
-    limit: Annotated[int, Field(ge=1, le=200), "Most bookmarks"] = 10,
+    limit: Annotated[int, Field(ge=1, le=200), "Maximum bookmarks"] = 10,
     *,
     context: ToolContext,
 ) -> str:

@@ -37,7 +37,7 @@ _NAME = 200
 @tool(access=["read"], aliases={"query": ("text", "pattern", "q", "keyword"), "max_results": ("limit", "most")})
 async def search_notes(
     query: Annotated[str, "Words, in any case"],
-    max_results: Annotated[int, Field(ge=1, le=100), "Most lines"] = 20,
+    max_results: Annotated[int, Field(ge=1, le=100), "Maximum lines"] = 20,
     *,
     context: ToolContext,
 ) -> str:
