@@ -23,7 +23,7 @@ async def review_codebase(
     working_dir: Annotated[str, "Repository inside the root"],
     ref_dir: Annotated[str, "Documents that explain intent"] = DOCUMENTS,
     focus: Annotated[str, "all, backend, frontend, tests or a glob"] = "all",
-    max_rounds: Annotated[int, Field(ge=1, le=8), "Most rounds"] = 4,
+    max_rounds: Annotated[int, Field(ge=1, le=8), "Maximum rounds"] = 4,
 ) -> str:
     """Review and mend code in rounds, in the background on a branch of its own; returns a job id."""
     folder = await in_thread(lambda: _folder(context, working_dir))

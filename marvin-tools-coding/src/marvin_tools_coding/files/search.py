@@ -42,7 +42,7 @@ async def glob(
     context: ToolContext,
     pattern: Annotated[str, "Such as 'src/**/*.{ts,tsx}'"],
     path: Annotated[str, "Folder to begin in"] = ".",
-    max_results: Annotated[int, Field(ge=1, le=5000), "Most files"] = 200,
+    max_results: Annotated[int, Field(ge=1, le=5000), "Maximum files"] = 200,
 ) -> str:
     """List files, newest first: '*.py' in the folder itself, '**/*.py' at any depth. What .gitignore excludes is left
     out; hidden names need their dot."""
@@ -65,7 +65,7 @@ async def code_grep(
     glob_filter: Annotated[str, "Any depth: '*.{ts,tsx},!*.test.ts'"] = "*",
     ignore_case: Annotated[bool, "Any case"] = False,
     context_lines: Annotated[int, Field(ge=0, le=20), "Lines around"] = 2,
-    max_results: Annotated[int, Field(ge=1, le=500), "Most matches"] = 20,
+    max_results: Annotated[int, Field(ge=1, le=500), "Maximum matches"] = 20,
     output: Annotated[Literal["lines", "files", "count"], "files: names; count: lines"] = "lines",
     literal: Annotated[bool, "Plain text"] = False,
 ) -> str:

@@ -83,7 +83,7 @@ async def github_grep(
     repo: Repo,
     pattern: Annotated[str, "Regular expression of ripgrep"],
     glob_filter: Annotated[str, "As in '*.py,!test_*'"] = "",
-    max_results: Annotated[int, Field(ge=1, le=100), "Most matches"] = 30,
+    max_results: Annotated[int, Field(ge=1, le=100), "Maximum matches"] = 30,
     path: Annotated[str, "Folder or file"] = ".",
     ignore_case: Annotated[bool, "Any case"] = False,
     context_lines: Annotated[int, Field(ge=0, le=20), "Lines around"] = 2,

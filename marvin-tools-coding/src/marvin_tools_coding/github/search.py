@@ -43,7 +43,7 @@ async def github_search(
     context: ToolContext,
     query: Annotated[str, "As on GitHub: 'cli language:rust stars:>50'"],
     search_type: Annotated[SearchType, "issues: and pull requests"] = "repositories",
-    max_results: Annotated[int, Field(ge=1, le=30), "Most results"] = 10,
+    max_results: Annotated[int, Field(ge=1, le=30), "Maximum results"] = 10,
     sort: Annotated[str, "As GitHub's API has it, such as stars or updated"] = "",
     order: Annotated[Literal["desc", "asc"], "Of sort"] = "desc",
 ) -> str:
