@@ -145,7 +145,7 @@ class DryRun:
         if not past:
             return
         refused = sum(call.asked == "no" for call in past)
-        yield f"{len(past)} of {len(self.calls)} past calls were asked about then, and {refused} refused:"
+        yield f"You were asked about {len(past)} of {len(self.calls)} past calls, and refused {refused}:"
         counts: dict[str, list[int]] = {}
         for call in past:
             found = counts.setdefault(call.tool, [0, 0])
