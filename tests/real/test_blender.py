@@ -154,10 +154,7 @@ def test_a_real_blender_knows_all_shapes(marvin_tools: ToolRunner, blender: int,
 
 def test_a_real_blender_tells_what_is_wrong(marvin_tools: ToolRunner, blender: int) -> None:
     tools = marvin_tools.session(env={"BLENDER_MCP_PORT": str(blender)}, timeouts={"http": 60.0})
-    assert (
-        "which cannot have a material. Choose a mesh"
-        in tools.call("blender_set_material", object_name="Light", color=[1, 0, 0]).text
-    )
+    assert "cannot have a material" in tools.call("blender_set_material", object_name="Light", color=[1, 0, 0]).text
     assert "Did you mean 'Cube'" in tools.call("blender_delete_object", object_name="Cub").text
     assert "division by zero" in tools.call("blender_execute_code", code="1/0").text
 
