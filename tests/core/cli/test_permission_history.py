@@ -101,7 +101,7 @@ def test_the_recorded_sessions_would_have_asked_far_less(tmp_path: Path) -> None
     assert found.left == 9
     report = "\n".join(found.report())
     assert report.startswith(
-        "38 of 38 past calls were asked about then, and 2 refused:\n    38  run_command, 2 refused\n"
+        "You were asked about 38 of 38 past calls, and refused 2:\n    38  run_command, 2 refused\n"
     )
     covered = [call.text for proposal in found.proposals for call in proposal.covers]
     assert len(covered) == len(found.asked) - found.left
@@ -110,4 +110,4 @@ def test_the_recorded_sessions_would_have_asked_far_less(tmp_path: Path) -> None
 
 def test_what_was_asked_and_answered_is_counted(tmp_path: Path) -> None:
     report = "\n".join(dry(recorded(tmp_path, "make", "git log", "rm x", refused="rm")).report())
-    assert report.startswith("3 of 3 past calls were asked about then, and 1 refused:\n     3  shell, 1 refused\n")
+    assert report.startswith("You were asked about 3 of 3 past calls, and refused 1:\n     3  shell, 1 refused\n")

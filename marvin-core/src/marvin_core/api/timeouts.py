@@ -11,7 +11,7 @@ class Timeouts(Record):
     tool: float = 60.0
     """A tool call that declares no time-out of its own."""
     search_in_order: float = 0.02
-    """A search in the order of the files, which ends with the first matches; longer, and it is made by many threads."""
+    """For a search that goes through the files in order and stops at the first matches; after that, many threads search."""
     search: float = 20.0
     """A search in files by Marvin's own program, where ripgrep is missing; longer, and the pattern is given up."""
     preview: float = 5.0
@@ -81,7 +81,7 @@ class Timeouts(Record):
     kill_poll: float = 0.01
     """Between two checks whether killed processes have ended."""
     kill_limit: float = 5.0
-    """The longest that killed processes are waited for."""
+    """How long killed processes are waited for at most."""
     process_backoff: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
     """The pauses before a program is started once more, where the system has no room for one more process."""
     sandbox_start: float = 10.0
@@ -147,9 +147,9 @@ class Timeouts(Record):
     agent_research: float = 600.0
     """An agent that only reads."""
     agent_slot: float = 0.2
-    """Between two looks at whether one more agent may work, where others of the run do."""
+    """Between two checks whether one more agent may work while others of the run do."""
     agent_end: float = 3.0
-    """For an agent that is to end, as at Ctrl+C, to end what it started itself; then it is killed with all of that."""
+    """For an agent that was told to stop, as by Ctrl+C, to stop its own processes; after that, all of them are killed."""
     login: float = 300.0
     """For the user to log in to a model service in the browser."""
     keyring: float = 20.0

@@ -54,9 +54,9 @@ ENVIRONMENT: Mapping[str, str] = {
     "TICKETS_DIR": "The folder of the tickets; default: the nearest `.tickets` from the current folder upwards.",
     "TICKET_PAGER": "The program by which `marvin tk show` shows a ticket on a terminal.",
     "PAGER": "The program that shows a ticket where TICKET_PAGER is not set.",
-    "MARVIN_URL_NTFY": "The server that gets the notices of --ntfy, where that is not the public one.",
+    "MARVIN_URL_NTFY": "The server that --ntfy publishes to, instead of the public one.",
     "MARVIN_MCP_TOKEN": "The token that clients of `marvin mcp serve --http` send; without it, each run makes its own.",
-    "MARVIN_URL_PRICES": "Where `marvin models update` gets the table of prices, where not from its makers.",
+    "MARVIN_URL_PRICES": "The address from which `marvin models update` downloads the price table, instead of the publisher's.",
     "CI": "Set by CI services.",
 }
 """The variables that Config reads, and the ticket program; providers and packs declare theirs beside these."""

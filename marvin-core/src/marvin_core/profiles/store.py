@@ -100,7 +100,7 @@ class Profiles:
             folder.mkdir(mode=0o700)
         except FileExistsError:
             raise UsageError(
-                f"There is a profile {name!r} already. Use it: {command_name()} profiles use {name}"
+                f"The profile {name!r} already exists. Use it: {command_name()} profiles use {name}"
             ) from None
         self.preferences_file(name)
         return folder

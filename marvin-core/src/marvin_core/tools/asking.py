@@ -62,7 +62,7 @@ async def ask_user(
     question: Annotated[str, "One question"],
     choices: Annotated[Sequence[str], "Up to 4 choices, the most careful one first"] = [],
 ) -> str:
-    """Ask the user what only they can decide. If nobody is there, the first choice counts at once."""
+    """Ask the user what only they can decide. In a run without a user, the first choice is taken at once."""
     asked, offered = question.strip(), [one_line(choice) for choice in choices]
     _check(asked, offered)
     if not context.session.interactive:

@@ -145,7 +145,7 @@ class DryRun:
         if not past:
             return
         refused = sum(call.asked == "no" for call in past)
-        yield f"{len(past)} of {len(self.calls)} past calls were asked about then, and {refused} refused:"
+        yield f"You were asked about {len(past)} of {len(self.calls)} past calls, and refused {refused}:"
         counts: dict[str, list[int]] = {}
         for call in past:
             found = counts.setdefault(call.tool, [0, 0])
@@ -158,7 +158,8 @@ class DryRun:
     def report(self, shown: int = 5) -> Iterator[str]:
         """The lines of a report; `shown` is how many different calls of each rule stand there."""
         yield from self._questions()
-        yield f"{len(self.asked)} of {len(self.calls)} past calls would need your approval today, in the mode {self._mode}."
+        count = f"{len(self.asked)} of {len(self.calls)} past calls"
+        yield f"{count} would need your approval today, in the mode {self._mode}."
         by_tool: dict[str, int] = {}
         for call, _ in self.asked:
             by_tool[call.tool] = by_tool.get(call.tool, 0) + 1

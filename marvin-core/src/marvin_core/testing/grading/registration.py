@@ -43,7 +43,7 @@ def registration_findings(pack: Pack, place: PackPlace, watch: Watch, config: Co
     foreign = _foreign(set(sys.modules) - before, pack)
     problems += pack.problems
     tools = [spec for spec in installed_tools() if spec.source == pack.distribution]
-    slow = [f"importing {pack.module} takes {seconds * 1000:.0f} ms; at most {_MOST * 1000:.0f} are well"]
+    slow = [f"importing {pack.module} takes {seconds * 1000:.0f} ms; it should take at most {_MOST * 1000:.0f} ms"]
     deeds = [f"{deed}: {place}" for deed, places in watch.deeds.items() if deed != "read" for place in places]
     return [
         found("loads", problems, note=f"{len(tools)} tools"),

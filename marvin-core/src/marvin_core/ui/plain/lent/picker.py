@@ -22,7 +22,7 @@ from ...rendering import Measure, Paint, shortened
 from ..pasting_input import ESCAPE
 from ..terminal_quirks import FoldingRenderer, steady
 
-_KEYS = "Up, Down and Enter pick; type words to look for; Ctrl+R renames; Esc leaves"
+_KEYS = "Up, Down and Enter choose; type words to search; Ctrl+R renames; Esc leaves"
 _MOST = 12
 """Choices that are seen at once."""
 _AROUND = 4
