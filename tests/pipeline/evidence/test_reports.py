@@ -183,7 +183,7 @@ def test_what_is_not_measured_is_held_against_a_strict_run_unless_it_is_excused(
     logged.gate(name, phase, commit, "not_measured", reason="Only its exit code tells.")
     weak = " ".join(weaknesses(logged.results()))
     assert f"{phase}: not all of this was measured" in weak
-    assert f"packs.pipeline.unmeasured takes `{name}`" in weak
+    assert f"add `{name}` to packs.pipeline.unmeasured" in weak
     assert not [line for line in weaknesses(logged.results(), [name]) if "Only its exit code tells." in line]
     logged.gate(name, phase, commit, "not_measured", excused="Nothing is there to measure.")
     assert f"{phase}: not all" not in " ".join(weaknesses(logged.results()))
