@@ -38,7 +38,11 @@ def test_status_says_why_a_server_of_a_project_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("gopls", "is in no package registry"), ("nonsense", "Those that Marvin knows: basedpyright")]
+    ("name", "why"),
+    [
+        ("gopls", "is not in a package registry. Install it yourself"),
+        ("nonsense", "Those that Marvin knows: basedpyright"),
+    ],
 )
 def test_what_cannot_be_installed_is_explained(marvin_pack: PackRunner, name: str, why: str) -> None:
     outcome = marvin_pack.cli(plugin, "lsp", "install", name)
@@ -67,7 +71,7 @@ def test_the_command_lists_servers_and_all_that_they_found(marvin_pack: PackRunn
         env={"PATH": f"{folder}:/usr/bin:/bin"}, settings={"coding": {"lsp": {"wait": 20, "install": "never"}}}
     )
     assert session.command(command) == (
-        "No language server runs yet: the first edit of a file starts those that look at it."
+        "No language server is running yet: the first edit of a file starts the servers of its language."
     )
     session.call("create_file", path="a.py", content=NOT_PYTHON)
     session.call("create_file", path="b/c.py", content="\n" + NOT_PYTHON)

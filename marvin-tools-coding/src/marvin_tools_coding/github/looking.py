@@ -41,11 +41,13 @@ async def github_read_file(
     path: Annotated[str, "File, or folder to list"],
     start: Annotated[int, "First line, from 1"] = 0,
     end: Annotated[int, "Last line"] = 0,
-    column: Annotated[int | None, Field(ge=1), "With start: the character from which that long line is read on"] = None,
+    column: Annotated[int | None, Field(ge=1), "With start: the character of that long line to continue at"] = None,
 ) -> ToolResult:
     """Read in a cloned repository, as read_file does."""
     if start < 0 or end < 0:
-        raise ToolError(f"start {start} and end {end} count lines from 1 on. Leave them out to begin at the first.")
+        raise ToolError(
+            f"start {start} and end {end} are line numbers that start at 1. Leave them out to start at the first line."
+        )
     reading, repository = await in_thread(lambda: Clones(context.home).open(context, named(repo, host_of(context))))
     if await in_thread(lambda: reading.paths.exists(path) and reading.paths.stat(path).kind == "folder"):
         return ToolResult(content=await in_thread(lambda: _listed(reading, path)))

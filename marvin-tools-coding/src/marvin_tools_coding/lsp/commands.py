@@ -24,7 +24,7 @@ async def diagnostics(session: SessionControl, text: str) -> str:
     servers = await session.resource(language_servers)
     standings = servers.standings()
     said = report.overview(await in_thread(lambda: still_there(standings)))
-    return said or "No language server runs yet: the first edit of a file starts those that look at it."
+    return said or "No language server is running yet: the first edit of a file starts the servers of its language."
 
 
 def install(
@@ -68,7 +68,7 @@ def status(context: typer.Context) -> None:
 
 def group() -> typer.Typer:
     """The sub-commands below `marvin lsp`."""
-    made = typer.Typer(help="Language servers, which tell after each edit what is wrong with the file.")
+    made = typer.Typer(help="Language servers, which report errors in a file after each edit.")
     made.command("install")(install)
     made.command("status")(status)
     return made
