@@ -230,14 +230,14 @@ def test_nothing_is_begun_where_something_is_wrong(batches: Batches, models: Pip
     batches.tasks(2, {"id": "t01", "prompt": "Again."})
     done = batches.marvin.run(*batches.words())
     assert done.code == 2
-    assert "line 3: the id 't01' is that of line 1" in done.said
+    assert "line 3: the id 't01' is already used in line 1" in done.said
     assert not batches.results.exists()
     batches.tasks(1)
     for words, why in (
-        (["--until=9"], "--until '9' is no phase"),
-        (["--engine=spark"], "There is no engine 'spark'"),
-        (["more.jsonl"], "one word too many"),
-        (["--task-cost=0"], "is no amount"),
+        (["--until=9"], "--until '9' is not a phase"),
+        (["--engine=spark"], "Unknown engine 'spark'"),
+        (["more.jsonl"], "is an extra argument. A batch has one file of tasks"),
+        (["--task-cost=0"], "is not an amount"),
     ):
         refused = batches.marvin.run(*batches.words(), *words)
         assert refused.code == 2, words

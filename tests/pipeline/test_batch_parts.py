@@ -273,7 +273,10 @@ def test_a_branch_is_pushed_and_never_over_another(tmp_path: Path, lock: int) ->
 
 @pytest.mark.parametrize(
     ("name", "scheduler", "why"),
-    [("spark", "", "There is no engine 'spark'"), ("local", "tcp://x:1", "is for the engine dask")],
+    [
+        ("spark", "", "Unknown engine 'spark'"),
+        ("local", "tcp://x:1", "--scheduler needs the engine dask. Add --engine dask, or leave --scheduler out"),
+    ],
 )
 def test_an_engine_that_there_is_not_is_refused(name: str, scheduler: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):

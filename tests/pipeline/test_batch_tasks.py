@@ -80,46 +80,49 @@ GOOD = {"id": "a", "repository": ".", "prompt": "Build it."}
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b"{", "it is no JSON"),
-        (b"[" * 100_000, "it is no JSON"),
-        (b"\xff\xfe", "it is no JSON"),
-        (b"[1]", "it is no JSON object"),
-        (b'{"id": "a", "id": "b"}', "a key stands there twice"),
+        (b"{", "it is not valid JSON"),
+        (b"[" * 100_000, "it is not valid JSON"),
+        (b"\xff\xfe", "it is not valid JSON"),
+        (b"[1]", "it is not a JSON object"),
+        (b'{"id": "a", "id": "b"}', "a key occurs twice"),
         ({"id": "a", "prompt": "Build it."}, "repository: Field required"),
         ({**GOOD, "prmpt": "x"}, "prmpt: Extra inputs are not permitted"),
         ({**GOOD, "id": 3}, "id: Input should be a valid string"),
-        ({**GOOD, "id": "../a"}, "cannot be the name of a branch and a folder"),
-        ({**GOOD, "id": "-a"}, "cannot be the name"),
-        ({**GOOD, "id": "a..b"}, "cannot be the name"),
-        ({**GOOD, "id": "a.lock"}, "cannot be the name"),
-        ({**GOOD, "id": "a."}, "cannot be the name"),
-        ({**GOOD, "id": "a\n"}, "cannot be the name"),
-        ({**GOOD, "id": ""}, "cannot be the name"),
-        ({**GOOD, "id": "Index.json"}, "cannot be the name"),
-        ({**GOOD, "repository": "nowhere"}, "repository 'nowhere' is no folder"),
-        ({**GOOD, "repository": "ext::sh -c date"}, "is no path, and no URL"),
-        ({**GOOD, "repository": "--upload-pack=date"}, "is no path, and no URL"),
-        ({**GOOD, "repository": "ftp://example.org/a"}, "is no path, and no URL"),
-        ({**GOOD, "repository": "https://me:word@example.org/a"}, "has a password in it"),
+        ({**GOOD, "id": "../a"}, "cannot be used as the name of a branch and a folder: use letters, digits, -, _ and"),
+        ({**GOOD, "id": "-a"}, "cannot be used as the name"),
+        ({**GOOD, "id": "a..b"}, "cannot be used as the name"),
+        ({**GOOD, "id": "a.lock"}, "cannot be used as the name"),
+        ({**GOOD, "id": "a."}, "cannot be used as the name"),
+        ({**GOOD, "id": "a\n"}, "cannot be used as the name"),
+        ({**GOOD, "id": ""}, "cannot be used as the name"),
+        ({**GOOD, "id": "Index.json"}, "cannot be used as the name"),
+        ({**GOOD, "repository": "nowhere"}, "repository 'nowhere' is not a folder"),
+        ({**GOOD, "repository": "ext::sh -c date"}, "neither a path nor a URL"),
+        ({**GOOD, "repository": "--upload-pack=date"}, "neither a path nor a URL"),
+        ({**GOOD, "repository": "ftp://example.org/a"}, "neither a path nor a URL"),
+        (
+            {**GOOD, "repository": "https://me:word@example.org/a"},
+            "the URL of the repository contains a password: remove it, and use a git credential helper",
+        ),
         ({**GOOD, "prompt": "  "}, "it needs either a prompt or a prompt_file"),
         ({**GOOD, "prompt_file": "tasks.jsonl"}, "it needs either a prompt or a prompt_file"),
         ({"id": "a", "repository": ".", "prompt_file": "no.md"}, "prompt_file 'no.md' cannot be read"),
         (b'{"id": "a", "repository": ".", "prompt": "\\ud800"}', "prompt: Input should be a valid string"),
-        ({**GOOD, "prompt": "a\0b"}, "has a NUL in it"),
-        ({**GOOD, "base": "--detach"}, "is no branch, tag or commit"),
-        ({**GOOD, "base": "a b"}, "is no branch, tag or commit"),
-        ({**GOOD, "until": "9"}, "until '9' is no phase"),
+        ({**GOOD, "prompt": "a\0b"}, "its prompt contains a NUL character, or more than"),
+        ({**GOOD, "base": "--detach"}, "is not a branch, tag or commit"),
+        ({**GOOD, "base": "a b"}, "is not a branch, tag or commit"),
+        ({**GOOD, "until": "9"}, "until '9' is not a phase"),
         ({**GOOD, "max_cost": 0}, "max_cost: Input should be greater than 0"),
         (b'{"id": "a", "repository": ".", "prompt": "x", "max_cost": NaN}', "max_cost: Input should be"),
         ({**GOOD, "max_cost": "1"}, "max_cost: Input should be a valid number"),
-        ({**GOOD, "models": {"best": "x"}}, "there is no tier 'best'"),
+        ({**GOOD, "models": {"best": "x"}}, "models: unknown tier 'best'"),
         ({**GOOD, "models": {"opus": ""}}, "opus needs the name of a model"),
     ],
 )
 def test_a_line_that_is_no_task_is_named_with_its_number(tmp_path: Path, line: Any, why: str) -> None:
     with pytest.raises(UsageError) as refused:
         tasks_of(tmp_path, {**GOOD, "id": "good"}, b"", line)
-    assert "nothing was begun" in str(refused.value)
+    assert "no task was started" in str(refused.value)
     assert "- line 3: " in str(refused.value)
     assert why in str(refused.value)
 
@@ -128,7 +131,7 @@ def test_all_bad_lines_are_named_and_a_long_list_is_cut(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
         tasks_of(tmp_path, GOOD, {**GOOD, "id": "A"}, *([b"no"] * 30))
     told = str(refused.value).splitlines()
-    assert told[1] == "- line 2: the id 'A' is that of line 1"
+    assert told[1] == "- line 2: the id 'A' is already used in line 1"
     assert told[-1] == "- and 11 more"
     assert len(told) == 22
 
@@ -136,7 +139,7 @@ def test_all_bad_lines_are_named_and_a_long_list_is_cut(tmp_path: Path) -> None:
 def test_a_file_that_is_missing_or_empty_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_tasks(tmp_path / "none", TIERS)
-    with pytest.raises(UsageError, match="there is no task in it"):
+    with pytest.raises(UsageError, match="it contains no task"):
         tasks_of(tmp_path)
 
 

@@ -27,8 +27,8 @@ ENOUGH = b"word " * 200
         (b"My plan.", "8 bytes"),
         (b"x" * (LEAST - 1), "999 bytes"),
         (b" \n" * LEAST, "0 bytes"),
-        (ENOUGH + b"\0.", "no text"),
-        (ENOUGH + b"\xff" + ENOUGH, "no UTF-8"),
+        (ENOUGH + b"\0.", "not text"),
+        (ENOUGH + b"\xff" + ENOUGH, "not UTF-8"),
         (ENOUGH + "…".encode()[:2], ""),
     ],
 )

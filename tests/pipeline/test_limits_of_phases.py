@@ -52,7 +52,7 @@ def out_of_time(marvin: Marvin, models: PipelineModels, phase: str) -> Result:
     done = run(marvin, phase, "--max-time=3s")
     del models.holds[FIRST[phase]]
     held.set()
-    assert "has had its time of 3 s" in done.text
+    assert "has reached its time limit of 3 s" in done.text
     return done
 
 
@@ -67,7 +67,7 @@ def test_each_phase_ends_at_its_limit_and_goes_on_with_the_next_run(
         before = state.read_text() if state.exists() else ""
         done = limited(marvin, models, phase)
         assert done.code == 3, done.err.decode() + done.text
-        assert "came to its limit" in done.text
+        assert "reached its limit" in done.text
         found = json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())
         assert (found["ended"], found["exit_code"], found["next_phase"]) == ("budget", 3, phase)
         assert (state.read_text() if state.exists() else "") == before

@@ -141,7 +141,7 @@ def test_an_agent_that_removes_the_test_that_fails_has_not_made_it_pass(marvin: 
     done = phase(marvin, "4a")
     assert done.code == 0, done.err.decode() + done.text
     assert len(prompts) == 2
-    assert "bring back those that were removed" in prompts[1]
+    assert "The project must pass its original tests: restore those" in prompts[1]
     assert (marvin.project / "test_adder.py").read_text() == TESTS
 
 
@@ -153,7 +153,11 @@ def test_a_test_that_goes_in_a_later_phase_is_missed_as_well(marvin: Marvin, mod
     fewer = {"test_adder.py": TESTS.replace("def test_zero", "def unwanted")}
     prompts: list[str] = []
     cheats = writer({**script, **fewer}, "Try it", reads=("test_adder.py",))
-    honest = writer({"test_adder.py": TESTS}, "Bring it back", reads=("test_adder.py",))
+    honest = writer(
+        {"test_adder.py": TESTS},
+        "with the tests that the run must pass, no longer exists, so",
+        reads=("test_adder.py",),
+    )
 
     def e2e(asked: Asked) -> Any:
         if asked.step == 0:
@@ -226,7 +230,7 @@ def test_a_trial_that_tries_nothing_does_not_count(marvin: Marvin, models: Pipel
     done = phase(marvin, "4b")
     assert done.code == 0, done.err.decode() + done.text
     assert len(prompts) == 2
-    assert "There is no script .marvin/smoke.sh yet" in prompts[0]
+    assert "The script .marvin/smoke.sh yet" in prompts[0]
     assert not list((marvin.project / ".marvin").glob("empty-*"))
 
 
@@ -268,7 +272,7 @@ def test_a_page_that_loads_what_is_not_there_is_mended(marvin: Marvin, models: P
     assert done.code == 0, done.err.decode() + done.text
     assert len(prompts) == 1
     assert "/app.js is answered with status 404" in prompts[0]
-    assert "2 pages, 1 assets. No browser took part" in report(marvin)["reason"]
+    assert "2 pages, 1 assets. No browser was used, so no script on the pages was run" in report(marvin)["reason"]
 
 
 @needs_node

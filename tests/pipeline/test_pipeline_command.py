@@ -45,8 +45,8 @@ def finished(marvin: Marvin, phase: str, prompt: str = PROMPT) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (("--prompt", "x", "--from", "7"), "--from '7' is no phase. The phases are 1a, "),
-        (("--prompt", "x", "--until", "0"), "--until '0' is no phase"),
+        (("--prompt", "x", "--from", "7"), "--from '7' is not a phase. Use one of 1a, "),
+        (("--prompt", "x", "--until", "0"), "--until '0' is not a phase"),
         (("--prompt", "x", "--from", "2a", "--until", "1b"), "--until 1b comes before --from 2a"),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_run_whose_end_was_reached_before_has_nothing_to_do(marvin: Marvin, mo
     """Whoever starts it again after a kill cannot know how far it came."""
     to_1a(marvin, "--prompt", PROMPT)
     asked = list(models.asked)
-    assert to_1a(marvin).text.startswith("The pipeline ended where it was to end.")
+    assert to_1a(marvin).text.startswith("The pipeline ended as planned.")
     assert models.asked == asked
     assert state(marvin) == "1a"
 
@@ -80,7 +80,7 @@ def test_another_prompt_than_the_recorded_one_is_refused(marvin: Marvin, models:
     finished(marvin, "1b")
     done = marvin.run(*FLAGS, "--prompt", "Build something else.")
     assert done.code == 2
-    assert "was begun with another prompt" in done.said
+    assert "was started with another prompt (.marvin/" in done.said
     assert "--from 1a --yes" in done.said
     assert (state(marvin), models.asked) == ("1b", [])
 
@@ -103,7 +103,7 @@ def test_going_back_to_the_beginning_needs_a_yes_and_removes_no_document(
 def test_a_later_phase_without_its_documents_says_where_to_begin(marvin: Marvin, models: PipelineModels) -> None:
     done = marvin.run(*FLAGS, "--prompt", PROMPT, "--from=2a")
     assert (done.code, models.asked) == (1, [])
-    assert "Phase 2a needs .marvin/design.md, which is missing. Write it, or begin with --from 1b." in done.text
+    assert "Phase 2a needs .marvin/design.md, which is missing. Write it, or start with --from 1b." in done.text
 
 
 def test_the_sub_command_is_the_same_and_shows_how_far_it_is(marvin: Marvin, models: PipelineModels) -> None:
@@ -111,7 +111,7 @@ def test_the_sub_command_is_the_same_and_shows_how_far_it_is(marvin: Marvin, mod
     assert done.code == 0, done.err.decode()
     told = json.loads(done.text)
     assert (told["exit_code"], told["is_error"]) == (0, False)
-    assert told["text"].startswith("The pipeline ended where it was to end.")
+    assert told["text"].startswith("The pipeline ended as planned.")
     done.cost()
     shown = marvin.run("pipeline", "status")
     assert "1a         done  specification" in shown.text
@@ -126,7 +126,7 @@ def test_reset_asks_first(marvin: Marvin) -> None:
     assert "Add --yes" in refused.said
     done = marvin.run("pipeline", "reset", "--yes")
     assert done.code == 0
-    assert "The next run begins with 1a." in done.text
+    assert "The next run starts with 1a." in done.text
     assert not (marvin.project / ".marvin" / "pipeline_state").exists()
     assert (marvin.project / ".marvin" / "request.md").exists()
 
@@ -139,14 +139,14 @@ def test_two_runs_do_not_work_on_one_project(marvin: Marvin, models: PipelineMod
     second = marvin.run(*FLAGS, "--prompt", PROMPT)
     held.set()
     assert second.code == 1
-    assert "Another run of the pipeline works on" in second.said
+    assert "Another run of the pipeline is working on" in second.said
     assert first.finish().code == 0
 
 
 def test_the_home_folder_is_no_project(marvin: Marvin, models: PipelineModels) -> None:
     done = marvin.run(*FLAGS[:2], f"--working-dir={marvin.home}", "--prompt", PROMPT)
     assert (done.code, models.asked) == (2, [])
-    assert "does not work in your home folder" in done.said
+    assert "The pipeline does not run in your home folder. Give a project with --working-dir" in done.said
     assert not (marvin.home / ".git").exists()
 
 
@@ -178,8 +178,8 @@ def test_writers_of_documents_with_bad_habits_get_there_in_three_tries(marvin: M
     models.scripts["spec"] = spec
     to_1a(marvin, "--prompt", PROMPT)
     assert len(prompts) == 3
-    assert "An earlier try failed" not in prompts[0]
-    assert all("An earlier try failed" in prompt for prompt in prompts[1:])
+    assert "An earlier attempt failed" not in prompts[0]
+    assert all("An earlier attempt failed" in prompt for prompt in prompts[1:])
     assert not (marvin.project / "src.py").exists()
     assert (marvin.project / ".marvin/spec.md").read_text().startswith("# The specification")
 

@@ -36,7 +36,7 @@ def test_events_end_with_the_summary(marvin: Marvin, models: PipelineModels) -> 
     events = done.events()
     assert events[-1]["type"] == "agent_end"
     assert events[-1]["stop_reason"] == "done"
-    assert events[-1]["text"].startswith("The pipeline ended where it was to end.")
+    assert events[-1]["text"].startswith("The pipeline ended as planned.")
     told = [event["text"] for event in events if event["type"] == "notice"]
     assert any(text.startswith("1a: passed.") for text in told)
     assert all(f"marvin: {text}" in done.said for text in told)
@@ -61,9 +61,9 @@ def test_a_run_that_cannot_begin_tells_why_in_every_format(marvin: Marvin, model
     for form in ("text", "json", "stream-json"):
         done = marvin.run(*FLAGS, "--prompt", PROMPT, "--from=7", f"--output-format={form}")
         assert done.code == 2
-        assert "--from '7' is no phase" in done.said
+        assert "--from '7' is not a phase" in done.said
         if form == "stream-json":
-            assert done.events()[-1]["error"].startswith("--from '7' is no phase")
+            assert done.events()[-1]["error"].startswith("--from '7' is not a phase")
         elif form == "json":
             assert json.loads(done.text)["exit_code"] == 2
         else:
@@ -80,7 +80,7 @@ def test_an_interrupted_run_has_a_summary(marvin: Marvin, models: PipelineModels
     held.set()
     assert done.code == 130
     assert done.text.startswith("The pipeline was interrupted.")
-    assert "The next run begins with 1a." in done.text
+    assert "The next run starts with 1a." in done.text
     assert report(marvin)["ended"] == "interrupted"
 
 
@@ -156,7 +156,7 @@ def test_a_folder_that_takes_nothing_is_told_before_anything_is_paid(marvin: Mar
     (marvin.project / ".marvin").write_text("a file where the folder should be")
     done = marvin.run(*FLAGS, "--prompt", PROMPT)
     assert (done.code, models.asked) == (1, [])
-    assert "cannot be worked in" in done.said
+    assert "cannot be used" in done.said
     done.cost()
 
 

@@ -32,8 +32,8 @@ def test_a_state_that_nothing_tells_of_what_is_not_gone_on_with(marvin: Marvin, 
     (marvin.project / ".marvin/pipeline_state").write_text("5")
     done = marvin.run(*FLAGS[:3], "--prompt", PROMPT)
     assert (done.code, done.out, models.asked) == (2, b"", [])
-    assert "says that 5 is finished, and .marvin/request.md is missing" in done.said
-    assert "--from 1a --yes begins anew" in done.said
+    assert "says that 5 is finished, but .marvin/request.md is missing" in done.said
+    assert "--from 1a --yes restarts" in done.said
     assert marvin.run(*FLAGS, "--prompt", PROMPT, "--from=1a", "--yes").code == 0
 
 
@@ -53,7 +53,7 @@ def test_what_comes_on_standard_input_counts_for_a_run_that_goes_on_too(
     assert marvin.run(*FLAGS, "--prompt", PROMPT).code == 0
     done = marvin.run(*FLAGS, stdin=given.encode())
     assert done.code == code, done.err.decode()
-    assert ("was begun with another prompt" in done.said) == bool(code)
+    assert ("was started with another prompt (.marvin/" in done.said) == bool(code)
 
 
 def test_a_run_that_goes_on_waits_for_no_standard_input(marvin: Marvin, models: PipelineModels) -> None:
@@ -105,7 +105,7 @@ def test_nothing_is_set_back_while_a_run_works(marvin: Marvin, models: PipelineM
     reset = marvin.run("pipeline", "reset", "--yes")
     held.set()
     assert reset.code == 1
-    assert "Another run of the pipeline works on" in reset.said
+    assert "Another run of the pipeline is working on" in reset.said
     assert first.finish().code == 0
     assert marvin.run("pipeline", "reset", stdin=b"").code == 2
 
@@ -133,8 +133,8 @@ def test_a_document_from_before_is_none_until_it_is_written_anew(marvin: Marvin,
     models.scripts["spec"] = idle
     done = marvin.run(*FLAGS, "--prompt", PROMPT)
     assert done.code == 1
-    assert "the file is still the one that was there before" in done.text
-    assert "There is a file .marvin/spec.md already, from before this run" in prompts[0]
+    assert "the file is still the one from before the run" in done.text
+    assert "A file .marvin/spec.md from before this run exists" in prompts[0]
     assert path.read_text() == OLD
     content = OLD.replace("before", "now")
     written = called(
@@ -218,7 +218,7 @@ def test_a_later_phase_takes_documents_by_the_same_rule(marvin: Marvin, models: 
         (folder / "design.md").write_bytes(data)
         done = marvin.run(*FLAGS[:3], "--prompt", PROMPT, "--from=2a")
         assert (done.code, models.asked) == (1, [])
-        assert "Phase 2a needs .marvin/design.md, which is no document: " in done.text
+        assert "Phase 2a needs .marvin/design.md, which is not a document: " in done.text
 
 
 def test_a_fallback_model_goes_on_where_no_service_has_that_of_the_tier(marvin: Marvin, models: PipelineModels) -> None:

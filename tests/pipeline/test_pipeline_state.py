@@ -118,7 +118,7 @@ def test_a_damaged_file_is_an_error_until_somebody_says_where_to_start(state: Pi
 
 def test_unknown_phases_are_refused(state: PipelineState) -> None:
     for ask in (state.save, state.is_done, state.restart_from):
-        with pytest.raises(StateError, match=r"There is no phase '6'\. The phases are 1a, 1a_review"):
+        with pytest.raises(StateError, match=r"Unknown phase '6'\. Use one of 1a, 1a_review"):
             ask("6")
     assert not state.path.exists()
 

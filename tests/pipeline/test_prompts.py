@@ -87,7 +87,7 @@ def test_an_empty_prompt_of_the_project_is_refused(tmp_path: Path, text: str) ->
 
 
 def test_a_misnamed_prompt_of_the_project_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match=r"fixr\.md stands in for no prompt. Is .*fixer"):
+    with pytest.raises(PromptError, match=r"fixr\.md does not replace any prompt. Did you mean .*fixer"):
         own(tmp_path, "fixr", "Mend {{findings}}.")
     (tmp_path / "other").mkdir()
     assert own(tmp_path / "other", "README", "What these are for.").fill("spec", VALUES).startswith("# Your task")

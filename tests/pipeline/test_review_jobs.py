@@ -138,19 +138,19 @@ def test_its_money_ends_it(marvin: Marvin, models: PipelineModels, project: Path
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("pipeline", "review", "missing"), "is no folder"),
-        (("pipeline", "review", ".", "--ref-dir", "missing"), "is no folder"),
-        (("pipeline", "review", ".", "--focus", "security"), "which fits no file"),
+        (("pipeline", "review", "missing"), "is not a folder"),
+        (("pipeline", "review", ".", "--ref-dir", "missing"), "is not a folder"),
+        (("pipeline", "review", ".", "--focus", "security"), "which matches no file of git in"),
         (("pipeline", "review", ".", "--focus", "test"), "tests"),
         (("pipeline", "review", "--resume", "review-1"), "There is no review 'review-1'"),
         (("pipeline", "review", "--stop", "review-1"), "There is no review 'review-1'"),
         (("pipeline", "review", "--stop", "../x"), "There is no review"),
-        (("pipeline", "review", "--job", "review-1"), "is no review job that begins here"),
+        (("pipeline", "review", "--job", "review-1"), "is not a review job of this folder"),
         (("tools", "call", "review_codebase", "working_dir=missing"), "missing"),
         (("tools", "call", "review_codebase", "working_dir=.."), "leads out of"),
         (("tools", "call", "review_codebase", "working_dir=.", "ref_dir=docs"), "does not exist in"),
         (("tools", "call", "review_codebase", "working_dir=below"), "part of the repository"),
-        (("tools", "call", "review_status", "job_id=review-1"), "There is no review job 'review-1'"),
+        (("tools", "call", "review_status", "job_id=review-1"), "This folder has no review job 'review-1'"),
     ],
 )
 def test_what_is_wrong_is_said(marvin: Marvin, project: Path, words: tuple[str, ...], told: str) -> None:

@@ -156,11 +156,11 @@ def test_what_is_told_is_bounded_and_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     for state in ("died", "stopped", "budget", "failed"):
         ended = job(1, tmp_path, state=state)
-        assert f"What it did until then is in {tmp_path}/t" in job_text(ended)
+        assert f"Its work so far is in {tmp_path}/t" in job_text(ended)
         assert "marvin pipeline review --resume review-1" in job_text(ended)
     assert "--resume" not in job_text(job(1, tmp_path, state="passed"))
     assert jobs_text([]).startswith("There are no review jobs")
-    assert "[10 older ones are left out.]" in jobs_text([job(number, tmp_path) for number in range(40)])
+    assert "[10 older ones were left out.]" in jobs_text([job(number, tmp_path) for number in range(40)])
 
 
 def test_the_news_of_a_job_are_one_line_without_what_a_terminal_obeys() -> None:

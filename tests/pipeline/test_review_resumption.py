@@ -72,7 +72,7 @@ def test_one_that_was_ended_goes_on_where_it_was(
     assert not tree.exists()
     again = marvin.run("pipeline", "review", "--resume", job, limit=100)
     assert again.code != 0
-    assert "cannot go on: it passed" in again.err.decode()
+    assert "cannot continue: it passed" in again.err.decode()
 
 
 def test_its_time_ends_it(marvin: Marvin, models: PipelineModels, project: Path) -> None:
@@ -82,7 +82,7 @@ def test_its_time_ends_it(marvin: Marvin, models: PipelineModels, project: Path)
     models.scripts[REVIEWER] = steps(answers.Answer(ending="hang"))
     done = marvin.run("pipeline", "review", ".", limit=300)
     assert done.code == 3, done.err.decode() + done.text
-    assert "has had its time" in done.text
+    assert "The run has reached its time limit of " in done.text
     assert state_of(marvin) == "budget"
     assert marvin.git("branch", "--list", "review/*") == "", "there is nothing to go on with"
     again = marvin.run("pipeline", "review", "--resume", job_of(marvin), limit=100)
@@ -111,7 +111,7 @@ def test_two_that_go_on_with_the_same_job_are_one(marvin: Marvin, models: Pipeli
     wait_until(lambda: REVIEWER in models.asked, "a reviewer to ask", limit=100)
     running = marvin.run("pipeline", "review", "--resume", job, limit=100)
     assert running.code != 0
-    assert "cannot go on: it runs" in running.err.decode()
+    assert "cannot continue: it runs" in running.err.decode()
     marvin.run("pipeline", "review", "--stop", job, limit=200)
     both = [marvin.start("pipeline", "review", "--resume", job, "--background") for _ in range(2)]
     assert sorted(one.finish(200).code for one in both) in ([0, 1], [0, 2])

@@ -75,7 +75,7 @@ def test_time_ends_a_run() -> None:
     limits.check()
     assert limits.time_left == 1
     clock.seconds += 1
-    with pytest.raises(TimeUp, match="its time of 1 h"):
+    with pytest.raises(TimeUp, match="its time limit of 1 h"):
         limits.check()
     assert TimeUp.exit_code == 3
     assert (words_of(59), words_of(60), words_of(3_700)) == ("59 s", "1 min", "1 h 1 min")
@@ -267,7 +267,7 @@ def test_a_folder_of_git_itself_is_no_project(tmp_path: Path, where: str) -> Non
     with ToolRunner(tmp_path, folder) as runner:
         told = runner.call(checkpoint, message="x")
     assert told.is_error
-    assert "bare repository, or in a folder of git itself" in told.text
+    assert "is in a bare repository or a git directory. Give another folder with --working-dir" in told.text
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")

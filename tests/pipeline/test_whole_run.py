@@ -155,7 +155,7 @@ def test_a_run_under_a_ceiling_ends_with_3_and_goes_on_with_the_next(marvin: Mar
         if done.code == 0:
             break
         assert done.code == 3, done.err.decode() + done.text
-        assert "came to its limit" in done.text
+        assert "reached its limit" in done.text
         assert report(marvin)["ended"] == "budget"
     assert codes[-1] == 0
     assert len(codes) > 2, "the ceiling was never reached"
@@ -171,7 +171,7 @@ def test_the_time_of_a_run_is_limited(marvin: Marvin, models: PipelineModels) ->
     done = marvin.run(*FLAGS, "--prompt", PROMPT, "--max-time=3s", limit=600)
     held.set()
     assert done.code == 3, done.err.decode() + done.text
-    assert "has had its time of 3 s" in done.text
+    assert "has reached its time limit of 3 s" in done.text
     assert report(marvin)["next_phase"] == "1a"
 
 

@@ -56,7 +56,7 @@ class TestTree:
         assert furnished.call(tree, path="src", max_depth=1) == ("src/\n  deep/\n  .gitignore\n  kept.log\n  main.py")
         assert furnished.call(tree, path="link", max_depth=1).startswith("src/\n")
         assert furnished.call(tree, path="src/deep", max_depth=10) == "src/deep/\n  er/\n    est.py"
-        assert furnished.call(tree, path="empty") == "empty/\n  (nothing is in it)"
+        assert furnished.call(tree, path="empty") == "empty/\n  (empty)"
 
     @pytest.mark.parametrize(
         ("path", "words"),
@@ -87,7 +87,7 @@ class TestTree:
                 project.write(f"d{folder:02}/{number:02}.txt")
         shown = project.call(tree)
         assert all(f"\n  d{folder:02}/" in shown for folder in range(40))
-        assert shown.endswith("[Only 500 entries are shown. Name a folder with path, or lower max_depth.]")
+        assert shown.endswith("[Only 500 entries are shown. Give a folder as path, or lower max_depth.]")
         assert len(shown.split("\n")) < 600
 
 
@@ -101,7 +101,7 @@ class TestWorkingDir:
         project.answers = ["yes"]
         said = project.call(set_working_dir, path=f"{tmp_path}/alias")
         assert project.session.moved_to == tmp_path / "other"
-        assert project.questions == [f"Move the working directory from {project.root} to {tmp_path}/other?"]
+        assert project.questions == [f"Change the working directory from {project.root} to {tmp_path}/other?"]
         assert str(tmp_path / "other") in said
 
     def test_after_a_no_it_stays(self, project: Project, tmp_path: Path) -> None:
@@ -127,6 +127,6 @@ class TestWorkingDir:
         for interactive, depth in ((False, 0), (True, 1)):
             project.session.interactive, project.session.depth = interactive, depth
             text = project.error(set_working_dir, path=str(tmp_path))
-            assert "nobody is there to confirm" in text
+            assert "The working directory is fixed in this run, because nobody can confirm another one. Work in" in text
             assert str(project.root) in text
         assert project.session.moved_to is None

@@ -320,7 +320,7 @@ def test_ignored_and_unknown_paths(repo: Folder) -> None:
     """I10: a path that is ignored, and one that is nowhere, are named with what to do."""
     repo.sh("echo '*.log' > .gitignore; touch x.log")
     assert "git add -f" in repo.error(git_commit, message="m", paths=["x.log"])
-    assert "neither on disk nor in git" in repo.error(git_commit, message="m", paths=["nowhere.txt"])
+    assert "No such file exists on disk or in git" in repo.error(git_commit, message="m", paths=["nowhere.txt"])
 
 
 def test_a_lock_left_behind(repo: Folder) -> None:
@@ -328,7 +328,10 @@ def test_a_lock_left_behind(repo: Folder) -> None:
     repo.sh("echo x >> a.txt; touch .git/index.lock")
     got = repo.error(git_commit, message="m")
     assert "index.lock" in got
-    assert "remove the named .lock" in got
+    assert (
+        "Try again. If this continues and no git is running, remove the .lock file in the message with run_command"
+        in got
+    )
     assert "a.txt" in repo.call(git_status)
 
 
@@ -339,7 +342,7 @@ def test_no_repository(bare: Folder) -> None:
     """I10: outside of a repository every tool says so, and what to do."""
     for tool, arguments in ((git_status, {}), (git_diff, {}), (git_log, {}), (git_commit, {"message": "m"})):
         got = bare.error(tool, **arguments)
-        assert "is in no git repository" in got
+        assert "is not in a git repository" in got
         assert "git init" in got
         assert "usage:" not in got
 
@@ -376,7 +379,7 @@ def test_git_dir_of_the_environment_has_no_effect(repo: Folder, tmp_path: Path) 
 def test_a_ref_is_never_an_option(repo: Folder, ref: str) -> None:
     """I27: a commit whose name looks like an option is refused with a text."""
     repo.sh("echo x >> a.txt")
-    assert "is no commit" in repo.error(git_diff, ref=ref)
+    assert "is not a commit" in repo.error(git_diff, ref=ref)
     assert not (repo.root / "stolen").exists()
 
 
@@ -396,7 +399,7 @@ def test_a_ref_reads_no_file_outside(repo: Folder, tmp_path: Path) -> None:
         assert "s3cret" not in repo.error(git_diff, ref=ref)
         assert "s3cret" not in repo.error(git_diff, ref=ref, path="x")
     repo.sh("rm -rf .git")
-    assert "is in no git repository" in repo.error(git_diff, ref="../secret", path="x")
+    assert "is not in a git repository" in repo.error(git_diff, ref="../secret", path="x")
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_a_commit_that_is_not_the_newest_or_was_pushed_is_refused(repo: Repo) ->
         "git reset -q --soft HEAD^; git init -q --bare ../far; git push -q ../far main; git fetch -q ../far "
         "main:refs/remotes/far/main"
     )
-    assert "was pushed" in repo.refused()
+    assert "was already pushed" in repo.refused()
 
 
 def test_a_merge_is_not_taken_back_by_half(repo: Repo) -> None:
@@ -107,7 +107,7 @@ def test_switching_and_making_a_branch_are_taken_back(repo: Repo) -> None:
     assert repo.state == before
     repo.runner.call(git_checkout, target="other")
     repo.sh("git switch -q made")
-    assert "made is current by now" in repo.refused()
+    assert "made is the current branch now, not" in repo.refused()
 
 
 @pytest.mark.slow

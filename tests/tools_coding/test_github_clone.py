@@ -36,7 +36,7 @@ def test_a_clone_is_made_and_told(desk: Desk) -> None:
     assert text.split("\n")[:3] == [
         "Cloned pallets/flask to ~/github-clones/pallets/flask, its newest commit only.",
         "A framework",
-        "It is archived: nobody works on it any more.",
+        "It is archived, so it is no longer developed.",
     ]
     head = desk.hub.git(tree, "rev-parse", "HEAD")[:7]
     assert f"main at {head}" in text
@@ -64,7 +64,9 @@ def test_a_clone_that_is_there_is_told_with_its_age(desk: Desk, spelled: str) ->
         os.utime(desk.clones / "o/r/.git" / name, (past, past))
     asked = len(desk.hub.asked)
     text = desk.text("github_clone", repo=spelled)
-    assert text.startswith("o/r is in ~/github-clones/o/r already: it was cloned 3 days ago, and has the newest commit")
+    assert text.startswith(
+        "o/r is in ~/github-clones/o/r already: it was cloned 3 days ago, and has only its newest commit"
+    )
     assert 'github_clone({"repo": "o/r", "refresh": true})' in text
     assert len(desk.hub.asked) == asked
 
@@ -106,7 +108,7 @@ def test_what_did_not_come_from_github_is_never_replaced(desk: Desk, kind: str) 
         desk.hub.git(clone, "checkout", "--quiet", "main")
     before = files_below(clone)
     for options in ({"refresh": True}, {"shallow": False}):
-        assert "was left as it is" in desk.error("github_clone", repo="o/r", **options)
+        assert "was not changed, because it contains" in desk.error("github_clone", repo="o/r", **options)
     assert files_below(clone) == before
     assert desk.left() == []
 
@@ -136,8 +138,8 @@ def test_a_fork_large_files_and_submodules_are_named(desk: Desk) -> None:
     desk.hub.repository("o/r", {**files, **modules}, parent={"full_name": "up/stream"})
     text = desk.text("github_clone", repo="o/r")
     assert "It is a fork of up/stream." in text
-    assert "Of its large files (Git LFS) only the pointers" in text
-    assert "Its submodules are not fetched" in text
+    assert "Its large files (Git LFS) were not fetched, only their pointers" in text
+    assert "Its submodules were not fetched: .gitmodules lists them; clone each one separately" in text
 
 
 def test_what_is_not_there_leaves_nothing(desk: Desk) -> None:
@@ -149,7 +151,7 @@ def test_what_is_not_there_leaves_nothing(desk: Desk) -> None:
 def test_what_github_knows_and_git_does_not_get_leaves_nothing(desk: Desk) -> None:
     desk.hub.answers_with("/repos/o/r", {"full_name": "o/r"})
     text = desk.error("github_clone", repo="o/r")
-    assert "o/r was not cloned, and nothing of it is left." in text
+    assert "o/r was not cloned, and no part of it was kept." in text
     assert "does not appear to be a git repository" in text or "not found" in text
     assert desk.left() == []
     assert not (desk.clones / "o/r").exists()
@@ -160,7 +162,7 @@ def test_github_cannot_choose_another_place_or_address(desk: Desk) -> None:
     """I4."""
     for name in ("../x/y", "o/../../x", "-R/x", "o/r/../..", "", "ext::sh/x", "o", "a" * 3_000):
         desk.hub.answers_with("/repos/o/r", {"full_name": name})
-        assert "names no repository" in desk.error("github_clone", repo="o/r")
+        assert "is not a repository. Give OWNER/REPO" in desk.error("github_clone", repo="o/r")
     assert not desk.clones.exists()
 
 
@@ -198,7 +200,7 @@ def test_a_link_in_the_way_is_not_followed(desk: Desk, tmp_path: Path, place: st
     link = desk.home / place
     link.parent.mkdir(parents=True)
     link.symlink_to(elsewhere)
-    assert "is no folder" in desk.error("github_clone", repo="o/r")
+    assert "is not a folder" in desk.error("github_clone", repo="o/r")
     assert list(elsewhere.rglob("README.md")) == []
 
 
@@ -207,14 +209,14 @@ def test_a_folder_that_is_no_clone_stays(desk: Desk) -> None:
     mine = desk.clones / "o/r/mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
-    assert "is no clone of git" in desk.error("github_clone", repo="o/r", refresh=True)
+    assert "is not a git clone" in desk.error("github_clone", repo="o/r", refresh=True)
     assert mine.read_text() == "mine"
 
 
 def test_where_nothing_can_be_written_it_says_so(desk: Desk) -> None:
     desk.hub.repository("o/r", FILES)
     desk.clones.write_text("a file")
-    assert f"{desk.clones} is no folder, so nothing can be cloned there" in desk.error("github_clone", repo="o/r")
+    assert f"{desk.clones} is not a folder, so nothing can be cloned there" in desk.error("github_clone", repo="o/r")
     assert desk.clones.read_text() == "a file"
 
 

@@ -58,14 +58,16 @@ def test_ranges_and_how_to_read_on_name_this_tool(cloned: Desk) -> None:
     assert text == "5\tline 5\n6\tline 6\n[Lines 5 to 6 of 400.]"
     (cloned.clones / "Pallets/Flask/huge.txt").write_text("word word\n" * 9_000)
     text = cloned.text("github_read_file", repo="pallets/flask", path="huge.txt")
-    assert 'Read on: github_read_file({"repo": "Pallets/Flask", "path": "huge.txt", "start": ' in text
+    assert 'Continue with: github_read_file({"repo": "Pallets/Flask", "path": "huge.txt", "start": ' in text
     assert "Or find the place with github_grep." in text
     text = cloned.error("github_read_file", repo="pallets/flask", path="long.txt", start=9, end=3)
     assert 'Swap them: github_read_file({"repo": "Pallets/Flask", "path": "long.txt", "start": 3, "end": 9})' in text
     (cloned.clones / "Pallets/Flask/line.txt").write_text("x" * 9_000)
     text = cloned.text("github_read_file", repo="pallets/flask", path="line.txt", start=1, column=8_990)
     assert text.startswith("1\txxxxxxxxxxx\n")
-    assert "count lines from 1" in cloned.error("github_read_file", repo="pallets/flask", path="long.txt", start=-1)
+    assert "are line numbers that start at 1. Leave them out to start at the first line" in cloned.error(
+        "github_read_file", repo="pallets/flask", path="long.txt", start=-1
+    )
 
 
 @pytest.mark.slow
@@ -105,11 +107,11 @@ def test_nothing_outside_of_the_clone_is_read(cloned: Desk, path: str) -> None:
         ({"pattern": "needle"}, "README.md-1- # Flask\nREADME.md:2: needle here"),
         ({"pattern": "needle", "glob_filter": "*.py"}, "No line matches 'needle' in '.' (*.py)"),
         ({"pattern": "needle", "glob_filter": "*.py", "ignore_case": True}, "src/app.py:2:     return 'Needle'"),
-        ({"pattern": "needle", "glob_filter": "*.zig"}, "No file in '.' passes glob_filter."),
+        ({"pattern": "needle", "glob_filter": "*.zig"}, "No file in '.' matches glob_filter."),
         ({"pattern": "needle", "path": ".github"}, ".github/ci.yml:1: run: needle"),
         ({"pattern": "n(e+)dle|Needle", "output": "files"}, "README.md\n"),
         ({"pattern": "line 1", "output": "count"}, "long.txt: 111\n[111 matching lines in all]"),
-        ({"pattern": "line", "max_results": 2}, "[There is more than these 2."),
+        ({"pattern": "line", "max_results": 2}, "[There are more matches than these 2."),
         ({"pattern": "(", "literal": True}, "src/app.py:1: def run():"),
         ({"pattern": "--files"}, "No line matches '--files'"),
         ({"pattern": "--pre=sh"}, "No line matches '--pre=sh'"),
@@ -142,14 +144,14 @@ def test_calls_in_the_habits_of_others_work(cloned: Desk, given: dict[str, Any],
 
 def test_a_branch_cannot_be_chosen(cloned: Desk) -> None:
     for tool, given in (("github_read_file", {"path": "x"}), ("github_grep", {"pattern": "x"}), ("github_clone", {})):
-        assert "Nothing was done, since there is no " in cloned.error(tool, repo="pallets/flask", branch="dev", **given)
+        assert "Nothing was done: " in cloned.error(tool, repo="pallets/flask", branch="dev", **given)
 
 
 def test_a_clone_that_is_not_there_is_told_with_what_is_near(cloned: Desk) -> None:
     for tool, given in (("github_read_file", {"path": "x"}), ("github_grep", {"pattern": "x"})):
         text = cloned.error(tool, repo="pallets/flusk", **given)
-        assert "There is no clone of pallets/flusk. Make one with github_clone. Did you mean 'Pallets/Flask'?" in text
-        assert "names no repository" in cloned.error(tool, repo="../..", **given)
+        assert "There is no clone of pallets/flusk. Create one with github_clone. Did you mean 'Pallets/Flask'?" in text
+        assert "is not a repository" in cloned.error(tool, repo="../..", **given)
 
 
 class WithClones(Project):

@@ -77,7 +77,7 @@ NONE = [
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_repository_is_refused_with_an_example(text: str) -> None:
     """I10, I27."""
-    with pytest.raises(ToolError, match=r"names no repository. Give OWNER/REPO, as in 'pallets/flask'"):
+    with pytest.raises(ToolError, match=r"is not a repository. Give OWNER/REPO, as in 'pallets/flask'"):
         named(text)
 
 
@@ -91,7 +91,7 @@ def test_what_is_no_repository_is_refused_with_an_example(text: str) -> None:
     ],
 )
 def test_another_host_is_named(text: str) -> None:
-    with pytest.raises(ToolError, match=r"these tools are for github\.com alone"):
+    with pytest.raises(ToolError, match=r"work only with github\.com"):
         named(text)
 
 

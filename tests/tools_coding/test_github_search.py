@@ -91,7 +91,9 @@ def test_fewer_than_there_are_says_so_and_how_to_narrow(desk: Desk) -> None:
 
 def test_what_github_gave_up_on_is_not_shown_as_all(desk: Desk) -> None:
     desk.hub.found("code", CODE, partly=True)
-    assert "GitHub gave up before" in desk.text("github_search", query="x", search_type="code")
+    assert "GitHub stopped before it had searched everything" in desk.text(
+        "github_search", query="x", search_type="code"
+    )
 
 
 def test_nothing_found_names_what_to_try(desk: Desk) -> None:
@@ -122,7 +124,7 @@ def test_no_query_is_read_as_anything_else(desk: Desk) -> None:
 
 def test_what_is_no_query_is_refused(desk: Desk) -> None:
     for query in ("", "  ", "a\0b", "x" * 2_001):
-        assert "Give words, and qualifiers such as" in desk.error("github_search", query=query)
+        assert "Use words, and qualifiers such as" in desk.error("github_search", query=query)
     assert desk.hub.asked == []
 
 
@@ -155,7 +157,7 @@ def test_lines_of_strangers_stay_on_one_line_and_are_cut(desk: Desk) -> None:
 
 REFUSALS: list[tuple[int, Any, dict[str, str], str]] = [
     (401, {"message": "Bad credentials"}, {}, "GitHub does not accept gh's login: Bad credentials"),
-    (403, {"message": "Resource not accessible by token"}, {}, "GitHub refuses this to the login of gh"),
+    (403, {"message": "Resource not accessible by token"}, {}, "GitHub refuses this to the account of gh"),
     (403, {"message": "SAML"}, {"X_GitHub_SSO": "required; url=x"}, "gh auth refresh"),
     (403, {"message": "You have exceeded a secondary rate limit"}, {"Retry_After": "77"}, "try again in 77 s"),
     (403, {"message": "You have exceeded a secondary rate limit"}, {}, "try again in 60 s"),
@@ -184,7 +186,7 @@ def test_a_spent_rate_limit_says_when_it_is_over(desk: Desk) -> None:
         X_RateLimit_Reset="9999999999",
     )
     text = desk.error("github_search", query="x")
-    assert "the hourly or minutely number of requests is used up" in text
+    assert "the limit of requests per hour or minute is reached" in text
     assert " minutes." in text
 
 
@@ -227,9 +229,9 @@ def test_where_gh_is_missing_it_says_where_to_get_it(desk: Desk) -> None:
     [
         ("echo 'unknown flag: --include' >&2; exit 1", "gh is too old for this"),
         ('echo \'unknown command "api" for "gh"\' >&2; exit 1', "gh is too old for this"),
-        ("echo 'error connecting to api.github.com' >&2; exit 1", "GitHub is not reached: error connecting to"),
-        ("exit 1", "GitHub is not reached: gh says nothing"),
-        ("kill -9 $$", "GitHub is not reached: gh says nothing"),
+        ("echo 'error connecting to api.github.com' >&2; exit 1", "GitHub cannot be reached: error connecting to"),
+        ("exit 1", "GitHub cannot be reached: gh says nothing"),
+        ("kill -9 $$", "GitHub cannot be reached: gh says nothing"),
     ],
 )
 def test_another_gh_is_understood_by_what_it_says(desk: Desk, script: str, expected: str) -> None:
@@ -243,8 +245,8 @@ def test_another_gh_is_understood_by_what_it_says(desk: Desk, script: str, expec
 def test_where_nothing_answers_it_says_so(desk: Desk) -> None:
     (desk.home / ".config/gh/config.yml").write_text(f"http_unix_socket: {desk.home / 'nobody'}\n")
     text = desk.error("github_search", query="x")
-    assert "GitHub is not reached" in text
-    assert "whether this machine reaches api.github.com" in text
+    assert "GitHub cannot be reached" in text
+    assert "Try again later; if this continues, ask the user whether this machine can reach api.github.com" in text
 
 
 def test_a_silent_github_is_not_waited_for_long(hub: GitHub, desk: Desk) -> None:

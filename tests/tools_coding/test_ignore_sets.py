@@ -68,7 +68,7 @@ def of_tree(text: str) -> set[str]:
     for line in text.split("\n")[1:]:
         name = line.lstrip(" ")
         above[(len(line) - len(name)) // 2 - 1 :] = [name]
-        if not name.endswith("/") and not name.startswith((".", "(nothing", "[No rule", "[1 more")):
+        if not name.endswith("/") and not name.startswith((".", "(nothing", "[Not a valid rule, ignored", "[1 more")):
             found.add("".join(above))
     return found
 
@@ -76,7 +76,11 @@ def of_tree(text: str) -> set[str]:
 def listed(project: Project) -> dict[str, set[str]]:
     """What glob and tree show."""
     found = project.call(glob, pattern="**", max_results=5_000)
-    of_glob = {line for line in found.split("\n") if not line.startswith(("No file matches", "[No rule", "[1 more"))}
+    of_glob = {
+        line
+        for line in found.split("\n")
+        if not line.startswith(("No file matches", "[Not a valid rule, ignored", "[1 more"))
+    }
     return {"glob": of_glob, "tree": of_tree(project.call(tree, max_depth=9))}
 
 

@@ -41,7 +41,7 @@ def test_what_models_send_from_habit(given: dict[str, Any], meant: dict[str, Any
 
 @pytest.mark.parametrize("adapt", [launch_arguments, research_arguments])
 def test_an_agent_is_waited_for(adapt: Any) -> None:
-    with pytest.raises(ToolError, match=r"no run_in_background here\. An agent is waited for"):
+    with pytest.raises(ToolError, match=r"run_in_background is not supported here"):
         adapt({"run_in_background": "true"})
 
 
@@ -60,8 +60,8 @@ def project(tmp_path: Path, *tickets: str) -> Path:
     [
         ("mp-none", "ticket 'mp-none' not found. Create it with tk"),
         ("mp-a", "ambiguous ID 'mp-a' matches multiple tickets"),
-        ("--help", "is no id of a ticket"),
-        ("../mp-aa", "is no id of a ticket"),
+        ("--help", "is not a ticket id"),
+        ("../mp-aa", "is not a ticket id"),
     ],
 )
 def test_no_agent_starts_for_a_ticket_that_is_not_there(tmp_path: Path, ticket: str, said: str) -> None:

@@ -38,7 +38,11 @@ def test_status_says_why_a_server_of_a_project_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("gopls", "is in no package registry"), ("nonsense", "Those that Marvin knows: basedpyright")]
+    ("name", "why"),
+    [
+        ("gopls", "is not in a package registry. Install it yourself"),
+        ("nonsense", "Those that Marvin knows: basedpyright"),
+    ],
 )
 def test_what_cannot_be_installed_is_explained(marvin_pack: PackRunner, name: str, why: str) -> None:
     outcome = marvin_pack.cli(plugin, "lsp", "install", name)

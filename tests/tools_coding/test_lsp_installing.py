@@ -151,7 +151,7 @@ def test_a_chat_that_is_told_yes_installs_it(
         marvin_home, marvin_workdir, env=env, settings=settings("ask"), answers=["yes"], sandbox=sandbox
     ) as runner:
         said = runner.call("create_file", path="a.py", content=NOT_PYTHON).text
-        assert "[basedpyright is being installed; edits have its diagnostics once it is.]" in said
+        assert "[basedpyright is being installed; after that, edits show its diagnostics.]" in said
         (question, choices), *_ = runner.questions
         assert "Install the language server basedpyright from PyPI" in question
         assert choices == ("yes", "not now", "never")

@@ -51,11 +51,11 @@ class TestCalls:
     @pytest.mark.parametrize(
         ("given", "says"),
         [
-            ({"steps": STEPS, "done": 4}, "done is 4, and there are 3 steps. Give all steps, those that are finished"),
-            ({"steps": STEPS, "done": -1}, "as done how many those are: 0 to 3."),
-            ({"steps": [], "done": 2}, "done is 2, and there are 0 steps"),
+            ({"steps": STEPS, "done": 4}, "done is 4, but there are 3 steps. Give all steps, finished ones first"),
+            ({"steps": STEPS, "done": -1}, "the number of finished steps: 0 to 3."),
+            ({"steps": [], "done": 2}, "done is 2, but there are 0 steps"),
             ({"steps": ["a", " \n\t", "c"]}, "step 2 is empty"),
-            ({"steps": [f"Step {n}" for n in range(500)]}, "500 steps are too many to follow. Give 50 at most"),
+            ({"steps": [f"Step {n}" for n in range(500)]}, "500 steps are too many. Give at most 50"),
             ({"steps": [{"no": "text"}]}, "steps"),
             ({"steps": [["a"]]}, "steps"),
             ({"steps": 7}, "steps"),

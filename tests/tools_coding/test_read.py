@@ -145,7 +145,7 @@ class TestLimits:
         assert len(shown.encode()) <= CALL_LIMIT
         assert lines == CALL_LINES or len(shown.encode()) > CALL_LIMIT - 300
         following = asked.get("start_line", 1) + lines
-        assert f"Cut after line {following - 1:,} of 10,000: one call shows 50 KB or 2,000 lines at most" in notes
+        assert f"Cut after line {following - 1:,} of 10,000: one call shows at most 50 KB or 2,000 lines" in notes
         assert f'"start_line": {following}' in notes
 
     @pytest.mark.parametrize("lines", [CALL_LINES - 1, CALL_LINES, CALL_LINES + 1])
@@ -325,7 +325,7 @@ class TestKinds:
                 b"\xe2\x82\xac and \xe9\n",
                 "1\t€ and \\xe9\n" + UNCERTAIN,
             ),
-            (b"a\r\nb\r\n", "1\ta\n2\tb\n[Line ends are CRLF; apply_patch keeps them.]"),
+            (b"a\r\nb\r\n", "1\ta\n2\tb\n[Line endings are CRLF; apply_patch keeps them.]"),
         ],
     )
     def test_encodings_and_line_ends_are_shown_as_text_with_a_note(

@@ -71,7 +71,7 @@ class TestDocuments:
         assert "Text of page 20\n[Pages 1 to 20 of 30;" in text
         text, _ = shown(project, "a.pdf", start_line=30, end_line=99)
         assert text.endswith("[Pages 30 to 30 of 30; start_line and end_line count pages here.]")
-        assert "has 30 pages, so none from 31 on" in project.error(read_file, path="a.pdf", start_line=31)
+        assert "has 30 pages, so 31 does not exist" in project.error(read_file, path="a.pdf", start_line=31)
 
     @pytest.mark.slow
     def test_long_pages_are_bounded(self, project: Project) -> None:
@@ -141,7 +141,7 @@ class TestNotebooks:
         assert "x" * 9_000 in text
         assert "[... cut, 7,000 more characters]" in text
         assert pictures == []
-        assert "has 3 cells, so none from 4 on" in project.error(read_file, path="a.ipynb", start_line=4)
+        assert "has 3 cells, so 4 does not exist" in project.error(read_file, path="a.ipynb", start_line=4)
 
     @pytest.mark.parametrize("data", ["no base64!", "QUJD", base64.b64encode(b"\xff\xd8\xff").decode(), "", 5])
     def test_a_picture_that_is_none_is_not_sent(self, project: Project, data: object) -> None:

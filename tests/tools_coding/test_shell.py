@@ -191,9 +191,9 @@ def test_a_job_from_the_beginning(folder: Folder) -> None:
         look = await jobs.function(folder.context, action="output", job_id="1", until="up")
         assert text(look).startswith(f"{folder.root}/sub\nup\n[job 1, running; ")
         again = text(await jobs.function(folder.context, action="output", job_id="1"))
-        assert again.startswith("(nothing new since the last look)\n[job 1, running; ")
+        assert again.startswith("(no new output since the last call)\n[job 1, running; ")
         in_vain = text(await jobs.function(folder.context, action="output", job_id="1", wait=1, until="up"))
-        assert in_vain.endswith("[Waited 1 s for 'up' in vain.]")
+        assert in_vain.endswith("[Waited 1 s for 'up' without success.]")
         (folder.root / "sub" / "go").touch()
         ended = text(await jobs.function(folder.context, job_id="1", wait=50))
         assert ended.startswith("by\ne\n[job 1, ended, exit code 3; ")
@@ -209,7 +209,7 @@ def test_a_job_that_ends_otherwise(folder: Folder) -> None:
         await run_command.function(folder.context, command="kill -9 $$", background=True)
         ended = text(await jobs.function(folder.context, action="output", job_id="1", wait=50, until="never"))
         assert "[job 1, ended by signal 9 (Killed); 0 bytes" in ended
-        assert ended.endswith("[It ended, and its new output has no 'never'.]")
+        assert ended.endswith("[It ended, and its new output does not contain 'never'.]")
         await run_command.function(folder.context, command="sleep 300", background=True)
         assert "ended" in text(await jobs.function(folder.context, action="stop", job_id="2"))
         assert "2  ended by signal 15 (Terminated)" in text(await jobs.function(folder.context))
@@ -239,7 +239,7 @@ def test_a_server_in_the_background(folder: Folder) -> None:
 
     async def use() -> None:
         started = text(await run_command.function(folder.context, command="(echo up; exec sleep 300) & echo started"))
-        assert "job 1 goes on in the background: jobs(action='output', job_id='1')" in started
+        assert "job 1 continues in the background: jobs(action='output', job_id='1')" in started
         assert text(await jobs.function(folder.context)).startswith("1  running  pid ")
         output = text(await jobs.function(folder.context, action="output", job_id="1"))
         assert set(output.splitlines()[:2]) == {"up", "started"}
@@ -293,7 +293,7 @@ def test_what_takes_the_place_of_a_log_is_not_read(folder: Folder) -> None:
 
 def test_jobs_says_what_is_missing(folder: Folder) -> None:
     """I10: without jobs, and without the id that an action needs, the text says what to do."""
-    assert "makes one" in folder.call(jobs)
+    assert "starts one" in folder.call(jobs)
     assert "needs a job_id" in folder.error(jobs, action="stop")
     assert "no job '9'" in folder.error(jobs, action="stop", job_id="9")
 

@@ -85,7 +85,7 @@ def test_an_option_and_its_value_may_be_one_word(runner: ToolRunner, project: De
 
 
 REFUSED = {
-    "add-note x It's done": "cannot be read: No closing quotation. Put texts in quotes; one with an apostrophe in",
+    "add-note x It's done": "cannot be parsed: No closing quotation. Put texts in quotes, and a text with an",
     "": "The line is empty. Commands: create, start,",
     "   ": "The line is empty",
     "shwo x": "There is no command 'shwo'. Did you mean 'show'",
@@ -97,14 +97,14 @@ REFUSED = {
     "create x -d": "option -d needs a value.",
     "show nobody": "ticket 'nobody' not found. `ls` lists the tickets.",
     "show ../../etc/passwd": "ticket '../../etc/passwd' not found.",
-    "show t-": "ambiguous ID 't-' matches multiple tickets. Give more of it",
-    "edit t-1": "edit opens an editor, for people. Use status",
+    "show t-": "ambiguous ID 't-' matches multiple tickets. Give more characters",
+    "edit t-1": "edit opens an editor for people. Use status",
     "status t-1 done": "invalid status 'done'. Must be one of: open in_progress closed",
     "ls --colour": "there is no option '--colour' here. Known are --status=",
     "closed --limit=all": "invalid limit 'all'.",
     "undep t-1 t-2": "Dependency not found. `show` tells what there is.",
     "add-note t-1": "no note provided.",
-    "create " + "x" * 200_000: "The line has 200,007 characters, 100,000 are the most.",
+    "create " + "x" * 200_000: "The line has 200,007 characters; the limit is 100,000.",
 }
 
 

@@ -68,9 +68,9 @@ def test_a_machine_without_a_scheduler_gets_a_clear_answer(marvin_tools: ToolRun
     tools = marvin_tools.session(env={"PATH": str(tmp_path / "bin")})
     refused = tools.call("set_alarm", time="30m", message="Tea")
     assert refused.is_error
-    for part in ("nothing was set", "there is no systemd", "install the package cron", "Tell the user"):
+    for part in ("nothing was set", "systemd is not installed", "install the package cron", "Tell the user"):
         assert part in refused.text
-    assert tools.call("list_alarms").text == "No alarm is set. set_alarm sets one."
+    assert tools.call("list_alarms").text == "No alarm is set. Use set_alarm to set one."
 
 
 def test_a_scheduler_that_was_chosen_and_is_missing_is_named(marvin_tools: ToolRunner, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_wrong_arguments_are_explained(marvin_tools: ToolRunner, arguments: dict
 
 
 def test_an_unknown_alarm_is_told_with_those_that_are_set(marvin_tools: ToolRunner) -> None:
-    assert "none is set" in marvin_tools.call("cancel_alarm", label="tea").text
+    assert "no alarm is set" in marvin_tools.call("cancel_alarm", label="tea").text
     put(jobs_folder(marvin_tools), aaaaaaaaaaaa=job(time.time() + 3_600, scheduler="cron", label="Green tea"))
     assert "Did you mean 'Green tea'" in marvin_tools.call("cancel_alarm", label="gren tea").text
 
@@ -113,7 +113,7 @@ def test_alarms_that_the_scheduler_lost_or_missed_are_told(marvin_tools: ToolRun
     lines = marvin_tools.call("list_alarms").text.splitlines()
     assert lines[0].startswith("missed: ")
     assert "missed: the machine was off" in lines[0]
-    assert "lost: none does not know it any more" in lines[1]
+    assert "lost: none no longer has it" in lines[1]
     assert not [line for line in lines if line.startswith("event")]
 
 
@@ -146,18 +146,22 @@ def test_what_comes_much_too_late_shows_nothing(folder: Path, days: int, kind: s
 @pytest.mark.parametrize(
     ("missing", "topic", "says"),
     [
-        ({}, "", "a desktop notice and a sound; no push, since no topic of ntfy is set for alarms"),
-        ({}, "calls", "a desktop notice, a sound and a push to calls"),
+        ({}, "", "a desktop notification and a sound; no push, since no topic of ntfy is set for alarms"),
+        ({}, "calls", "a desktop notification, a sound and a push to calls"),
         (
             {"desktop": "there is no display"},
             "calls",
-            "a sound and a push to calls; no desktop notice, since there is no",
+            "a sound and a push to calls; no desktop notification, since there is no",
         ),
-        ({"desktop": "D", "sound": "S"}, "calls", "a push to calls; no desktop notice, since D; no sound, since S"),
+        (
+            {"desktop": "D", "sound": "S"},
+            "calls",
+            "a push to calls; no desktop notification, since D; no sound, since S",
+        ),
         (
             {"desktop": "D", "sound": "S"},
             "",
-            "nothing here can show it: no desktop notice, since D; no sound, since S; no",
+            "this machine cannot show it: no desktop notification, since D; no sound, since S; no",
         ),
     ],
 )
@@ -170,7 +174,7 @@ def test_a_machine_without_a_display_is_known(tmp_path: Path) -> None:
     """I10: an alarm that nobody would see is not promised."""
     nothing = missing_ways({}, {"PATH": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
     assert "install the package libnotify-bin" in nothing["desktop"]
-    assert "no player" in nothing["sound"]
+    assert "no sound player" in nothing["sound"]
     for name in ("notify-send", "aplay"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
@@ -207,7 +211,7 @@ def test_what_cannot_be_shown_is_logged_and_the_job_goes(folder: Path) -> None:
     assert fire(folder, "aaaaaaaaaaaa", PATH="/nonexistent").returncode == 0
     (line,) = log(folder)
     assert "notify-send" in line["failures"]["desktop"]
-    assert "no player" in line["failures"]["sound"]
+    assert "no sound player" in line["failures"]["sound"]
     assert [*json.loads((folder / "jobs.json").read_text())] == ["bbbbbbbbbbbb"]
 
 
@@ -388,7 +392,7 @@ def test_an_alarm_goes_off_without_marvin_and_cleans_up(
     due = time.time() + 1
     told = tools.call("set_alarm", time="1s", message=TEXT, label="Tea")
     assert not told.is_error, told.text
-    assert f"by {scheduler}: a desktop notice" in told.text
+    assert f"by {scheduler}: a desktop notification" in told.text
     assert "no push, since no topic" in told.text
     assert f"scheduled by {scheduler}" in tools.call("list_alarms").text
     marvin_tools.close()
@@ -429,7 +433,7 @@ def test_cancelling_removes_the_entry_and_undo_puts_it_back(
     tools.call("set_alarm", time="2h", message="Tea", label="Thé % 'x'")
     assert "missed" not in tools.call("list_alarms").text
     again = tools.call("set_alarm", time="3h", message="x", label="THE\u0301 %  'X'")
-    assert "There is an alarm \"Thé % 'x'\" already" in again.text
+    assert "An alarm \"Thé % 'x'\" already exists" in again.text
     assert crontab().count(b"# marvin job ") == 1
     due = tools.call("list_alarms").text
     assert "is cancelled" in tools.call("cancel_alarm", label="the\u0301 % 'x'").text

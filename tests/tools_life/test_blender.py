@@ -120,7 +120,7 @@ def test_without_blender_each_tool_says_how_to_start_it(marvin_tools: ToolRunner
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (b"", "ended the connection"),
+        (b"", "closed the connection"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is not the MCP add-on"),
         (b'{"hello": "world"}', "is not the MCP add-on"),
         (b'{"status": "success", "result": }', "is not the MCP add-on"),
@@ -174,12 +174,12 @@ def test_what_comes_behind_an_answer_is_passed_over(tools: ToolRunner, addon: Ad
         (b'{"status": "success", "result": "' + b"\xff\xfe" * 9 + b'"}', "is not the MCP add-on"),
         (b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "is not the MCP add-on"),
         (b"[1, 2]", "is not the MCP add-on"),
-        (b'{"status": "success"}', "did not tell what came of it"),
-        (b'{"status": "success", "result": 3}', "did not tell what came of it"),
-        (success({"result": "marvin:{"}), "did not tell what came of it"),
-        (success({"result": "marvin:[]"}), "did not tell what came of it"),
-        (success({"result": "marvin:{}"}), "did not tell what came of it"),
-        (success({"result": 'marvin:{"objects": 3, "name": []}'}), "did not tell what came of it"),
+        (b'{"status": "success"}', "Blender did not report a result"),
+        (b'{"status": "success", "result": 3}', "Blender did not report a result"),
+        (success({"result": "marvin:{"}), "Blender did not report a result"),
+        (success({"result": "marvin:[]"}), "Blender did not report a result"),
+        (success({"result": "marvin:{}"}), "Blender did not report a result"),
+        (success({"result": 'marvin:{"objects": 3, "name": []}'}), "Blender did not report a result"),
     ],
 )
 @pytest.mark.parametrize("tool", [name for name in CALLS if name not in ("blender_execute_code", "blender_screenshot")])
@@ -209,7 +209,7 @@ def test_what_code_prints_comes_back(tools: ToolRunner, addon: Addon) -> None:
     addon.answers = [success({"executed": True, "result": '}{ "é" \\ \n'}), success({"result": ""})]
     assert tools.call("blender_execute_code", code="print(1)").text == '}{ "é" \\'
     assert addon.orders[0] == {"type": "execute_code", "params": {"code": "print(1)"}}
-    assert tools.call("blender_execute_code", code="pass").text == "Done. It printed nothing."
+    assert tools.call("blender_execute_code", code="pass").text == "Done. The code printed nothing."
 
 
 @pytest.mark.parametrize(
@@ -217,8 +217,8 @@ def test_what_code_prints_comes_back(tools: ToolRunner, addon: Addon) -> None:
     [
         ("blender_create_object", {"object_type": "monkey"}, "object_type"),
         ("blender_create_object", {"object_type": "cube", "location": [1, 2]}, "location"),
-        ("blender_create_object", {"object_type": "cube", "name": "x" * 64}, "63 bytes at most"),
-        ("blender_modify_object", {"object_name": "Cube"}, "Nothing to change was given"),
+        ("blender_create_object", {"object_type": "cube", "name": "x" * 64}, "at most 63 bytes"),
+        ("blender_modify_object", {"object_name": "Cube"}, "No change was given"),
         ("blender_set_material", {"object_name": "Cube", "color": [1, 2, 3]}, "color"),
         ("blender_set_material", {"object_name": "Cube", "color": [1, 1]}, "color"),
         ("blender_screenshot", {"max_size": 10}, "max_size"),
@@ -258,7 +258,7 @@ def test_a_screenshot_that_is_not_there_is_explained(tools: ToolRunner, addon: A
         return success({"success": True})
 
     addon.answers = [write]
-    assert "It has to run on this machine" in tools.call("blender_screenshot").text
+    assert "took a screenshot, but Marvin cannot find the image" in tools.call("blender_screenshot").text
 
 
 def test_the_command_says_whether_blender_answers(marvin_pack: PackRunner, addon: Addon) -> None:

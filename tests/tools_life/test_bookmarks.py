@@ -41,7 +41,7 @@ def test_an_address_is_saved_once(marvin_tools: ToolRunner) -> None:
     assert said.text == "Changed: Two: https://example.org/ #a #b\nwhy"
     assert len(saved(marvin_tools)) == 1
     again = marvin_tools.call("bookmark_save", url="https://example.org/", tags="a")
-    assert again.text.startswith("Saved already")
+    assert again.text.startswith("Already saved; nothing was changed")
     assert again.undo is None
 
 
@@ -53,7 +53,7 @@ def test_bookmarks_are_listed_newest_first_and_by_tag(marvin_tools: ToolRunner) 
     assert lines[:2] == ["1. https://example.org/4 #even", "2. https://example.org/3"]
     assert "2 of 5 are shown" in lines[2]
     assert [line[-7:-6] for line in marvin_tools.call("bookmark_list", tag="#Even").text.splitlines()] == list("420")
-    assert "There are: even." in marvin_tools.call("bookmark_list", tag="odd").text
+    assert "Available: even." in marvin_tools.call("bookmark_list", tag="odd").text
 
 
 def test_titles_and_tags_come_before_what_only_mentions_a_word(marvin_tools: ToolRunner) -> None:
@@ -87,7 +87,7 @@ def test_what_somebody_changed_since_is_not_taken_back(marvin_tools: ToolRunner)
     marvin_tools.call("bookmark_save", url="https://example.org/", title="One")
     (bookmark,) = saved(marvin_tools)
     file(marvin_tools).write_text(json.dumps([{**bookmark, "title": "Mine"}]))
-    with pytest.raises(MarvinError, match=r'changed it since then.*"One".*"Mine"'):
+    with pytest.raises(MarvinError, match=r'was changed since then.*"One".*"Mine"'):
         marvin_tools.take_back()
     assert saved(marvin_tools)[0]["title"] == "Mine"
 
@@ -104,7 +104,7 @@ def test_what_somebody_changed_since_is_not_taken_back(marvin_tools: ToolRunner)
         ({"url": "https://exa\x00mple.org/\x1b[31m"}, "address"),
         ({"url": "https://" + "x" * 1_000_000}, "Shorten it"),
         ({"url": "https://example.org/", "notes": "x" * 10_001}, "Shorten it"),
-        ({"url": "https://example.org/", "taken_back": {"before": None, "after": None}}, "for /undo alone"),
+        ({"url": "https://example.org/", "taken_back": {"before": None, "after": None}}, "for /undo only"),
     ],
 )
 def test_what_cannot_be_saved_says_why(marvin_tools: ToolRunner, arguments: dict[str, object], words: str) -> None:

@@ -154,7 +154,7 @@ def test_a_folder_from_elsewhere_is_added_and_stays_as_it_is(marvin_pack: PackRu
     before = files(elsewhere)
     said = run(marvin_pack, str(elsewhere))
     assert files(elsewhere) == before
-    assert "1 taken over, 1 here already" in said.out
+    assert "1 imported, 1 already here" in said.out
     titles = [entry["title"] for entry in json.loads((here(marvin_pack) / "bookmarks.json").read_text())]
     assert titles == ["mine", "A"]
     history = (here(marvin_pack) / "profiles/main/history").read_text()
@@ -177,7 +177,7 @@ def test_a_dry_run_says_the_same_and_changes_nothing(marvin_pack: PackRunner, el
     tried = run(marvin_pack, "--dry-run", str(elsewhere))
     assert files(here(marvin_pack)) == before
     done = run(marvin_pack, str(elsewhere))
-    assert tried.out.replace("to take over", "taken over") == done.out.partition("The files as they were")[0]
+    assert tried.out.replace("to import", "imported") == done.out.partition("Copies of the earlier files")[0]
     assert tried.err == done.err
 
 
@@ -202,7 +202,7 @@ def test_a_damaged_file_here_is_left_as_it_is(marvin_pack: PackRunner, elsewhere
     path.write_text("[{")
     said = run(marvin_pack, str(elsewhere))
     assert said.code == 1
-    assert "the file that is used now is damaged" in said.err
+    assert "the current file is damaged" in said.err
     assert path.read_text() == "[{"
 
 
@@ -213,7 +213,7 @@ def test_what_is_no_file_holds_nothing_up(marvin_pack: PackRunner, elsewhere: Pa
     (elsewhere / "tickets/2.json").mkdir()
     said = run(marvin_pack, str(elsewhere))
     assert said.code == 1
-    assert "bookmarks.json: it is no file" in said.err
+    assert "bookmarks.json: it is not a file" in said.err
 
 
 def test_where_there_is_nothing_it_is_said_what_to_name(marvin_pack: PackRunner) -> None:

@@ -231,7 +231,7 @@ def test_a_large_note_is_read_in_parts(marvin_tools: ToolRunner) -> None:
     text = marvin_tools.call("read_note", path="list").text
     assert len(text) < 60_000
     last = text.splitlines()[-1]
-    assert "of 2,000. Read on with file_read_lines(path='list', start=" in last
+    assert "of 2,000. Continue with file_read_lines(path='list', start=" in last
     start = int(last.partition("start=")[2].partition(")")[0])
     assert marvin_tools.call("file_read_lines", path="list", start=start).text.startswith(f"{start}\tline {start} ")
 
@@ -296,7 +296,7 @@ def test_line_numbers_count_in_what_was_read(model: ToolRunner) -> None:
     model.call("read_note", path="list")
     path.write_text(f"new\n{LIST}")
     changed = model.call("file_apply_patch", path="list", patch="DELETE 2")
-    assert "was changed since it was read" in changed.text
+    assert "was changed after you read it" in changed.text
     assert path.read_text() == f"new\n{LIST}"
 
 
@@ -309,7 +309,7 @@ def test_line_numbers_count_in_what_was_read(model: ToolRunner) -> None:
         ("INSERT 5\nx", "has 4 lines"),
         ("REPLACE 1", "no text below"),
         ("INSERT 1", "no text below"),
-        ("INSERT 1-2\nx", "behind one"),
+        ("INSERT 1-2\nx", "after one"),
         ("DELETE 1\ntext", "has text below"),
         ("DELETE 1-2\nREPLACE 2\nx", "Two commands change line 2"),
         ("please delete the milk", "line commands"),
@@ -363,7 +363,7 @@ def test_a_name_in_another_spelling_is_the_same_note(marvin_tools: ToolRunner, t
         assert not said.is_error, said.text
     assert path.read_text() == "milk\nbread\neggs\nmore\n"
     marvin_tools.call("write_note", path="IDEAS/new", content="x")
-    assert "is there already" in marvin_tools.call("notes_mkdir", path="ideas").text
+    assert "already exists" in marvin_tools.call("notes_mkdir", path="ideas").text
     assert path.name in marvin_tools.call("notes_ls", path="iDeas").text
     assert sorted(entry.name for entry in path.parent.iterdir()) == sorted([path.name, "new.md"])
 
@@ -380,7 +380,7 @@ def test_a_folder_and_a_note_of_one_name_are_two_things(marvin_tools: ToolRunner
     (marvin_tools.home / "Notes/plans").mkdir(parents=True)
     assert "plans.md" in marvin_tools.call("write_note", path="plans", content="x").text
     path = kept(marvin_tools, name="garden.md")
-    assert "Made the folder" in marvin_tools.call("notes_mkdir", path="garden").text
+    assert "Created the folder" in marvin_tools.call("notes_mkdir", path="garden").text
     marvin_tools.call("write_note", path="garden", content="more", append=True)
     marvin_tools.call("write_note", path="garden/roses", content="red")
     assert path.read_text() == f"{LIST}more\n"

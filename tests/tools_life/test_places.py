@@ -60,7 +60,7 @@ def test_a_place_that_is_there_again_is_not_replaced(marvin_tools: ToolRunner) -
     marvin_tools.call("remove_place", label="home")
     marvin_tools.call("save_place", label="Home", address="by hand")
     file(marvin_tools).write_text(json.dumps([{"label": "HOME", "address": "by another program"}]))
-    with pytest.raises(MarvinError, match="Somebody changed it"):
+    with pytest.raises(MarvinError, match="It was changed since then"):
         marvin_tools.take_back()
     assert saved(marvin_tools) == [{"label": "HOME", "address": "by another program"}]
 
@@ -69,8 +69,8 @@ def test_a_place_that_is_there_again_is_not_replaced(marvin_tools: ToolRunner) -
     ("arguments", "words"),
     [
         ({"label": " ", "address": "x"}, "needs a label"),
-        ({"label": "home"}, "Nothing is known of 'home'"),
-        ({"label": "home", "lat": 1.0}, "belong together"),
+        ({"label": "home"}, "The place 'home' has no data"),
+        ({"label": "home", "lat": 1.0}, "given together"),
         ({"label": "home", "lat": 91, "lng": 0}, "lat"),
         ({"label": "home", "address": "x" * 2_001}, "Shorten it"),
         ({"label": "x" * 101, "address": "x"}, "Use 100 at most"),
@@ -126,6 +126,6 @@ def test_a_place_of_another_profile_is_not_taken_back(marvin_tools: ToolRunner) 
     (profiles / "work").mkdir()
     (profiles / "work" / "saved_places.json").write_text(file(marvin_tools).read_text())
     (profiles.parent / "last_profile").write_text("work\n")
-    with pytest.raises(MarvinError, match="Use main first"):
+    with pytest.raises(MarvinError, match="Switch to main first"):
         marvin_tools.session().take_back()
     assert json.loads((profiles / "work" / "saved_places.json").read_text()) == [HOME]

@@ -122,10 +122,10 @@ def test_preferences_are_set_added_to_and_removed_with_comments_kept(marvin_tool
     [
         ({"key": "shoe_size", "value": "43"}, "budget"),
         ({"key": "has_car", "value": "maybe"}, "yes or no"),
-        ({"key": "max_distance_km", "value": "far"}, "as in 5"),
-        ({"key": "max_distance_km", "value": "nan"}, "as in 5"),
+        ({"key": "max_distance_km", "value": "far"}, "such as 5"),
+        ({"key": "max_distance_km", "value": "nan"}, "such as 5"),
         ({"key": "distance_unit", "value": "furlongs"}, "Give miles or kilometers"),
-        ({"key": "budget", "value": "low", "taken_back": {"before": 1, "after": 2}}, "for /undo alone"),
+        ({"key": "budget", "value": "low", "taken_back": {"before": 1, "after": 2}}, "for /undo only"),
         ({"key": "budget", "action": "add", "value": "low"}, "action='set'"),
         ({"key": "dietary", "action": "remove", "value": "vegan"}, "not set"),
         ({"key": "notes", "value": "x" * 1_001}, "Shorten it"),
@@ -219,7 +219,7 @@ def test_preferences_of_another_profile_are_not_taken_back(marvin_tools: ToolRun
     (path / "work").mkdir()
     (path / "work" / "preferences.yaml").write_text("budget: low\n")
     (path.parent / "last_profile").write_text("work\n")
-    with pytest.raises(MarvinError, match="Use main first"):
+    with pytest.raises(MarvinError, match="Switch to main first"):
         marvin_tools.session().take_back()
     assert (path / "work" / "preferences.yaml").read_text() == "budget: low\n"
 
@@ -254,11 +254,11 @@ def test_what_somebody_else_prefers_by_now_stays(marvin_tools: ToolRunner) -> No
     marvin_tools.call("update_preferences", key="budget", value="low")
     path = folder(marvin_tools) / "main" / "preferences.yaml"
     path.write_text(path.read_text().replace("budget: low", "budget: high"))
-    with pytest.raises(MarvinError, match='It was "low", and is "high"'):
+    with pytest.raises(MarvinError, match='it was "low" and is now "high"'):
         marvin_tools.take_back()
     marvin_tools.call("switch_profile", profile_name="work")
     (folder(marvin_tools).parent / "last_profile").write_text("third\n")
-    with pytest.raises(MarvinError, match="third is in use by now"):
+    with pytest.raises(MarvinError, match="third is active now, not"):
         marvin_tools.session().take_back()
 
 

@@ -47,7 +47,7 @@ def test_reminders_are_scheduled_and_go_with_their_event(
     assert crontab().count(MARK) == 2
     assert "No alarm is set" in tools.call("list_alarms").text
     assert (
-        tools.call("calendar_delete_event", title="dentist").text == "Deleted 'Dentist'. Its reminders are cancelled."
+        tools.call("calendar_delete_event", title="dentist").text == "Deleted 'Dentist'. Its reminders were cancelled."
     )
     assert crontab() == own_lines + b"\n"
     later = on_cron(marvin_tools)

@@ -38,9 +38,9 @@ def test_a_ticket_from_its_making_to_its_end(marvin_tools: ToolRunner) -> None:
     assert "tags: [home, Food, x]" in text(marvin_tools, milk)
     assert f"parent: {parent}" in text(marvin_tools, milk)
     ok(marvin_tools.call("ticket_start", ticket_id=milk))
-    ok(marvin_tools.call("ticket_add_note", ticket_id=milk, note="-n is no option\nsecond line"))
+    ok(marvin_tools.call("ticket_add_note", ticket_id=milk, note="-n is not an option\nsecond line"))
     shown = ok(marvin_tools.call("ticket_show", ticket_id=milk))
-    for part in ("Two litres", "-n is no option", "status: in_progress", "# Party"):
+    for part in ("Two litres", "-n is not an option", "status: in_progress", "# Party"):
         assert part in shown
     ok(marvin_tools.call("ticket_close", ticket_id=milk.partition("-")[2]))
     listed = ok(marvin_tools.call("ticket_list")).splitlines()
@@ -87,7 +87,7 @@ def test_an_unknown_ticket_tells_what_to_do(marvin_tools: ToolRunner, tool: str,
     for given in ("nope", "", "../../etc/passwd", "--help", "\x1b[31m"):
         refused = marvin_tools.call(tool, ticket_id=given, **arguments)
         assert refused.is_error
-        assert "create_ticket makes one" in refused.text
+        assert "Use create_ticket to create one" in refused.text
     create(marvin_tools)
     for given in ("nope", "../../etc/passwd", "--help"):
         refused = marvin_tools.call(tool, ticket_id=given, **arguments)
@@ -102,7 +102,7 @@ def test_an_unknown_ticket_tells_what_to_do(marvin_tools: ToolRunner, tool: str,
         ({"title": "  "}, "Give 1 to 200"),
         ({"title": "--"}, "Give 1 to 200"),
         ({"title": "x" * 300}, "Give 1 to 200"),
-        ({"title": "x", "description": "x" * 30_000}, "Give it in several notes"),
+        ({"title": "x", "description": "x" * 30_000}, "Split it into several notes"),
         ({"title": "x", "parent": "nope"}, "There is no ticket 'nope'"),
         ({"title": "x", "priority": 7}, "priority"),
         ({"title": "x", "ticket_type": "wish"}, "ticket_type"),
@@ -143,12 +143,12 @@ def test_what_was_changed_since_is_not_taken_back(marvin_tools: ToolRunner) -> N
     path = folder(marvin_tools) / f"{milk}.md"
     made = path.read_text()
     path.write_text(made + "by hand\n")
-    with pytest.raises(Exception, match="was changed since it was made"):
+    with pytest.raises(Exception, match="was changed after it was created, so it was not removed"):
         marvin_tools.take_back()
     path.write_text(made)
     ok(marvin_tools.call("ticket_add_note", ticket_id=milk, note="x"))
     path.write_text(path.read_text() + "by hand\n")
-    with pytest.raises(Exception, match="the note stays"):
+    with pytest.raises(Exception, match="was changed after the note was added, so the note was not removed"):
         marvin_tools.take_back()
     assert "by hand" in path.read_text()
 

@@ -54,9 +54,9 @@ def test_a_countdown_goes_on_in_the_next_session(marvin_tools: ToolRunner) -> No
     assert passing.accounts_for(180 - seconds_in(left), 60)
     set_back(marvin_tools, "green tea", 150)
     over = marvin_tools.session().call("timer_check", name="green  TEA").text
-    assert passing.accounts_for(seconds_in(over.partition("over since ")[2]), 30)
+    assert passing.accounts_for(seconds_in(over.partition("ended ")[2].removesuffix(" ago")), 30)
     stopped = marvin_tools.call("timer_stop", name="Green tea").text
-    assert passing.accounts_for(seconds_in(stopped.partition("It was over ")[2].removesuffix(" ago.")), 30)
+    assert passing.accounts_for(seconds_in(stopped.partition("It ended ")[2].removesuffix(" ago.")), 30)
     assert marvin_tools.call("timer_check").text.startswith("No timer is running")
 
 
@@ -102,7 +102,7 @@ def test_a_timer_of_somebody_else_is_left_alone(marvin_tools: ToolRunner, elsewh
         (file.parents[2] / "last_profile").write_text("work\n")
     else:
         set_back(marvin_tools, "tea", 1)
-    with pytest.raises(MarvinError, match="Somebody changed it" if "timer" in elsewhere else "work is in use"):
+    with pytest.raises(MarvinError, match="It was changed since then" if "timer" in elsewhere else "work is active"):
         marvin_tools.session().take_back()
     assert all("tea" in json.loads(one.read_text()) for one in file.parents[1].glob("*/timers.json"))
 
@@ -158,7 +158,7 @@ def test_wrong_arguments_are_refused(marvin_tools: ToolRunner) -> None:
     assert "1 to 100 characters" in marvin_tools.call("timer_start", name="x" * 1_000_000).text
     assert marvin_tools.call("timer_start", name="tea", duration_seconds=-1).is_error
     taken_back = {"before": None, "after": None}
-    assert "for /undo alone" in marvin_tools.call("timer_start", name="tea", taken_back=taken_back).text
+    assert "for /undo only" in marvin_tools.call("timer_start", name="tea", taken_back=taken_back).text
     assert not timers_file(marvin_tools).exists()
 
 
@@ -190,7 +190,7 @@ def test_a_damaged_file_is_named_and_moved_aside(marvin_tools: ToolRunner, tool:
     (moved,) = timers_file(marvin_tools).parent.glob("timers.json.damaged-*")
     assert moved.name in outcome.text
     assert moved.read_text() == content
-    assert marvin_tools.call("timer_check").text == "No timer is running. timer_start starts one."
+    assert marvin_tools.call("timer_check").text == "No timer is running. Use timer_start to start one."
 
 
 def test_a_countdown_that_nobody_lives_to_see_is_refused(marvin_tools: ToolRunner) -> None:

@@ -18,7 +18,7 @@ from tests.tools_life.test_blender import Addon, success
 Call: TypeAlias = tuple[str, dict[str, Any]]
 
 CHANGING = sorted(spec.name for spec in installed_tools() if spec.source == "marvin-tools-life" and spec.changes)
-NEVER = "cannot be taken back"
+NEVER = "cannot be undone"
 """What the description of a tool says that records no inverse; the model reads it before it calls."""
 SHOWN_ELSEWHERE = dict.fromkeys(
     ("set_alarm", "cancel_alarm"), test_alarms.test_cancelling_removes_the_entry_and_undo_puts_it_back
@@ -183,7 +183,7 @@ def test_no_model_reaches_what_is_for_undo_alone(tools: ToolRunner) -> None:
     for name, arguments in guessed:
         refused = tools.call(name, **arguments)
         assert refused.is_error, name
-        assert "for /undo alone" in refused.text, refused.text
+        assert "for /undo only" in refused.text, refused.text
     changed = {Path(path).name for path, content in kept(tools).items() if was.get(path) != content and content != b"/"}
     assert changed <= {"preferences.yaml"}  # its examples
 

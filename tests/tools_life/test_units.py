@@ -89,32 +89,32 @@ REFUSED = [
     ("kg", "m", "kg measures [mass] and m measures [length]"),
     ("kilogrm", "g", "Did you mean 'kilogram'"),
     ("qqqqq", "g", "is not known. Use"),
-    ("http://127.0.0.1:9/", "g", "is no unit"),
-    ("5'11\"", "cm", "is no unit"),
-    ("[m", "m", "is no unit"),
-    ("{m", "m", "is no unit"),
-    ("m\\", "m", "is no unit"),
-    ('"""m', "m", "is no unit"),
+    ("http://127.0.0.1:9/", "g", "is not a unit"),
+    ("5'11\"", "cm", "is not a unit"),
+    ("[m", "m", "is not a unit"),
+    ("{m", "m", "is not a unit"),
+    ("m\\", "m", "is not a unit"),
+    ('"""m', "m", "is not a unit"),
     ("m.__class__", "m", "is not known"),
     ("m if 1 else s", "m", "is not known"),
-    ("m^99999", "m", "is no unit"),
-    ("m⁹⁹⁹⁹⁹", "m", "is no unit"),
+    ("m^99999", "m", "is not a unit"),
+    ("m⁹⁹⁹⁹⁹", "m", "is not a unit"),
     ("10 km", "m", "Give the number as value"),
     ("10km", "m", "Give the number as value"),
     ("½", "m", "is n"),
-    ("m", "inches and feet", "The larger unit comes first"),
+    ("m", "inches and feet", "Give the larger unit first, as in"),
     ("m", "feet and kg", "[mass]"),
-    ("oz", "ml", "an ounce is a fl oz"),
+    ("oz", "ml", "For a volume, use fl oz"),
     ("°C", "m", "°C measures [temperature]"),
-    ("x" * 1_000_000, "USD", "is none. Give two"),
-    ("kg", "m" * 1_000_000, "is no unit"),
-    ("", "g", "'' is no unit"),
-    ("9^9^9^9", "m", "is no unit"),
-    ("m^9^9^9", "m", "is no unit"),
-    ("(9)**99*m", "m", "is no unit"),
-    ("9⁹⁹⁹⁹⁹⁹m", "m", "is no unit"),
-    ("m" * 1000, "m", "is no unit"),
-    ("__import__('os')", "m", "is no unit"),
+    ("x" * 1_000_000, "USD", "is not. Give two"),
+    ("kg", "m" * 1_000_000, "is not a unit"),
+    ("", "g", "'' is not a unit"),
+    ("9^9^9^9", "m", "is not a unit"),
+    ("m^9^9^9", "m", "is not a unit"),
+    ("(9)**99*m", "m", "is not a unit"),
+    ("9⁹⁹⁹⁹⁹⁹m", "m", "is not a unit"),
+    ("m" * 1000, "m", "is not a unit"),
+    ("__import__('os')", "m", "is not a unit"),
     ("USD", "kg", "USD is a currency and kg is none"),
     ("km", "euros", "euros is a currency and km is none"),
 ]
@@ -233,7 +233,7 @@ def test_old_rates_are_replaced_or_marked_as_old(marvin_tools: ToolRunner, marvi
     marvin_http.on("GET", SERVICE, json={**RATES, "date": "2026-11-21"}, times=1)
     convert(marvin_tools, 100, "EUR", "USD")
     kept(marvin_tools, fetched=1_000_000_000)
-    assert "rates of 2026-11-20; newer rates cannot be had" in convert(marvin_tools, 100, "EUR", "USD").text
+    assert "rates of 2026-11-20; newer rates are not available" in convert(marvin_tools, 100, "EUR", "USD").text
     assert "rates of 2026-11-21)" in convert(marvin_tools, 100, "EUR", "USD").text
 
 
@@ -256,13 +256,13 @@ def test_without_rates_it_says_so(marvin_tools: ToolRunner, marvin_http: HttpRep
     marvin_http.on("GET", SERVICE, **answer)
     outcome = convert(marvin_tools, 1, "EUR", "USD")
     assert outcome.is_error
-    assert "exchange rates cannot be had" in outcome.text
+    assert "exchange rates are not available" in outcome.text
     assert "Try later" in outcome.text
 
 
 def test_an_unknown_currency_names_the_known_ones(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", SERVICE, json=RATES)
-    assert "no rate for KES. There are rates for EUR, GBP, JPY, USD" in convert(marvin_tools, 1, "USD", "KES").text
+    assert "no rate for KES. Rates are available for EUR, GBP, JPY, USD" in convert(marvin_tools, 1, "USD", "KES").text
 
 
 @pytest.mark.parametrize("content", ["", "{", "[" * 9_999, '{"rates": 3}', '{"fetched": 1e999}', None])
@@ -281,7 +281,7 @@ def test_rates_that_were_kept_badly_are_fetched_again(
 
 def test_an_amount_that_is_too_large_is_no_answer(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", SERVICE, json=RATES)
-    assert "too much to be counted" in convert(marvin_tools, 1.7e308, "EUR", "JPY").text
+    assert "is too large to convert. Give a smaller amount" in convert(marvin_tools, 1.7e308, "EUR", "JPY").text
 
 
 def test_the_service_can_be_another_one(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:

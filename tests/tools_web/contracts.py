@@ -44,7 +44,7 @@ class Operation(Record):
         known = {**self.required, **self.optional}
         for name, value in request.params.items():
             if name not in known:
-                found.append(f"{name} is no parameter")
+                found.append(f"{name} is not a parameter")
             elif not re.fullmatch(known[name], value, re.DOTALL):
                 found.append(f"{name} is {value!r}, not {known[name]}")
         for name, pattern in {**_ALWAYS, **self.headers}.items():

@@ -150,7 +150,7 @@ def test_a_document_is_read_page_by_page(marvin_tools: ToolRunner, marvin_http: 
     [
         (b"%PDF-1.4\nnothing of the kind", "cannot be read: it is damaged"),
         (pdf("x")[:200], "cannot be read: it is damaged"),
-        (pdf(""), "hold no text, only pictures"),
+        (pdf(""), "pages contain only images"),
     ],
 )
 def test_a_document_that_cannot_be_read_is_explained(
@@ -173,12 +173,12 @@ def test_other_texts_are_shown_as_they_are(marvin_tools: ToolRunner, marvin_http
     [
         ({"body": b"\x89PNG\r\n\x1a\n\0\0", "headers": {"content-type": "image/png"}}, "Save it with download_file"),
         ({"body": b"PK\3\4\0\0", "headers": {"content-type": "text/plain"}}, "Save it with download_file"),
-        ({"body": b"\0", "headers": {"content-type": f"{'do as I say ' * 999}/x"}}, "is no page but do as i say"),
+        ({"body": b"\0", "headers": {"content-type": f"{'do as I say ' * 999}/x"}}, "is not a page but do as i say"),
         ({"status": 404}, "There is nothing at that address"),
         ({"status": 429, "headers": {"retry-after": "99"}}, "asks to wait 99 s"),
         ({"status": 403, "text": "no"}, "does not let programs in"),
         ({"body": b" " * 21_000_000, "headers": HTML}, "is larger than 20 MB"),
-        ({"status": 302, "headers": {"location": "file:///etc/passwd"}}, "leads to an address that is none of the web"),
+        ({"status": 302, "headers": {"location": "file:///etc/passwd"}}, "leads to an address that is "),
     ],
 )
 def test_what_is_no_page_is_explained(

@@ -90,7 +90,7 @@ def test_gcloud_is_set_up(marvin_tools: ToolRunner, programs: Path) -> None:
         "Login: ada@example.org",
         "Project: my-project-1",
         "places.googleapis.com is enabled, and my-project-1 pays for the quota.",
-        "The places tools use Google Places by gcloud's login.",
+        "The places tools use Google Places with the login of gcloud.",
     ]
     assert (programs / "calls").read_text().splitlines() == [
         "auth list --filter=status:ACTIVE --format=value(account)",
@@ -152,7 +152,9 @@ def test_a_login_of_gcloud_that_ended_is_told(
     marvin_http.on("POST", TOKENS_URL, status=400, json={"error": "invalid_grant"})
     marvin_http.on("GET", NOMINATIM, json=FOUND)
     text = session.call("places_text_search", text_query="cafe").text
-    assert "Failed: gcloud's login has ended. Have the user run `gcloud auth application-default login`" in text
+    assert (
+        "Failed: The login of gcloud has expired. Ask the user to run `gcloud auth application-default login`" in text
+    )
     (programs / "application_default_credentials.json").unlink()
     text = session.call("places_text_search", text_query="cafes").text
     assert "Failed: gcloud has no application default credentials at " in text
@@ -164,7 +166,7 @@ def test_the_login_of_gcloud_is_taken_back(marvin_tools: ToolRunner, marvin_http
     assert [line.partition(":")[0] for line in session.take_back(1)] == ["setup_google_auth"]
     marvin_http.on("GET", NOMINATIM, json=FOUND)
     assert "Source: Nominatim" in session.call("places_text_search", text_query="ramen").text
-    assert "for /undo alone" in session.call("setup_google_auth", taken_back=True).text
+    assert "for /undo only" in session.call("setup_google_auth", taken_back=True).text
 
 
 @pytest.mark.parametrize(
@@ -175,8 +177,8 @@ def test_the_login_of_gcloud_is_taken_back(marvin_tools: ToolRunner, marvin_http
         ({"project": "--flag"}, "gcloud config set project"),
         ({"enable": "echo 'PERMISSION_DENIED: billing' >&2; exit 1"}, "failed: PERMISSION_DENIED: billing. Tell"),
         ({"credentials": None}, "gcloud auth application-default login"),
-        ({"credentials": {"type": "service_account", "private_key": "x"}}, "holds no login of a person"),
-        ({"credentials": [1, None]}, "holds no login of a person"),
+        ({"credentials": {"type": "service_account", "private_key": "x"}}, "contains no login of a person"),
+        ({"credentials": [1, None]}, "contains no login of a person"),
     ],
 )
 def test_what_keeps_google_from_being_set_up(
@@ -198,7 +200,7 @@ def test_with_a_key_no_login_is_needed(marvin_tools: ToolRunner, programs: Path)
 def test_without_gcloud(marvin_tools: ToolRunner) -> None:
     outcome = marvin_tools.session(env={"PATH": "/nowhere"}, answers=["yes"]).call("setup_google_auth")
     assert outcome.is_error
-    assert "gcloud is not installed. Have the user install it" in outcome.text
+    assert "gcloud is not installed. Ask the user to install it from" in outcome.text
 
 
 def test_an_application_of_the_users_own(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:

@@ -70,7 +70,7 @@ def test_by_the_address(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> No
     assert outcome.text.splitlines() == [
         "Munich, Bavaria, Germany",
         "latitude 48.13513, longitude 11.58198",
-        "[Source: ipwho.is, by the internet address: the town may be another one.]",
+        "[Source: ipwho.is, based on the IP address: the town may be wrong.]",
     ]
     check(marvin_http, *OPERATIONS)
 

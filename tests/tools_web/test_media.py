@@ -83,8 +83,8 @@ def test_films_are_found(keyed: ToolRunner, marvin_http: HttpReplay) -> None:
         "2. Matrix (1993–); series; tt0106062",
         "   https://www.imdb.com/title/tt0106062/",
         "",
-        "[2 of 137 are shown. Use narrower words for others.]",
-        "[Details by get_movie_details.] [Source: OMDb.]",
+        "[2 of 137 are shown. Use more specific words for other results.]",
+        "[For details, use get_movie_details.] [Source: OMDb.]",
     ]
     check(marvin_http, FILMS)
     assert outcome.show[0].as_dict()["url"] == "https://www.imdb.com/title/tt0133093/"
@@ -118,7 +118,7 @@ def test_without_a_key_the_web_is_searched(marvin_tools: ToolRunner, marvin_http
     ):
         text = keyless.call(tool, **arguments).text
         assert "https://a.example/m" in text
-        assert "[By a web search: " in text
+        assert "[From a web search, because: " in text
         assert "_API_KEY" in text
 
 
@@ -126,8 +126,8 @@ def test_a_film_that_is_not_there(keyed: ToolRunner, marvin_http: HttpReplay) ->
     marvin_http.on("GET", OMDB, json={"Response": "False", "Error": "Movie not found!"})
     assert "OMDb has no film or series 'x'" in keyed.call("search_movies", query="x").text
     assert keyed.call("get_movie_details", title="x").is_error
-    assert "is no year" in keyed.call("search_movies", query="x", year="99").text
-    assert "is no id of IMDb" in keyed.call("get_movie_details", imdb_id="x").text
+    assert "is not a year" in keyed.call("search_movies", query="x", year="99").text
+    assert "is not an IMDb id" in keyed.call("get_movie_details", imdb_id="x").text
 
 
 def test_a_film_of_two_letters(keyed: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -135,7 +135,7 @@ def test_a_film_of_two_letters(keyed: ToolRunner, marvin_http: HttpReplay) -> No
     marvin_http.on("GET", OMDB, json={"Response": "False", "Error": "Too many results."})
     outcome = keyed.call("search_movies", query="Up")
     assert outcome.is_error
-    assert "finds too many titles with 'Up'. Give more of the title" in outcome.text
+    assert "found too many titles for 'Up'. Give more of the title" in outcome.text
 
 
 @pytest.mark.parametrize("name", ["search_movies", "get_movie_details", "search_games"])
@@ -149,7 +149,7 @@ def test_where_the_web_fails_as_well_both_are_told(keyed: ToolRunner, marvin_htt
         marvin_http.on(method, url, status=500)
     outcome = keyed.call(name, **{"title" if name == "get_movie_details" else "query": "portal"})
     assert outcome.is_error
-    assert "A web search fails as well: None of 2 services answered:" in outcome.text
+    assert "A web search failed too: None of 2 services answered:" in outcome.text
     assert re.search(r"(OMDb|RAWG): .* answered 500", outcome.text)
 
 
@@ -201,8 +201,8 @@ def test_games_are_found_and_told_about(keyed: ToolRunner, marvin_http: HttpRepl
         "   game 4200; rated 4.58 of 5; Metacritic 95; Shooter, Puzzle; PC, macOS",
         "   https://rawg.io/games/portal-2",
         "",
-        "[1 of 5 are shown. Use narrower words for others.]",
-        "[Details by get_game_details.] [Source: RAWG.]",
+        "[1 of 5 are shown. Use more specific words for other results.]",
+        "[For details, use get_game_details.] [Source: RAWG.]",
     ]
     text = keyed.call("get_game_details", game_id=4200).text
     assert "Developers: Valve Software" in text
@@ -329,7 +329,7 @@ def test_the_shop_of_steam(marvin_tools: ToolRunner, marvin_http: HttpReplay) ->
         "   app 620; 1.99 USD (-80 %); Metacritic 95; windows, linux",
         "   https://store.steampowered.com/app/620",
         "",
-        "[1 of 9 are shown. Use narrower words for others.]",
+        "[1 of 9 are shown. Use more specific words for other results.]",
         "[Source: Steam.]",
     ]
     text = marvin_tools.call("steam_app_details", app_id=620).text
@@ -350,8 +350,8 @@ def test_the_players_of_steam(keyed: ToolRunner, marvin_http: HttpReplay) -> Non
     marvin_http.on("GET", OWNING, json=OWNED)
     marvin_http.on("GET", SUMMARY, json=PLAYER)
     assert keyed.call("steam_player_stats", app_id=620).text.splitlines() == [
-        "1,234 play app 620 now.",
-        "The commonest of 1 achievements:",
+        "1,234 people are playing app 620 now.",
+        "The most common of 1 achievements:",
         "- 12.5 %: Wake Up (Survive)",
         "[Source: Steam.]",
     ]
@@ -368,7 +368,7 @@ def test_the_players_of_steam(keyed: ToolRunner, marvin_http: HttpReplay) -> Non
 def test_without_a_key_of_steam(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", COUNTING, json=COUNT)
     text = marvin_tools.call("steam_player_stats", app_id=620).text
-    assert "1,234 play" in text
+    assert "1,234 people are playing" in text
     assert "set as STEAM_API_KEY" in text
     assert "needs the variable STEAM_API_KEY" in marvin_tools.call("steam_user_games", steam_id="x").text
 
@@ -380,10 +380,10 @@ def test_what_steam_does_not_have(keyed: ToolRunner, marvin_http: HttpReplay) ->
     marvin_http.on("GET", f"{STEAM}/ISteamUser/ResolveVanityURL/v1/", json={"response": {"success": 42}})
     for tool, arguments, says in (
         ("steam_app_details", {"app_id": 9}, "has no app 9"),
-        ("steam_player_stats", {"app_id": 9}, "counts no players of app 9"),
+        ("steam_player_stats", {"app_id": 9}, "Steam has no player count for app 9"),
         ("steam_user_games", {"steam_id": "76561197960435530"}, "are private"),
         ("steam_user_games", {"steam_id": "nobody"}, "no profile 'nobody'"),
-        ("steam_user_summary", {"steam_id": "../x?y"}, "is no profile of Steam"),
+        ("steam_user_summary", {"steam_id": "../x?y"}, "is not a Steam profile"),
     ):
         outcome = keyed.call(tool, **arguments)
         assert outcome.is_error
@@ -428,14 +428,14 @@ def test_recipes(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
         "Ingredients:",
         "- 3/4 cup soy sauce",
         "- water",
-        "How it is made:",
+        "Instructions:",
         "Preheat oven.",
         "Combine soy sauce & water.",
         "Video: https://www.youtube.com/watch?v=4aZr5hZXP_s",
     ]
     check(marvin_http, COOKING)
     assert marvin_http.requests[1].params == {"i": "chicken_breast"}
-    assert "is no id of a recipe" in marvin_tools.call("recipe_lookup", meal_id="../1").text
+    assert "is not a recipe id" in marvin_tools.call("recipe_lookup", meal_id="../1").text
 
 
 # --- music. Source: musicbrainz.org/doc/MusicBrainz_API -------------------------------------------------------------
@@ -491,8 +491,8 @@ def test_music_is_found(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> No
         f"   id {MBID}",
         f"   https://musicbrainz.org/artist/{MBID}",
         "",
-        "[1 of 99 are shown. Use narrower words for others.]",
-        "[More by music_lookup.] [Source: MusicBrainz.]",
+        "[1 of 99 are shown. Use more specific words for other results.]",
+        "[For more, use music_lookup.] [Source: MusicBrainz.]",
     ]
     check(marvin_http, LISTENING)
 
@@ -524,12 +524,12 @@ def test_an_artist_of_many_albums(marvin_tools: ToolRunner, marvin_http: HttpRep
     marvin_http.on("GET", f"{BRAINZ}/release-group", json=reply, times=1)
     own = marvin_tools.session(env={"MARVIN_URL_MUSICBRAINZ": BRAINZ})  # asked at once
     text = own.call("music_lookup", mbid=MBID).text
-    assert "Albums and others (1,234, 60 of them here):" in text
+    assert "Albums and others (1,234, 60 of them are listed here):" in text
     assert text.count("- 19") == 60
     marvin_http.on("GET", f"{BRAINZ}/release-group", status=503)
     text = own.call("music_lookup", mbid=MBID).text
     assert text.startswith("Muse (UK rock band)")
-    assert "[The albums cannot be had: MusicBrainz: " in text
+    assert "[The albums are not available: MusicBrainz: " in text
 
 
 @pytest.mark.parametrize(
@@ -560,7 +560,7 @@ def test_no_sign_of_the_search_is_left(text: str) -> None:
 def test_music_that_is_not_there(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", f"{BRAINZ}/artist/{MBID}", json={"error": "Not Found", "help": "..."}, status=404)
     assert f"There is no artist {MBID}" in marvin_tools.call("music_lookup", mbid=MBID).text
-    assert "is no id of MusicBrainz" in marvin_tools.call("music_lookup", mbid="Muse").text
+    assert "is not a MusicBrainz id" in marvin_tools.call("music_lookup", mbid="Muse").text
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------

@@ -69,9 +69,9 @@ def google_body(content: bytes) -> str:
     known = {"textQuery", "pageSize", "openNow", "locationBias"}
     known |= {"includedTypes", "maxResultCount", "rankPreference", "locationRestriction"}
     try:
-        return ", ".join(f"{name} is no field" for name in json.loads(content).keys() - known)
+        return ", ".join(f"{name} is not a field" for name in json.loads(content).keys() - known)
     except ValueError:
-        return "the body is no JSON"
+        return "the body is not valid JSON"
 
 
 # Source: developers.google.com/maps/documentation/places/web-service/text-search and nearby-search
@@ -169,7 +169,7 @@ def test_nothing_on_the_map(marvin_tools: ToolRunner, marvin_http: HttpReplay) -
     marvin_http.on("GET", NOMINATIM, json=[])
     outcome = marvin_tools.call("osm_search", query="xqzk")
     assert not outcome.is_error
-    assert outcome.text.startswith("Nothing on the map is called 'xqzk'. Use fewer words")
+    assert outcome.text.startswith("The map has no place called 'xqzk'. Use fewer words")
 
 
 def test_a_query_of_the_map(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -206,7 +206,7 @@ def test_what_came_before_overpass_gave_up_is_shown(marvin_tools: ToolRunner, ma
     marvin_http.on("POST", OVERPASS, json={**ELEMENTS, "remark": remark})
     outcome = marvin_tools.call("overpass_query", query="node(1);out;")
     assert not outcome.is_error
-    assert "[Not all of it came: runtime error: Query timed out" in outcome.text
+    assert "[The result is incomplete: runtime error: Query timed out" in outcome.text
 
 
 def test_counts_and_other_tags_are_shown(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -223,7 +223,7 @@ def test_counts_and_other_tags_are_shown(marvin_tools: ToolRunner, marvin_http: 
 def test_a_placeholder_of_overpass_turbo_is_explained(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     outcome = marvin_tools.call("overpass_query", query="node[amenity=cafe]({{bbox}});out;")
     assert outcome.is_error
-    assert "south,west,north,east in place of {{bbox}}" in outcome.text
+    assert "south,west,north,east instead of {{bbox}}" in outcome.text
     assert not marvin_http.requests
 
 
@@ -233,8 +233,8 @@ def test_overpass_gives_up(marvin_tools: ToolRunner, marvin_http: HttpReplay) ->
     marvin_http.on("POST", OVERPASS, json={**ELEMENTS, "elements": [], "remark": remark})
     outcome = marvin_tools.call("overpass_query", query="node(1);out;")
     assert outcome.is_error
-    assert "it gave up: runtime error: Query timed out" in outcome.text
-    assert "Ask for a smaller area" in outcome.text
+    assert "it stopped: runtime error: Query timed out" in outcome.text
+    assert "Use a smaller area" in outcome.text
 
 
 def test_a_wrong_query_is_explained(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -242,7 +242,7 @@ def test_a_wrong_query_is_explained(marvin_tools: ToolRunner, marvin_http: HttpR
     marvin_http.on("POST", OVERPASS, status=400, text=page, headers={"content-type": "text/html"})
     outcome = marvin_tools.call("overpass_query", query="nod(1);out;")
     assert outcome.is_error
-    assert "The query is not understood. Overpass QL looks as in: node[amenity=cafe]" in outcome.text
+    assert "The query is not valid. An example of Overpass QL: node[amenity=cafe]" in outcome.text
 
 
 def test_google_is_asked_where_there_is_a_key(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -270,7 +270,7 @@ def test_the_map_is_asked_where_google_fails(marvin_tools: ToolRunner, marvin_ht
     marvin_http.on("GET", NOMINATIM, json=FOUND)
     outcome = marvin_tools.session(env=KEY).call("places_text_search", text_query="cafe in London", open_now=True)
     assert not outcome.is_error
-    assert "OpenStreetMap does not tell what is open now" in outcome.text
+    assert "OpenStreetMap cannot filter by what is open now; check opening_hours" in outcome.text
     assert "[Source: Nominatim (© OpenStreetMap contributors). Failed: Google Places: " in outcome.text
     assert "API key not valid" in outcome.text
     assert KEY["GOOGLE_PLACES_API_KEY"] not in outcome.text
@@ -322,8 +322,8 @@ def test_words_that_say_no_place_find_nothing(marvin_tools: ToolRunner, marvin_h
     own = marvin_tools.session(env=AT_ONCE)
     outcome = own.call("places_text_search", text_query="xqzk")
     assert not outcome.is_error
-    assert "No place fits 'xqzk'" in outcome.text
-    assert "No place fits 'ramen in Xqzk'" in own.call("places_text_search", text_query="ramen in Xqzk").text
+    assert "No place matches 'xqzk'" in outcome.text
+    assert "No place matches 'ramen in Xqzk'" in own.call("places_text_search", text_query="ramen in Xqzk").text
 
 
 @pytest.mark.parametrize(
@@ -440,7 +440,7 @@ def test_places_around_a_name(marvin_tools: ToolRunner, marvin_http: HttpReplay)
     ("arguments", "says"),
     [
         ({"near": "48,11", "included_types": []}, "Give 1 to 20 types"),
-        ({"near": "48,11", "included_types": ['cafe"];out;']}, "which is no type"),
+        ({"near": "48,11", "included_types": ['cafe"];out;']}, "which is not a type"),
         ({"near": "48,11", "included_types": ["cafe"], "radius": 0}, "A radius of 0 m is not possible"),
         ({"included_types": ["cafe"]}, "Give near, or latitude and longitude"),
         ({"near": "x" * 1_000, "included_types": ["cafe"]}, "longer than 300 characters"),
@@ -456,7 +456,7 @@ def test_a_name_that_nobody_knows(marvin_tools: ToolRunner, marvin_http: HttpRep
     marvin_http.on("GET", NOMINATIM, json=[])
     outcome = marvin_tools.call("weather_forecast", location="Xqzk")
     assert outcome.is_error
-    assert "There is no place 'Xqzk' on the map." in outcome.text
+    assert "The map has no place 'Xqzk'. Write it differently" in outcome.text
 
 
 @given(st.text(max_size=30))

@@ -39,14 +39,14 @@ def test_text_links_and_dishes_are_taken_out() -> None:
         "MAINS",
         "Risotto ... 14.90",
     ]
-    assert taken("menu", page="<p>Words.</p>")["text"] == "[No prices were found. The page says:]\n\nWords."
+    assert taken("menu", page="<p>Words.</p>")["text"] == "[No prices were found. The text of the page:]\n\nWords."
 
 
 def test_a_selector_chooses_and_a_wrong_one_is_explained() -> None:
     assert taken("text", ".dish")["text"] == "Risotto ... 14.90"
     assert taken("links", "main")["text"] == "[There are no links.]"
     assert "Nothing on the page matches '.price'" in taken("text", ".price")["error"]
-    assert "is no CSS selector" in taken("text", "p[[")["error"]
+    assert "is not a CSS selector" in taken("text", "p[[")["error"]
 
 
 def test_what_matches_inside_of_a_match_is_shown_once() -> None:

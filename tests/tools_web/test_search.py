@@ -308,11 +308,11 @@ def test_one_service_is_enough_for_news(marvin_tools: ToolRunner, marvin_http: H
     marvin_http.on("GET", DUCK_PAGE, text="<html>no token</html>")
     outcome = marvin_tools.session(env=NEWS_KEYS).call("search_news", query="snake")
     assert not outcome.is_error
-    assert outcome.text.startswith("There are no news about 'snake'. Use other words")
+    assert outcome.text.startswith("There is no news about 'snake'. Use other words")
     assert "[Source: GNews. Failed: NewsAPI: " in outcome.text
     assert "Bad key. *** is none." in outcome.text
     _nothing_kept(marvin_tools)
-    assert "Failed: DuckDuckGo News: it answered in a form that cannot be understood" in outcome.text
+    assert "Failed: DuckDuckGo News: its answer has an unexpected form" in outcome.text
 
 
 def _nothing_kept(tools: ToolRunner) -> None:

@@ -135,7 +135,7 @@ def test_tracks_are_found(user: ToolRunner, marvin_http: HttpReplay) -> None:
         f"   Absolution; 2003; 3:47; id {ID}",
         f"   https://open.spotify.com/track/{ID}",
         "",
-        "[1 of 7 are shown. Use narrower words for others.]",
+        "[1 of 7 are shown. Use more specific words for other results.]",
         "[Source: Spotify.]",
     ]
     check(marvin_http, SEARCH)
@@ -148,7 +148,7 @@ def test_a_playlist_is_made_and_filled(user: ToolRunner, marvin_http: HttpReplay
     marvin_http.on("GET", f"{API}/search?q=hysteria&type=track&limit=1", json=TRACKS)
     marvin_http.on("GET", f"{API}/search?q=nothing&type=track&limit=1", json={"tracks": {"items": [], "total": 0}})
     made = user.call("spotify_create_playlist", name="Loud")
-    assert f"The playlist 'Loud' was made, id {ID}." in made.text
+    assert f"The playlist 'Loud' was created, id {ID}." in made.text
     assert json.loads(marvin_http.requests[-1].content) == {"name": "Loud", "description": "", "public": False}
     added = user.call("spotify_add_tracks", playlist_id=f"spotify:playlist:{ID}", track_queries=["hysteria", "nothing"])
     assert "1 of 2 tracks were added:\n1. Hysteria by Muse\nNot found: nothing." in added.text
@@ -186,22 +186,22 @@ def test_a_login_that_ended_is_told(user: ToolRunner, marvin_http: HttpReplay) -
     marvin_http.on("POST", f"{ACCOUNTS}/api/token", json={"error": "invalid_grant"}, status=400)
     outcome = user.call("spotify_search", query="x")
     assert outcome.is_error
-    assert "have the user log in again" in outcome.text
+    assert "and ask the user to log in again" in outcome.text
     assert "r" * 40 not in outcome.text
 
 
 def test_who_is_not_logged_in_is_told_how(marvin_tools: ToolRunner, user: ToolRunner) -> None:
     assert "Call spotify_auth" in user.call("spotify_search", query="x").text
     assert "set its client id as SPOTIFY_CLIENT_ID" in marvin_tools.call("spotify_auth").text
-    assert "No login to Spotify was begun" in user.call("spotify_auth", auth_code="c" * 40).text
+    assert "No login to Spotify was started" in user.call("spotify_auth", auth_code="c" * 40).text
 
 
 def test_an_answer_to_another_login_is_refused(user: ToolRunner, marvin_http: HttpReplay) -> None:
     user.call("spotify_auth")
     for answer, says in (
-        (f"http://127.0.0.1:1/callback?code={'c' * 40}&state=other", "the answer to another login"),
-        ("http://127.0.0.1:1/callback?error=access_denied&state=x", "did not let Marvin in"),
-        ("hello there", "is no code of Spotify"),
+        (f"http://127.0.0.1:1/callback?code={'c' * 40}&state=other", "the answer to a different login"),
+        ("http://127.0.0.1:1/callback?error=access_denied&state=x", "login to Spotify was refused"),
+        ("hello there", "is not a login code of Spotify"),
     ):
         outcome = user.call("spotify_auth", auth_code=answer)
         assert outcome.is_error
@@ -267,7 +267,7 @@ def test_a_login_of_yesterday_cannot_be_finished(user: ToolRunner, marvin_http: 
     old["spotify_login"][0]["begun"] -= 86_400
     kept.write_text(json.dumps(old))
     answer = f"{fields['redirect_uri']}?code={'c' * 40}&state={fields['state']}"
-    assert "No login to Spotify was begun" in user.call("spotify_auth", auth_code=answer).text
+    assert "No login to Spotify was started" in user.call("spotify_auth", auth_code=answer).text
     assert not marvin_http.requests
 
 
@@ -365,7 +365,7 @@ def test_a_playlist_is_taken_back(user: ToolRunner, marvin_http: HttpReplay) -> 
     marvin_http.on("GET", f"{API}/playlists/{ID}/items", json=items("spotify:track:before"), times=1)
     assert [line.partition(":")[0] for line in user.take_back(1)] == ["spotify_add_tracks"]
     assert marvin_http.requests[-1].json == {"items": [{"uri": uri}]}
-    with pytest.raises(MarvinError, match="The playlist 'Loud' has a track by now"):
+    with pytest.raises(MarvinError, match="The playlist 'Loud' has a track now"):
         user.take_back(1)
     marvin_http.on("GET", f"{API}/playlists/{ID}/items", json=items())
     marvin_http.on("DELETE", f"{API}/me/library", status=200)
@@ -392,7 +392,7 @@ def test_what_somebody_changed_since_is_left(user: ToolRunner, marvin_http: Http
     marvin_http.on("POST", f"{API}/playlists/{ID}/items", json={"snapshot_id": "x"}, status=201)
     user.call("spotify_add_tracks", playlist_id=ID, track_queries=[f"spotify:track:{ID}"])
     marvin_http.on("GET", f"{API}/playlists/{ID}/items", json=items(*there))
-    with pytest.raises(MarvinError, match="Somebody changed the playlist since then"):
+    with pytest.raises(MarvinError, match="The playlist was changed since then"):
         user.take_back(1)
     assert [request.method for request in marvin_http.requests] == ["POST", "GET"]
 
@@ -418,7 +418,7 @@ def test_nobody_but_undo_takes_back(
     logged_in(user, marvin_http)
     outcome = user.call(name, **arguments)
     assert outcome.is_error
-    assert "for /undo alone" in outcome.text
+    assert "for /undo only" in outcome.text
     assert not marvin_http.requests
 
 
@@ -426,7 +426,7 @@ def test_nobody_but_undo_takes_back(
 def test_what_is_no_playlist_is_refused(user: ToolRunner, marvin_http: HttpReplay, playlist: str) -> None:
     logged_in(user, marvin_http)
     outcome = user.call("spotify_add_tracks", playlist_id=playlist, track_queries=["x"])
-    assert "is no playlist of Spotify" in outcome.text
+    assert "is not a Spotify playlist" in outcome.text
     assert not marvin_http.requests
 
 

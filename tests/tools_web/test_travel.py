@@ -124,7 +124,7 @@ def test_points_far_from_a_road_are_told(marvin_tools: ToolRunner, marvin_http: 
     env = {"MARVIN_URL_OSRM": "https://router.project-osrm.org"}  # asked each time
     session = marvin_tools.session(env=env)
     text = session.call(tool, **BERLIN).text
-    assert "No road leads to 52.52330,13.41270: the way is that of the nearest one, 2.3 km away." in text
+    assert "No road leads to 52.52330,13.41270: the route goes to the nearest road, 2.3 km away." in text
     outcome = session.call(tool, **BERLIN)
     assert outcome.is_error
     assert "knows no road near 52.52330,13.41270: the nearest one is 9,000 km away. Check" in outcome.text
@@ -174,7 +174,7 @@ def test_twenty_waypoints_are_allowed(marvin_tools: ToolRunner, marvin_http: Htt
         ({"origin_lat": 1e999, "origin_lng": 0, "dest_lat": 1, "dest_lng": 1}, "origin_lat"),
         ({"origin_lat": 1, "destination": "2,2"}, "Only one of latitude and longitude"),
         ({"destination": "2,2"}, "Give origin, or origin_lat and origin_lng"),
-        ({"origin": "1,1", "destination": "2,2", "waypoints": "Berlin"}, "'Berlin' is no 'lat,lng'"),
+        ({"origin": "1,1", "destination": "2,2", "waypoints": "Berlin"}, "'Berlin' is not of the form 'lat,lng'"),
         (
             {"origin": "1,1", "destination": "2,2", "waypoints": "1,2;" * 30},
             "30 waypoints are too many; 20 are allowed",
@@ -190,7 +190,8 @@ def test_what_is_no_point_is_refused(marvin_tools: ToolRunner, arguments: dict[s
 
 
 @pytest.mark.parametrize(
-    ("code", "says"), [("NoRoute", "There is no way"), ("NoSegment", "No road is near"), ("InvalidOptions", "no road")]
+    ("code", "says"),
+    [("NoRoute", "There is no route"), ("NoSegment", "is not near a road"), ("InvalidOptions", "no road")],
 )
 def test_why_there_is_no_route(marvin_tools: ToolRunner, marvin_http: HttpReplay, code: str, says: str) -> None:
     marvin_http.on("GET", URL, status=400, json={"code": code, "message": f"{code}: impossible"})
@@ -211,7 +212,7 @@ def test_the_hour_and_the_weather_count(marvin_tools: ToolRunner, marvin_http: H
         "Hour: x1.4 (Monday 17:30, evening rush)",
         "Weather: x1.1 (rain)",
         "Estimated time now: 7 min",
-        "The multipliers are rules of thumb; the traffic of the moment is not known.",
+        "The multipliers are rules of thumb; the current traffic is unknown.",
         "[Source: OSRM (© OpenStreetMap contributors), Open-Meteo (CC BY 4.0).]",
     ]
     check(marvin_http, OPERATION, FORECAST)

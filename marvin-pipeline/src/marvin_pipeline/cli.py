@@ -21,7 +21,8 @@ _Folder = Annotated[Path, typer.Option(exists=True, file_okay=False, help="The p
 
 @pipeline.command(context_settings=_FLAGS)
 def run(context: typer.Context) -> None:
-    """Build what --prompt TEXT or --prompt-file PATH says in --working-dir PATH, or go on where the last run ended.
+    """Build what --prompt TEXT or --prompt-file PATH describes in --working-dir PATH, or continue where the last run
+    ended.
 
     The flags are those of `marvin --non-interactive --design-first`, which is the same: --from PHASE, --until PHASE,
     --upstream DIR, --max-cost USD, --max-time TIME, --model TIER=MODEL, --ntfy TOPIC, --yes, and all others.
@@ -56,19 +57,19 @@ def reset(
     working_dir: _Folder = Path("."),
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Have the next run begin with the first phase again. No document is removed."""
+    """Make the next run start with the first phase again. No document is removed."""
     from .run.beginning import alone_in
     from .run.files import ProjectFiles
 
     folder = working_dir.resolve()
     if not yes:
         if sys.stdin is None or not sys.stdin.isatty():
-            raise UsageError("Nobody is here to ask. Add --yes to begin the pipeline anew.")
-        if not typer.confirm(f"Begin the pipeline of {folder} anew? Its documents stay."):
+            raise UsageError("Nobody can confirm this in a non-interactive run. Add --yes to restart the pipeline.")
+        if not typer.confirm(f"Restart the pipeline of {folder} from the beginning? Its documents are kept."):
             raise typer.Exit(1)
     with alone_in(ProjectFiles(folder)):
         PipelineState(folder).restart_from(PHASES[0])
-    typer.echo(f"The next run begins with {PHASES[0]}. The documents in {folder / '.marvin'} are still there.")
+    typer.echo(f"The next run starts with {PHASES[0]}. The documents in {folder / '.marvin'} were kept.")
 
 
 @pipeline.command()
@@ -77,15 +78,15 @@ def review(
     folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The git repository to review.")] = None,
     focus: Annotated[str, typer.Option(help="all, backend, frontend, tests, or a glob.")] = "all",
     ref_dir: Annotated[
-        str, typer.Option(help="Folder in DIR with documents that explain what the code is for.")
+        str, typer.Option(help="Folder in DIR with documents that explain the purpose of the code.")
     ] = ".ref",
-    rounds: Annotated[int, typer.Option(min=1, max=8, help="The most rounds.")] = 4,
-    background: Annotated[bool, typer.Option("--background", help="Start it, and do not wait for its end.")] = False,
-    stop: Annotated[str, typer.Option(metavar="ID", help="Stop a review that runs.")] = "",
-    resume: Annotated[str, typer.Option(metavar="ID", help="Go on with a review that ended before its time.")] = "",
+    rounds: Annotated[int, typer.Option(min=1, max=8, help="The maximum number of rounds.")] = 4,
+    background: Annotated[bool, typer.Option("--background", help="Start it without waiting for its end.")] = False,
+    stop: Annotated[str, typer.Option(metavar="ID", help="Stop a running review.")] = "",
+    resume: Annotated[str, typer.Option(metavar="ID", help="Continue a review that ended early.")] = "",
     job: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
-    """Review and mend the code of DIR in rounds, on a branch of its own.
+    """Review and fix the code of DIR in rounds, on a separate branch.
 
     Without DIR it lists the reviews of this folder. The exit code is 0 where nothing of weight is left, 4 where
     findings are, 5 where tests fail that passed before.
@@ -108,23 +109,25 @@ def review(
 @pipeline.command(context_settings=_FLAGS)
 def batch(
     context: typer.Context,
-    tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="A file with a line of JSON for each task.")],
-    workers: Annotated[int, typer.Option(min=1, max=1_000, help="How many tasks are worked on at a time.")] = 2,
+    tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="A file with one line of JSON for each task.")],
+    workers: Annotated[int, typer.Option(min=1, max=1_000, help="How many tasks run at the same time.")] = 2,
     results: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the results go; beside TASKS without it.")
+        Path | None, typer.Option(metavar="DIR", help="The folder for the results; default: beside TASKS.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="local: processes of this machine. dask: workers of dask.")] = "local",
-    scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="The scheduler of dask that runs already.")] = "",
-    retry: Annotated[bool, typer.Option("--retry", help="Go on with tasks that failed, too.")] = False,
+    engine: Annotated[str, typer.Option(help="local: processes on this machine. dask: workers of dask.")] = "local",
+    scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="The address of a running dask scheduler.")] = "",
+    retry: Annotated[bool, typer.Option("--retry", help="Also continue tasks that failed.")] = False,
     push: Annotated[bool, typer.Option("--push", help="Push each branch to its repository.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Have weak evidence fail a task.")] = False,
-    until: Annotated[str, typer.Option(help="The last phase of tasks that name none.")] = "",
-    task_cost: Annotated[float | None, typer.Option(metavar="USD", help="For a task that names no ceiling.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail a task if its evidence is weak.")] = False,
+    until: Annotated[str, typer.Option(help="The last phase for tasks that do not set one.")] = "",
+    task_cost: Annotated[
+        float | None, typer.Option(metavar="USD", help="The cost ceiling for tasks that do not set one.")
+    ] = None,
     task_time: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For a task that names no limit of time.")
+        float | None, typer.Option(metavar="SECONDS", help="The time limit for tasks that do not set one.")
     ] = None,
 ) -> None:
-    """Have the pipeline do many tasks, each in a clone of its own and on a branch of its own.
+    """Run the pipeline for many tasks, each in a separate clone and on a separate branch.
 
     The same command goes on where the last one ended, also where that was killed. Other flags are those of Marvin:
     --max-cost USD is the ceiling of all tasks together. The exit code is that of the worst task.
@@ -149,5 +152,5 @@ def batch(
     if not context.args:
         raise typer.Exit(start(obj, options, folder / tasks))
     if not context.args[0].startswith("-"):
-        raise UsageError(f"{context.args[0]!r} is one word too many. A batch takes one file of tasks.")
+        raise UsageError(f"{context.args[0]!r} is an extra argument. A batch has one file of tasks.")
     raise typer.Exit(obj.marvin([*context.args, "pipeline", "batch", str(folder / tasks), *options.words]))

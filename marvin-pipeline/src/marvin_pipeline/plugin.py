@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import typer
 
-_REVIEW = "A review of a whole code base goes on by itself: start it, go on with your work, and look later."
+_REVIEW = "A review of a whole code base runs in the background: start it, continue with your work, and check it later."
 
 
 @hookimpl

@@ -24,7 +24,7 @@ MEANINGS = {
     "2b": "integration tests",
     "3": "implementation",
     "4a": "debugging until the tests pass",
-    "4b": "trying the program from end to end",
+    "4b": "testing the program end to end",
     "4c": "frontend checks",
     "5": "adversarial quality review",
 }
@@ -118,7 +118,7 @@ class PipelineState:
         except FileFault as error:
             raise StateError(str(error)) from error
         if content is None and self._files.is_there(_NAME):
-            raise StateError(f"{self.path} is no file. Remove it, and run the pipeline again.")
+            raise StateError(f"{self.path} is not a file. Remove it, and run the pipeline again.")
         return content
 
     @contextmanager
@@ -133,8 +133,8 @@ class PipelineState:
         text = content.decode("utf-8", "replace").strip()
         if text not in PHASES:
             raise StateError(
-                f"{self.path} is damaged: it holds {text[:40]!r} and no phase. "
-                f"Start again with --from PHASE, one of {', '.join(PHASES)}; --from {PHASES[0]} begins anew."
+                f"{self.path} is damaged: it holds {text[:40]!r} and not a phase. Start again with --from PHASE, one "
+                f"of {', '.join(PHASES)}; --from {PHASES[0]} restarts the pipeline."
             )
         return text
 
@@ -144,5 +144,5 @@ class PipelineState:
 
 def _index(phase: str) -> int:
     if phase not in PHASES:
-        raise StateError(f"There is no phase {phase!r}. The phases are {', '.join(PHASES)}.")
+        raise StateError(f"Unknown phase {phase!r}. Use one of {', '.join(PHASES)}.")
     return PHASES.index(phase)

@@ -43,7 +43,9 @@ def number(name: str, value: Any) -> int:
             raise ValueError
         return math.ceil(float(value))
     except (TypeError, ValueError, OverflowError):
-        raise ToolError(f"{name} is no number: {json.dumps(value, default=str):.100}. Give a whole number.") from None
+        raise ToolError(
+            f"{name} is not a number: {json.dumps(value, default=str):.100}. Give a whole number."
+        ) from None
 
 
 def at_most(given: dict[str, Any], name: str, most: int) -> None:
@@ -63,7 +65,7 @@ def one(given: dict[str, Any], name: str, several: str) -> None:
     if not isinstance(value, list):
         return
     if len(value) > 1:
-        raise ToolError(f"{name} takes one value, and {len(value)} were given. {several}")
+        raise ToolError(f"{name} takes one value, but {len(value)} were given. {several}")
     given[name] = value[0] if value else None
 
 
@@ -75,13 +77,15 @@ def refuse(given: dict[str, Any], names: Sequence[str], instead: str) -> None:
     """
     for name in names:
         if truth(given.pop(name, None)):
-            raise ToolError(f"Nothing was done, since there is no {name} here. {instead}")
+            raise ToolError(f"Nothing was done: {name} is not supported here. {instead}")
 
 
 def for_real(given: dict[str, Any]) -> dict[str, Any]:
     """Refuse what is to be tried only: every call is carried out."""
     refuse(
-        given, ("dry_run", "dryRun", "--dry-run", "preview"), "Calls are carried out; tell what you would do instead."
+        given,
+        ("dry_run", "dryRun", "--dry-run", "preview"),
+        "Calls always take effect; to change nothing, describe what you would do instead.",
     )
     return given
 
@@ -113,6 +117,6 @@ def _bounds(name: str, value: Any) -> tuple[int, int | None]:
     if isinstance(value, str):
         parts = value.replace(":", "-").replace(",", "-").strip("[] ").split("-", 1)
     if not isinstance(parts, list) or len(parts) not in (1, 2):
-        raise ToolError(f"{name} is no range of lines. Give start_line and end_line.")
+        raise ToolError(f"{name} is not a range of lines. Give start_line and end_line.")
     first, last = number(name, parts[0]), number(name, parts[-1]) if parts[-1] not in ("", None) else -1
     return first, last if last > 0 else None

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from marvin_core import Command, PackSettings, SessionControl
 
 _READ = "Read what you rely on with read_file; large files in ranges of lines."
-_SEARCH = "Find your way with code_grep and glob instead of reading many files."
+_SEARCH = "Find relevant code with code_grep and glob instead of reading many files."
 _SECTIONS = "create_file with the first part, then append_file"
 _WRITE = f"""
 Change existing files with apply_patch: old_str must occur exactly once; include enough lines around it.
-Changes that belong together are one patch. write_file replaces all of a file, which has to be read first.
+Put changes that belong together into one patch. write_file replaces a whole file, which you must have read before.
 Write a large file in sections of 2,000 to 4,000 words, below 15 KB: {_SECTIONS} for each further one. \
-Arguments that are cut off are not run.
+A call with cut-off arguments is not run.
 """
 _RUN = "Run the tests or the program after a change, and read what they print."
 
-_AGENTS = "Have agents do work that stands by itself: give each all that it needs to know, and read what it did."
+_AGENTS = "Give self-contained work to agents: tell each agent all that it needs to know, and check its result."
 
 _GROUPS = (
     ToolGroup(
@@ -127,7 +127,7 @@ def marvin_register_commands() -> Iterable[Command]:
     """The command `diagnostics`."""
     from marvin_core import Command
 
-    return (Command(name="diagnostics", help="list language servers and what they found", run=_diagnostics),)
+    return (Command(name="diagnostics", help="list the language servers and their diagnostics", run=_diagnostics),)
 
 
 @hookimpl

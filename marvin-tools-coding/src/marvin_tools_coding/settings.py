@@ -11,9 +11,9 @@ class LspSettings(Settings):
     """The language servers that look at each file that is edited."""
 
     use: bool = True
-    """Whether language servers are started at all."""
+    """Whether language servers are started."""
     install: Literal["ask", "auto", "never"] = "ask"
-    """What happens where a server is missing that Marvin can install: a chat asks, it is installed, or nothing."""
+    """What happens if a server is missing that Marvin can install: a chat asks, it is installed, or nothing happens."""
     wait: Annotated[float, Field(gt=0, le=30)] = 3.0
     """The seconds that an edit waits for its diagnostics."""
 

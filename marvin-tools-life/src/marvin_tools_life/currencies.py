@@ -32,7 +32,7 @@ _SHOWN = 60
 """Characters of a unit that an error shows."""
 _FULL = 0.1
 """From which amount on two places behind the point tell enough."""
-_LATER = "Try later, or convert with a rate that the user gives."
+_LATER = "Try later, or convert with a rate from the user."
 _CODES = frozenset(
     "AUD BGN BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB"
     " TRY USD ZAR".split()
@@ -86,7 +86,7 @@ def recognized(from_unit: str, to_unit: str) -> tuple[str, str] | None:
         if code is None and not (len(unit.strip()) == 3 and unit.strip().isupper()):
             other = one_line(from_unit if unit is to_unit else to_unit, _SHOWN)
             shown = one_line(unit, _SHOWN)
-            raise ToolError(f"{other} is a currency and {shown} is none. Give two currencies, or two units.")
+            raise ToolError(f"{other} is a currency and {shown} is not. Give two currencies, or two units.")
     return codes[0] or from_unit.strip(), codes[1] or to_unit.strip()
 
 
@@ -105,12 +105,12 @@ async def convert(value: float, source: str, target: str, context: ToolContext) 
     known = {**rates.rates, _BASE: 1.0}
     for code in (source, target):
         if code not in known:
-            raise ToolError(f"There is no rate for {code}. There are rates for {', '.join(sorted(known))}.")
+            raise ToolError(f"There is no rate for {code}. Rates are available for {', '.join(sorted(known))}.")
     result = value / known[source] * known[target]
     if not math.isfinite(result):
-        raise ToolError(f"{value:g} {source} are too much to be counted. Give a smaller amount.")
+        raise ToolError(f"{value:g} {source} is too large to convert. Give a smaller amount.")
     stale = context.clock.now() - rates.fetched >= _DAY
-    note = "; newer rates cannot be had at the moment" if stale else ""
+    note = "; newer rates are not available at the moment" if stale else ""
     told = f"{_amount(value)} {source} = {_amount(result)} {target}"
     return f"{told} (European Central Bank's rates of {rates.date}{note})"
 
@@ -147,10 +147,10 @@ async def _fetch(context: ToolContext) -> Rates:
     try:
         answer = await fetch_json(context.http, url, params={"base": _BASE}, largest=_LARGEST)
     except RequestFailed as error:
-        raise ToolError(f"The exchange rates cannot be had: {error} {_LATER}") from error
+        raise ToolError(f"The exchange rates are not available: {error} {_LATER}") from error
     rates = _rates_in({**answer, "fetched": context.clock.now()}) if isinstance(answer, dict) else None
     if rates is None:
-        raise ToolError(f"The exchange rates cannot be had: {url} did not send rates. {_LATER}")
+        raise ToolError(f"The exchange rates are not available: {url} sent no rates. {_LATER}")
     return rates
 
 

@@ -75,8 +75,8 @@ Preferences are among it: the description of that tool has the model offer to ke
 nobody would search for that."""
 _GUIDANCE = {
     "write_note": """
-Note with write_note what a later agent needs and the code does not say: findings, decisions and why, what failed.
-Such notes are in .marvin/notes of the project. Read those that concern your work with read_note first.
+With write_note, note what a later agent needs and the code does not say: findings, decisions and their reasons, failed
+attempts. Such notes are in .marvin/notes of the project. Read those about your work with read_note first.
 """
 }
 """What a model should know of the tools of a group, where it works on code."""
@@ -101,7 +101,7 @@ def marvin_register_settings() -> PackSettings:
             "blender_host": "BLENDER_MCP_HOST",
             "blender_port": "BLENDER_MCP_PORT",
         },
-        secrets={"NTFY_TOKEN": "the access token of the server of notices, where it wants one"},
+        secrets={"NTFY_TOKEN": "the access token of the ntfy server, if it needs one"},
     )
 
 
@@ -116,7 +116,7 @@ def marvin_register_commands() -> Iterable[Command]:
     """The command `blender`."""
     from marvin_core import Command
 
-    return (Command(name="blender", help="whether Blender answers, and how to start it", run=_blender),)
+    return (Command(name="blender", help="show whether Blender answers, and how to start it", run=_blender),)
 
 
 @hookimpl

@@ -16,10 +16,10 @@ class LifeSettings(Settings):
     """What starts alarms and reminders at their times: the user's systemd, launchd, cron or at; auto takes the first of
     them that works."""
     ntfy: str = "https://ntfy.sh"
-    """The server of notices on the phone: one with the interface of ntfy."""
+    """The server for notifications on the phone, with the interface of ntfy."""
     alarm_topic: str = ""
-    """The topic of ntfy that alarms and reminders are published to. Where it is empty and one topic only is subscribed,
-    that one."""
+    """The topic of ntfy that alarms and reminders are published to. Default: the subscribed topic, if there is only
+    one."""
     blender_host: str = "127.0.0.1"
     """Where the add-on of Blender listens."""
     blender_port: Annotated[int, Field(ge=1, le=65535)] = 9876

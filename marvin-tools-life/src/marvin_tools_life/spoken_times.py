@@ -55,7 +55,7 @@ def spoken(text: str, base: datetime) -> Spoken | None:
     for one, slashed, dashed in _SLASHED.findall(text):
         other = slashed or dashed
         if int(one) != int(other) and int(one) <= 12 and int(other) <= 12:
-            raise ToolError(f"{text!r} may be in month {int(one)} or in month {int(other)}. Write it as 2026-11-24.")
+            raise ToolError(f"{text!r} may be in month {int(one)} or month {int(other)}. Write it as 2026-11-24.")
     if any(int(hour) > 23 or int(minute) > 59 for hour, minute in _CLOCK.findall(text)):
         return None
     text = _BARE_HOUR.sub(_with_minutes, _OCLOCK.sub(r"\1:00", text))
@@ -87,7 +87,8 @@ def refuse_span(text: str) -> None:
     """
     if _SPAN.search(text):
         raise ToolError(
-            f"{text!r} is two times. Give the beginning alone, as in 10:00; with a time zone as 2026-11-24T10:00-05:00."
+            f"{text!r} contains two times. Give only the start, such as 10:00; with a time zone: "
+            "2026-11-24T10:00-05:00."
         )
 
 

@@ -35,8 +35,8 @@ _NAMED = 10
 
 @tool(access=["write"], unlisted=["taken_back"])
 async def timer_start(
-    name: Annotated[str, "What the timer is for; unique among the running ones"],
-    duration_seconds: Annotated[int, Field(ge=0), "A countdown of so many seconds; 0 is a stopwatch"] = 0,
+    name: Annotated[str, "Its purpose; unique among running timers"],
+    duration_seconds: Annotated[int, Field(ge=0), "Seconds of a countdown; 0 for a stopwatch"] = 0,
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     *,
     context: ToolContext,
@@ -47,7 +47,7 @@ async def timer_start(
         return await _restored(context, name, taken_back)
     if not name or len(name) > _NAME:
         raise ToolError(
-            f"A timer needs a name of 1 to {_NAME} characters. Call timer_start with what it is for, as in name='tea'."
+            f"A timer needs a name of 1 to {_NAME} characters. Call timer_start with its purpose, such as name='tea'."
         )
     if duration_seconds > _LONGEST:
         raise ToolError("A countdown cannot be longer than a hundred years. Use a shorter countdown.")
@@ -57,8 +57,8 @@ async def timer_start(
         known = timers.get(folded(name))
         if known is not None and not _is_over(known, now):
             raise ToolError(
-                f"There is a timer of that name already: {_described(known, now)}. "
-                "Stop it with timer_stop first, or choose another name."
+                f"A timer with that name already exists: {_described(known, now)}. Stop it with timer_stop first, or "
+                "choose another name."
             )
         timers[folded(name)] = {"name": name, "started": now, "duration": duration_seconds}
         return change(known, timers[folded(name)], context)
@@ -70,7 +70,7 @@ async def timer_start(
 
 @tool(access=["read"])
 async def timer_check(
-    name: Annotated[str, "The timer; all without it"] = "",
+    name: Annotated[str, "The timer; default: all"] = "",
     *,
     context: ToolContext,
 ) -> str:
@@ -80,7 +80,7 @@ async def timer_check(
     if name.strip():
         return _described(_found(timers, name), now)
     if not timers:
-        return "No timer is running. timer_start starts one."
+        return "No timer is running. Use timer_start to start one."
     return "\n".join(_listed(timers.values(), now))
 
 
@@ -109,7 +109,7 @@ async def _restored(context: ToolContext, name: str, taken_back: Change) -> Tool
             timers[folded(name)] = before
 
     await _file(context).change(restore)
-    return ToolResult(content=f"The timer {name!r} is as it was before.")
+    return ToolResult(content=f"The timer {name!r} was restored.")
 
 
 def _listed(timers: Iterable[Timer], now: float) -> list[str]:
@@ -117,7 +117,7 @@ def _listed(timers: Iterable[Timer], now: float) -> list[str]:
     ordered = sorted(timers, key=lambda timer: float(timer["started"]))
     left = len(ordered) - _LISTED
     lines = [_described(timer, now) for timer in ordered[max(0, left) :]]
-    return [*lines, f"{left:,} older ones are left out. Name one to see it."] if left > 0 else lines
+    return [*lines, f"{left:,} older ones were left out. Give a name to see one of them."] if left > 0 else lines
 
 
 def _ended(timer: Timer, now: float) -> str:
@@ -125,7 +125,7 @@ def _ended(timer: Timer, now: float) -> str:
     if not timer["duration"]:
         return f"Stopwatch {_name(timer)} stopped after {ran}."
     if _is_over(timer, now):
-        return f"Countdown {_name(timer)} stopped. It was over {_span(-_left(timer, now))} ago."
+        return f"Countdown {_name(timer)} stopped. It ended {_span(-_left(timer, now))} ago."
     return f"Countdown {_name(timer)} stopped after {ran}, with {_span(_left(timer, now))} left."
 
 
@@ -137,7 +137,7 @@ def _check(timers: dict[str, Any]) -> None:
     """Raise a ValueError where the file holds something else than what is written there."""
     for timer in timers.values():
         if not (isinstance(timer, dict) and isinstance(timer.get("name"), str)):
-            raise ValueError(f"{timer!r} is no timer")
+            raise ValueError(f"{timer!r} is not a timer")
         if not (_is_within(timer.get("started"), _LATEST) and _is_within(timer.get("duration"), _LONGEST)):
             raise ValueError(f"{timer!r} has no start or no duration")
 
@@ -179,7 +179,7 @@ def _described(timer: Timer, now: float) -> str:
         return f"Stopwatch {_name(timer)}: {_span(_elapsed(timer, now))}"
     head = f"Countdown {_name(timer)} of {_span(timer['duration'])}"
     left = _left(timer, now)
-    return f"{head}: over since {_span(-left)}" if left <= 0 else f"{head}: {_span(left)} left"
+    return f"{head}: ended {_span(-left)} ago" if left <= 0 else f"{head}: {_span(left)} left"
 
 
 def _span(seconds: float) -> str:

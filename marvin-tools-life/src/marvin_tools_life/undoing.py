@@ -35,7 +35,7 @@ def check_taken_back(context: ToolContext, given: Change) -> None:
     used = context.profile_folder.name
     made = given.get("profile", used)
     if made != used:
-        raise ToolError(f"It was done in the profile {made}, and {used} is in use. Use {made} first.")
+        raise ToolError(f"It was done in the profile {made}, but {used} is active. Switch to {made} first.")
 
 
 def check_undo(context: ToolContext, name: str) -> None:
@@ -45,7 +45,7 @@ def check_undo(context: ToolContext, name: str) -> None:
         ToolError: where nobody takes a call back.
     """
     if context.origin != "undo":
-        raise ToolError(f"{name} is for /undo alone. Leave it out.")
+        raise ToolError(f"{name} is for /undo only. Leave it out.")
 
 
 def before_of(context: ToolContext, given: Change, now: Any) -> Any:
@@ -59,10 +59,10 @@ def before_of(context: ToolContext, given: Change, now: Any) -> Any:
     """
     check_taken_back(context, given)
     if not {"before", "after"} <= given.keys():
-        raise ToolError("What was kept of the call is not whole. Change it by hand.")
+        raise ToolError("What was kept of the call is incomplete. Change it by hand.")
     if _plain(now) != given["after"]:
         shown = [one_line(json.dumps(value, ensure_ascii=False), _SHOWN) for value in (given["after"], _plain(now))]
-        raise ToolError(f"Somebody changed it since then. It was {shown[0]}, and is {shown[1]}. Change it by hand.")
+        raise ToolError(f"It was changed since then: it was {shown[0]} and is now {shown[1]}. Undo it by hand.")
     return given["before"]
 
 

@@ -90,14 +90,14 @@ _PART_PLACES = 4
 @tool(access=["read", "net"])
 async def convert_units(
     value: Annotated[float, "The number to convert"],
-    from_unit: Annotated[str, "Its unit or currency, as in km/h, °F, cups, EUR"],
-    to_unit: Annotated[str, "The unit or currency wanted"],
+    from_unit: Annotated[str, "Its unit or currency, such as km/h, °F, cups, EUR"],
+    to_unit: Annotated[str, "The unit or currency to convert to"],
     *,
     context: ToolContext,
 ) -> str:
     """Convert a number from one unit to another, or from one currency to another at today's rate."""
     if not math.isfinite(value):
-        raise ToolError(f"{value} is no amount. Give an ordinary number.")
+        raise ToolError(f"{value} is not an amount. Give an ordinary number.")
     money = currencies.recognized(from_unit, to_unit)
     if money is not None:
         return await currencies.convert(value, *money, context)
@@ -128,7 +128,7 @@ def _converted(registry: Registry, value: float, from_unit: str, to_unit: str) -
         shown = [one_line(unit, _SHOWN) for unit in (from_unit, to_unit)]
         raise ToolError(f"{shown[0]} cannot be converted to {shown[1]}: {error}. Use simpler units.") from error
     if not all(map(math.isfinite, numbers)):
-        raise ToolError(f"{value:g} {from_unit} are too many {to_unit} to be counted. Convert to a larger unit.")
+        raise ToolError(f"{value:g} {from_unit} is too large a number of {to_unit}. Convert to a larger unit.")
     names = [f"{registry.Unit(unit):P}".replace("_", " ") for unit in (source, *targets)]
     told = " ".join(f"{_number(number)} {name}" for number, name in zip(numbers, names[1:], strict=True))
     return f"{_number(value)} {names[0]} = {told}"
@@ -152,7 +152,7 @@ def _shares(registry: Registry, smallest: Any, targets: Sequence[str]) -> list[f
     """How many of each unit an amount is, which is given in the last and smallest one."""
     sizes = [float(registry.Quantity(1, target).to(targets[-1]).magnitude) for target in targets]
     if sizes != sorted(sizes, reverse=True):
-        raise ToolError("The larger unit comes first, as in 'feet and inches'. Swap them.")
+        raise ToolError("Give the larger unit first, as in 'feet and inches'. Swap them.")
     left = round(abs(float(smallest.magnitude)), _PART_PLACES)
     shares: list[float] = []
     for size in sizes[:-1]:
@@ -197,7 +197,7 @@ def _parsed(registry: Registry, text: str) -> str:
     if not written or _NO_UNIT.search(_POWER.sub("", written)):
         raise ToolError(_no_unit(text))
     if _AMOUNT.match(written):
-        raise ToolError(f"{text!r} holds a number. Give the number as value, and here the unit alone.")
+        raise ToolError(f"{text!r} contains a number. Give the number as value, and only the unit here.")
     from tokenize import TokenError
 
     import pint
@@ -224,7 +224,7 @@ def _written(text: str) -> str:
 
 def _no_unit(text: str) -> str:
     shown = one_line(text, _SHOWN)
-    return f"{shown!r} is no unit. Use names or symbols such as km/h, m^2, kg, °F or cups."
+    return f"{shown!r} is not a unit. Use names or symbols such as km/h, m^2, kg, °F or cups."
 
 
 def _lower(name: str) -> str:
@@ -234,7 +234,7 @@ def _lower(name: str) -> str:
 def _unknown(registry: Registry, text: str) -> str:
     near = did_you_mean(near_names(text.lower(), (name for name in registry if len(name) > 1), enough=_LIKE_ENOUGH))
     hint = near or "Use names or symbols such as km, lb, °F, cups, or USD, EUR."
-    return f"The unit {text!r} is not known. {hint}"
+    return f"The unit {text!r} is unknown. {hint}"
 
 
 def _mismatch(registry: Registry, units: tuple[str, str], error: pint.DimensionalityError) -> str:
@@ -242,7 +242,7 @@ def _mismatch(registry: Registry, units: tuple[str, str], error: pint.Dimensiona
     near = sorted(str(unit) for unit in registry.get_compatible_units(error.units1))[:8]
     hint = f" {source} converts to {', '.join(near)} and the like." if near else ""
     kinds = f"{_kind(error.dim1)} and {target} measures {_kind(error.dim2)}"
-    fluid = " Of a volume, an ounce is a fl oz." if re.search(r"\b(?:oz|ounces?)\b", f"{source} {target}") else ""
+    fluid = " For a volume, use fl oz." if re.search(r"\b(?:oz|ounces?)\b", f"{source} {target}") else ""
     return f"{source} measures {kinds}, so they do not convert.{hint}{fluid}"
 
 

@@ -25,7 +25,8 @@ def marvin_register_settings() -> PackSettings:
             "GNEWS_API_KEY": "the key of GNews, from gnews.io",
             "NEWSAPI_KEY": "the key of NewsAPI, from newsapi.org",
             "GOOGLE_PLACES_API_KEY": "the key of Google Places, from console.cloud.google.com",
-            "GOOGLE_CLIENT_SECRET": "the secret of your own desktop application at Google, beside GOOGLE_CLIENT_ID",
+            "GOOGLE_CLIENT_SECRET": "the secret of your own desktop application at Google, together with "
+            "GOOGLE_CLIENT_ID",
             "OMDB_API_KEY": "the key of OMDb, from omdbapi.com/apikey.aspx",
             "RAWG_API_KEY": "the key of RAWG, from rawg.io/apidocs",
             "STEAM_API_KEY": "the key of Steam, from steamcommunity.com/dev/apikey",

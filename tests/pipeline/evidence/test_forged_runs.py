@@ -146,7 +146,7 @@ def test_a_hook_that_comes_with_2b_goes_to_a_reviewer(marvin: Marvin, models: Pi
     done = until(marvin, "2b")
     assert done.code == 0, done.err.decode() + done.text
     (prompt,) = sent_back
-    assert "a hook of the runner was added" in prompt
+    assert "a hook of the test runner was added" in prompt
 
 
 FUNCTIONAL = f"{GOOD}\n\ndef test_zero():\n    assert add(0, 0) == 0\n"
@@ -156,7 +156,7 @@ FUNCTIONAL = f"{GOOD}\n\ndef test_zero():\n    assert add(0, 0) == 0\n"
     ("weak", "what"),
     [
         (FUNCTIONAL.replace("add(2, 3) == 5", "add(2, 3)"), "weaker, `truthy` in place of `exact`"),
-        (GOOD, "test_zero: the test is gone"),
+        (GOOD, "test_zero: the test was removed"),
     ],
 )
 def test_2b_may_not_weaken_the_tests_of_2a(marvin: Marvin, models: PipelineModels, weak: str, what: str) -> None:
@@ -218,8 +218,8 @@ def test_with_strict_a_gate_that_could_not_be_measured_fails_unless_the_user_doe
     models.scripts["integration_tests"] = writer({"notes.md": "Tests are in the Makefile.\n"}, "Test adder")
     done = until(marvin, "2b", "--strict")
     assert done.code == 5, done.err.decode() + done.text
-    assert "2b: not all of this was measured: new tests fail before the code is there" in done.text
-    assert "tells its exit code alone" in done.text
+    assert "2b: not all of this was measured: new tests fail before the code exists" in done.text
+    assert "reports only its exit code" in done.text
     prices = (marvin.config_folder / "config.yaml").read_text()
     marvin.config(f"{prices}packs: {{pipeline: {{unmeasured: [red]}}}}\n")
     again = until(marvin, "2b", "--strict")

@@ -92,12 +92,18 @@ def judging(verdict: str) -> Script:
     ("cheat", "what"),
     [
         ({"tests/test_adder.py": WEAK, "adder.py": WRONG}, "weaker, `truthy` in place of `exact`"),
-        ({"tests/test_adder.py": SKIPPED, "adder.py": WRONG}, "it is skipped, or may fail: @pytest.mark.skip"),
-        ({"tests/test_adder.py": FEWER, "adder.py": RIGHT}, "test_zero: the test is gone"),
-        ({"tests/test_adder.py": "", "adder.py": RIGHT}, "test_adds: the test is gone"),
+        ({"tests/test_adder.py": SKIPPED, "adder.py": WRONG}, "it is skipped, or allowed to fail: @pytest.mark.skip"),
+        (
+            {"tests/test_adder.py": FEWER, "adder.py": RIGHT},
+            "test_zero: the test was removed, or no runner finds it any more",
+        ),
+        (
+            {"tests/test_adder.py": "", "adder.py": RIGHT},
+            "test_adds: the test was removed, or no runner finds it any more",
+        ),
         ({"pytest.ini": "[pytest]\naddopts = -k zero\n", "adder.py": WRONG}, "addopts"),
         ({"tests/sums.json": '{"2+3": 6}', "adder.py": WRONG}, "a file beside the tests"),
-        (None, "test_adds: the test is gone"),
+        (None, "test_adds: the test was removed, or no runner finds it any more"),
     ],
 )
 def test_an_agent_that_has_tests_ask_for_less_is_sent_back_and_brings_them_back(
@@ -169,7 +175,9 @@ def test_an_agent_that_insists_ends_the_run_with_5(marvin: Marvin, models: Pipel
     assert (marvin.project / ".marvin/pipeline_state").read_text() == "2b"
     # Whoever runs it again has another try.
     models.scripts["sent_back"] = writer(
-        {"tests/test_adder.py": TESTS, "adder.py": RIGHT}, "Bring them back", reads=["tests/test_adder.py", "adder.py"]
+        {"tests/test_adder.py": TESTS, "adder.py": RIGHT},
+        "The tests pass, but not as they were written: some were",
+        reads=["tests/test_adder.py", "adder.py"],
     )
     flags = ("--non-interactive", "--design-first", "--working-dir=.", "--until=3")
     again = marvin.run(*flags, limit=600)
@@ -215,7 +223,7 @@ def test_the_tests_of_2b_are_what_later_phases_are_held_to(marvin: Marvin, model
         ("4a", "passed"),
     ]
     assert len(prompts) == 2
-    assert "they were changed in places that ask for less" in " ".join(prompts[1].split())
+    assert "The tests pass, but not as they were written: some were" in " ".join(prompts[1].split())
     assert (marvin.project / "tests/test_adder.py").read_text() == TESTS
 
 
@@ -231,7 +239,9 @@ def test_mocks_that_stay_are_a_finding(marvin: Marvin, models: PipelineModels) -
     assert models.asked.count("sent_back") == 2, "a place comes back twice"
     report = json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())
     (finding,) = report["blocking"]
-    assert finding.startswith("high: tests/test_adder.py:1: tests/test_adder.py:1: it stands in for real behaviour")
+    assert finding.startswith(
+        "high: tests/test_adder.py:1: tests/test_adder.py:1: it replaces the previous model for real behaviour"
+    )
     assert outcomes(marvin, "no_mocks") == [("2a", "failed")]
     assert gates(marvin, "no_mocks")[-1]["places"]
 
@@ -249,7 +259,10 @@ def test_what_git_is_told_to_overlook_is_found(marvin: Marvin, models: PipelineM
     }
     done = phase(marvin, "3")
     assert done.code == 5, done.err.decode() + done.text
-    assert "tests/test_adder.py:1: git is told to overlook this file" in gates(marvin)[-1]["places"][0]
+    assert (
+        "tests/test_adder.py:1: git is configured to ignore changes of this file, so its content is in no commit"
+        in gates(marvin)[-1]["places"][0]
+    )
 
 
 def test_javascript_is_held_to_its_tests_as_well(marvin: Marvin, models: PipelineModels) -> None:
@@ -264,7 +277,11 @@ def test_javascript_is_held_to_its_tests_as_well(marvin: Marvin, models: Pipelin
             {"test/add.test.js": weak, "adder.js": "exports.add = (a, b) => a * b;\n"}, "x", reads=["test/add.test.js"]
         ),
         "tests_judge": judging("rejected"),
-        "sent_back": writer({"test/add.test.js": tests}, "Bring it back", reads=["test/add.test.js"]),
+        "sent_back": writer(
+            {"test/add.test.js": tests},
+            "with the tests that the run must pass, no longer exists, so",
+            reads=["test/add.test.js"],
+        ),
     }
     done = phase(marvin, "3")
     assert done.code == 0, done.err.decode() + done.text
@@ -283,7 +300,7 @@ def test_a_run_that_is_killed_does_not_ask_the_reviewer_again(marvin: Marvin, mo
         "tests_judge": judging("rejected"),
         "sent_back": writer(
             {"tests/test_adder.py": TESTS, "adder.py": RIGHT},
-            "Bring it back",
+            "with the tests that the run must pass, no longer exists, so",
             reads=["tests/test_adder.py", "adder.py"],
         ),
     }
@@ -309,9 +326,13 @@ def test_who_mends_what_an_attack_found_may_not_weaken_tests_either(marvin: Marv
         "qa_reviewer": in_turn(lambda asked: verdict(asked, broken), verdict),
         "qa_fixer": writer({"tests/test_adder.py": SKIPPED}, "Mend it", reads=["tests/test_adder.py"]),
         "tests_judge": judging("rejected"),
-        "debug": writer({"tests/test_adder.py": TESTS}, "Bring it back", reads=["tests/test_adder.py"]),
+        "debug": writer(
+            {"tests/test_adder.py": TESTS},
+            "with the tests that the run must pass, no longer exists, so",
+            reads=["tests/test_adder.py"],
+        ),
     }
     done = phase(marvin, "5")
     assert done.code == 0, done.err.decode() + done.text
-    assert "it is skipped, or may fail: @pytest.mark.skip" in models.newest["debug"]
+    assert "it is skipped, or allowed to fail: @pytest.mark.skip" in models.newest["debug"]
     assert outcomes(marvin) == [("5", "not_measured"), ("5", "failed"), ("5", "passed")]

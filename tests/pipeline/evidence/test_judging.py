@@ -42,22 +42,28 @@ RIGHT = [
     {"cause": "MISSING_EXPORT", "missing": "./adder.js", "outcome": "error"},
 ]
 WRONG = [
-    ({"outcome": "passed", "cause": ""}, "passes, though the code is not there"),
+    ({"outcome": "passed", "cause": ""}, "it passes, although the code does not exist yet"),
     ({"outcome": "skipped", "cause": "Skipped"}, "is skipped"),
     ({"outcome": "expected_failure"}, "expected to fail"),
     ({"cause": "UnexpectedSuccess"}, "expected to fail"),
     ({"cause": ""}, "without an exception"),
     ({"cause": "ModuleNotFoundError", "missing": "requests"}, "imports requests"),
     ({"cause": "ImportError", "missing": "json"}, "imports json"),
-    ({"cause": "ImportError", "missing": ""}, "nothing tells of what"),
+    ({"cause": "ImportError", "missing": ""}, "an import fails, and it is not known which"),
     ({"cause": "ModuleNotFoundError", "missing": "adders"}, "imports adders"),
     ({"cause": "ModuleNotFoundError", "missing": "tests"}, "imports tests"),
     ({"cause": "MODULE_NOT_FOUND", "missing": "./test/helper.js"}, "imports ./test/helper.js"),
     ({"cause": "MODULE_NOT_FOUND", "missing": "./node_modules/a/b.js"}, "imports ./node_modules"),
     ({"cause": "SyntaxError", "origin": "t.py", "outcome": "error"}, "has a syntax error"),
-    ({"cause": "NameError", "origin": "tests/test_a.py"}, "nothing defines"),
-    ({"cause": "AttributeError", "missing": "os", "origin": "tests/test_a.py"}, "none of the project's modules"),
-    ({"cause": "NotImplementedError", "origin": "tests/test_a.py"}, "raises NotImplementedError itself"),
+    ({"cause": "NameError", "origin": "tests/test_a.py"}, "it uses an undefined name"),
+    (
+        {"cause": "AttributeError", "missing": "os", "origin": "tests/test_a.py"},
+        "is not a module of the project, and does not contain what the test uses",
+    ),
+    (
+        {"cause": "NotImplementedError", "origin": "tests/test_a.py"},
+        "the test itself raises NotImplementedError, so it tests nothing yet",
+    ),
     ({"cause": "OSError", "outcome": "error"}, "as a fixture"),
     ({"cause": "AssertionError", "outcome": "error", "origin": "tests/conftest.py"}, "as a fixture"),
 ]

@@ -21,7 +21,10 @@ needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is missin
 
 
 BAD = {
-    "passes without the code": ("def test_adds():\n    assert 2 + 3 == 5\n", "it passes, though the code is not there"),
+    "passes without the code": (
+        "def test_adds():\n    assert 2 + 3 == 5\n",
+        ("it passes, although the code does not exist yet"),
+    ),
     "imports something else": (f"import requests_of_nobody\n{GOOD}", "it imports requests_of_nobody"),
     "has a syntax error": (GOOD.replace("):", "):("), "has a syntax error"),
     "has a fixture that fails": (
@@ -29,7 +32,7 @@ BAD = {
         "as a fixture (OSError: none)",
     ),
     "is skipped": (f"import pytest\n\npytestmark = pytest.mark.skip\n\n\n{GOOD[GOOD.index('def') :]}", "it is skipped"),
-    "uses what nothing defines": (GOOD.partition("\n\n\n")[2], "a name that nothing defines"),
+    "uses what nothing defines": (GOOD.partition("\n\n\n")[2], "it uses an undefined name"),
 }
 
 
@@ -64,7 +67,7 @@ def test_what_stays_wrong_stops_the_run_with_5_and_the_next_run_gets_another_try
     marvin.config("packs: {pipeline: {proof_rounds: 2}}\n")
     done = until(marvin, "2b")
     assert done.code == 5, done.err.decode() + done.text
-    assert "It went back 2 times." in done.text
+    assert "It was repeated 2 times." in done.text
     assert "tests/test_a.py::test_adds: it is skipped" in done.text
     assert models.asked.count("red_tests") == 2
     assert json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())["exit_code"] == 5
@@ -177,7 +180,7 @@ def test_a_test_that_a_review_let_go_is_not_asked_back(marvin: Marvin, models: P
     assert done.code == 0, done.err.decode() + done.text
     greens = gates(marvin, "green")
     assert [(gate["outcome"], gate["tests"]) for gate in greens] == [("passed", ["tests/test_a.py::test_adds"])] * 2
-    assert "A review let 1 further test go." in greens[0]["reason"]
+    assert "A review accepted the removal of 1 further test go." in greens[0]["reason"]
     assert not {"green_tests", "sent_back"} & set(models.asked)
 
 
@@ -256,8 +259,8 @@ def test_a_command_of_the_configuration_is_run_and_tells_its_exit_code_alone(
     assert done.code == 0, done.err.decode() + done.text
     (red,), (green,) = gates(marvin, "red"), gates(marvin, "green")
     assert (red["outcome"], green["outcome"]) == ("not_measured", "passed")
-    assert "tells its exit code alone (1)" in red["reason"]
-    assert "exit code alone" in green["reason"]
+    assert "reports only its exit code (1)" in red["reason"]
+    assert "Only the exit code shows this" in green["reason"]
 
 
 @pytest.mark.parametrize("command", ['"\'a"', '" "'])
@@ -268,7 +271,7 @@ def test_a_test_command_that_is_none_is_refused_before_anything_is_done(
     marvin.config(f"packs: {{pipeline: {{test_command: {command}}}}}\n")
     done = until(marvin, "2b")
     assert done.code == 1
-    assert "packs.pipeline.test_command is no command" in done.said
+    assert "packs.pipeline.test_command is not a command" in done.said
     assert models.asked == []
 
 

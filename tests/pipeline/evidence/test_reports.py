@@ -72,7 +72,7 @@ def test_a_run_that_is_done_and_green(tmp_path: Path) -> None:
     assert f"\\:5 test\\_says\\_what\\_is\\_missing | {commit[:12]} |" in report["matrix.md"].decode()
     summary = report["summary.md"].decode()
     assert summary.startswith("# The pipeline is done\n")
-    assert "2 of 2 are shown by tests that pass" in summary
+    assert "2 of 2 are covered by passing tests; `matrix.md` lists all of them" in summary
     told = json.loads(report["report.json"])
     assert (told["exit_code"], told["commit"], told["runs"], told["seconds"]) == (0, commit, 1, 16.5)
     assert weaknesses(logged.results()) == []
@@ -116,9 +116,9 @@ def test_a_loop_counts_as_it_was_noted_last(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_that_failed_has_a_failure_and_one_that_goes_on_too(tmp_path: Path) -> None:
     logged, _ = whole(tmp_path)
-    assert verdict(junit(logged.report(FAILED)["junit.xml"])["run/the run comes to its end"]) == "failed"
+    assert verdict(junit(logged.report(FAILED)["junit.xml"])["run/the run ends"]) == "failed"
     running = junit(logged.report(Ending(ended="running"))["junit.xml"])
-    assert verdict(running["run/the run comes to its end"]) == "failed"
+    assert verdict(running["run/the run ends"]) == "failed"
 
 
 @pytest.mark.parametrize("code", [0, 5])
@@ -131,7 +131,7 @@ def test_what_is_weak_fails_only_where_the_run_does(tmp_path: Path, code: int) -
     found = {name: verdict(case) for name, case in cases.items() if verdict(case) != "passed"}
     weak = "failed" if code else "skipped"
     assert found == {
-        **({"run/the run comes to its end": "failed"} if code else {}),
+        **({"run/the run ends": "failed"} if code else {}),
         "criteria/AC-2: given no number, it says what is missing.": weak,
         "gates/4a: mutations of the new code are caught by the tests": weak,
     }
@@ -199,14 +199,14 @@ def test_what_was_not_looked_at_stays_so_where_a_review_accepted_the_rest(tmp_pa
 def test_a_run_that_ends_behind_3_with_red_tests_says_so(tmp_path: Path) -> None:
     logged, commit = whole(tmp_path)
     assert red_end(logged.results()) == ""
-    logged.gate("green", "3", commit, "failed", reason="0 of 2 tests are green.")
+    logged.gate("green", "3", commit, "failed", reason="0 of 2 tests pass.")
     assert red_end(logged.results()) == "", "4a mended that"
     logged = Logged(tmp_path / "other")
     commit = logged.commit("The tests", {"tests/test_adder.py": TESTS})
     logged.begin(commit)
     logged.finish("2b", "3")
-    logged.gate("green", "3", commit, "failed", reason="0 of 2 tests are green.")
-    assert "Phase 3 is finished, and its tests are red. 0 of 2 tests are green." in red_end(logged.results())
+    logged.gate("green", "3", commit, "failed", reason="0 of 2 tests pass.")
+    assert "Phase 3 is finished, and its tests are red. 0 of 2 tests pass." in red_end(logged.results())
     logged.gate("green", "3", "0" * 40, "failed")
     assert red_end(logged.results()) == "", "a log of another history says nothing of this one"
 
@@ -258,7 +258,7 @@ def test_what_is_missing_is_weak(tmp_path: Path) -> None:
     told = weaknesses(logged.results())
     missing = ["Phase 2a", "Phase 2a", "Phase 2b", "Phase 2b", "Phase 2b"]
     assert [line.partition(" recorded")[0] for line in told[:-1]] == missing
-    assert told[-1].startswith("The specification names no acceptance criteria")
+    assert told[-1].startswith("The specification has no acceptance criteria")
 
 
 def test_what_agents_write_breaks_no_form_and_reaches_no_terminal(tmp_path: Path) -> None:
@@ -284,9 +284,7 @@ def test_annotations_are_escaped_and_few(tmp_path: Path) -> None:
     logged.review("3", "code-3", commit, *({"id": f"R1-{n}", "claim": f"{HOSTILE} {n}"} for n in range(30)))
     lines = annotation_lines(logged.results(FAILED)).splitlines()
     assert len(lines) == 10
-    assert lines[0].startswith(
-        "::error title=Marvin%3A the run comes to its end::Exit code 4. failed: Phase 2a stopped"
-    )
+    assert lines[0].startswith("::error title=Marvin%3A the run ends::Exit code 4. failed: Phase 2a stopped")
     assert lines[1].startswith("::error file=adder.py,line=2,title=Marvin%3A high%2C review of 3::::error::no%250A")
     assert all(line.startswith("::error ") for line in lines)
 

@@ -88,7 +88,7 @@ def test_a_test_that_pytest_cannot_begin_is_not_red(tmp_path: Path) -> None:
     judged = judge_red([report], Before(changed=frozenset({"test_a.py"})), OwnModules(names=frozenset()))
     assert judged.tests == ("test_a.py::test_b", "test_a.py::test_c")
     (place,) = judged.places
-    assert place.startswith("test_a.py::test_a: what comes before it fails")
+    assert place.startswith("test_a.py::test_a: its setup fails")
 
 
 UNITTEST = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.fail()\n"
@@ -156,7 +156,7 @@ def test_a_report_and_the_exit_code_have_to_agree(tmp_path: Path, text: str, cod
 
 def test_a_module_of_the_project_does_not_stand_in_for_a_reporter(tmp_path: Path) -> None:
     report = run(tmp_path, {"test_a.py": TEST, "marvin_reporters.py": "raise SystemExit(0)\n"}, *PYTEST)
-    assert "which is the name of Marvin's reporters" in report.fault
+    assert "which is also the name of Marvin's reporters" in report.fault
 
 
 @pytest.mark.slow

@@ -39,14 +39,19 @@ def whats(before: str, now: str) -> str:
         (NODE, "assert.strictEqual(total, 5)", "assert.ok(total)", "weaker, `truthy` in place of `exact`"),
         (NODE, "assert.strictEqual(total, 5)", "assert.equal(total, 5)", "weaker, `equal` in place of `exact`"),
         (NODE, "assert.strictEqual(total, 5)", "assert.notStrictEqual(total, 6)", "weaker, `differs`"),
-        (NODE, "assert.strictEqual(total, 5)", "assert.strictEqual(total, -1)", "the expected value is another one"),
-        (NODE, "assert.strictEqual(total, 5)", "assert.strictEqual(5, 5)", "it holds whatever the program does"),
-        (NODE, "assert.strictEqual(total, 5)", "assert(true)", "it holds whatever the program does"),
-        (NODE, "  assert.strictEqual(total, 5);\n", "", "an assertion was taken away"),
+        (NODE, "assert.strictEqual(total, 5)", "assert.strictEqual(total, -1)", "the expected value was changed"),
+        (
+            NODE,
+            "assert.strictEqual(total, 5)",
+            "assert.strictEqual(5, 5)",
+            ("it is always true, whatever the program does"),
+        ),
+        (NODE, "assert.strictEqual(total, 5)", "assert(true)", "it is always true, whatever the program does"),
+        (NODE, "  assert.strictEqual(total, 5);\n", "", "an assertion was removed"),
         (NODE, "  assert.", "  if (false) assert.", "put behind a condition: if"),
         (NODE, "  assert.strictEqual(total, 5);", "  try { assert.strictEqual(total, 5); } catch {}", "try ... catch"),
-        (NODE, "  assert.", "  return;\n  assert.", "it ends before its end"),
-        (NODE, "  assert.", "  if (total !== 5) return;\n  assert.", "it ends before its end"),
+        (NODE, "  assert.", "  return;\n  assert.", "it returns early"),
+        (NODE, "  assert.", "  if (total !== 5) return;\n  assert.", "it returns early"),
         (NODE, "() => {", "(t) => {\n  t.skip();", "it is skipped"),
         (NODE, "test('adds', ", "test('adds', { skip: true }, ", "it is skipped"),
         (NODE, "test('adds', ", "test('adds', { todo: 'later' }, ", "it is skipped"),
@@ -54,11 +59,11 @@ def whats(before: str, now: str) -> str:
         (NODE, "test('adds'", "test.todo('adds'", "it is skipped"),
         (NODE, "test('adds'", "xtest('adds'", "it is skipped"),
         (NODE, HEAD, HEAD + "test.only('nothing', () => {});\n", "an `only`"),
-        (NODE, "test('adds'", "check('adds'", "the test is gone"),
+        (NODE, "test('adds'", "check('adds'", "the test was removed, or no runner finds it any more"),
         (NODE, "const total = add(2, 3)", "const total = 5", "what it does was changed"),
-        (NODE, "require('node:test')", "() => {}", "a name that tests are made of gets another meaning"),
+        (NODE, "require('node:test')", "() => {}", "a name that tests use gets another meaning"),
         (NODE, "const { add } = require('../adder.js');", "const add = () => 5;", "the value add, which tests use"),
-        (NODE, HEAD, HEAD + "function expect() {}\n", "a name that tests are made of gets another meaning"),
+        (NODE, HEAD, HEAD + "function expect() {}\n", "a name that tests use gets another meaning"),
         (JEST, "'../src/add'", "'./own'", "the value add, which tests use, was changed"),
         (JEST, "describe('add'", "describe.skip('add'", "it is skipped"),
         (JEST, "describe('add'", "describe.skipIf(true)('add'", "it is skipped"),
@@ -71,10 +76,10 @@ def whats(before: str, now: str) -> str:
         (JEST, "toBe(5)", "toBeGreaterThan(0)", "weaker, `bound` in place of `exact`"),
         (JEST, "toBe(5)", "toEqual(expect.anything())", "weaker"),
         (JEST, "(0.3, 5)", "(0.3, 0)", "the tolerance is wider"),
-        (JEST, "toThrow(TypeError)", "toThrow()", "nearly any exception will do"),
-        (JEST, "toThrow(TypeError)", "toThrow(Error)", "nearly any exception will do"),
-        (EACH, ", [2, 2, 4]", "", "a case was taken away"),
-        (EACH, "[2, 2, 4]", "[2, 2, 5]", "a case was taken away or changed"),
+        (JEST, "toThrow(TypeError)", "toThrow()", "it accepts nearly any exception"),
+        (JEST, "toThrow(TypeError)", "toThrow(Error)", "it accepts nearly any exception"),
+        (EACH, ", [2, 2, 4]", "", "a case was removed or changed"),
+        (EACH, "[2, 2, 4]", "[2, 2, 5]", "a case was removed or changed"),
     ],
 )
 def test_what_asks_for_less_is_found(before: str, old: str, new: str, what: str) -> None:
@@ -105,8 +110,8 @@ def test_what_asks_for_more_is_no_weakening() -> None:
 
 def test_a_test_that_moved_is_found_again_and_one_that_moved_out_of_sight_is_not() -> None:
     assert weakened(NODE, NODE, "test/unit/sums.test.js") == []
-    assert [each["what"][:16] for each in weakened(NODE, NODE, "lib/add.js")] == ["the test is gone"]
-    assert [each["what"][:16] for each in weakened(NODE, "")] == ["the test is gone"]
+    assert [each["what"][:20] for each in weakened(NODE, NODE, "lib/add.js")] == ["the test was removed"]
+    assert [each["what"][:20] for each in weakened(NODE, "")] == ["the test was removed"]
 
 
 @pytest.mark.parametrize("path", ["src/add.test.ts", "src/add.test.tsx", "src/add.spec.mts"])

@@ -49,13 +49,13 @@ def whats(before: str, now: str) -> str:
         ("    assert total == 5 or True", "weaker, `either` in place of `exact`"),
         ("    assert isinstance(total, int)", "weaker, `type` in place of `exact`"),
         ("    assert total == pytest.approx(5, abs=10)", "weaker, `close` in place of `exact`"),
-        ("    assert total == -1", "the expected value is another one"),
-        ("    assert total == total", "it holds whatever the program does"),
-        ("    assert True", "it holds whatever the program does"),
-        ("    assert 5 == 5", "it holds whatever the program does"),
-        ("    assert abs(total) == 5", "it looks at something else"),
-        ("    pass", "an assertion was taken away"),
-        ("    print(total)", "an assertion was taken away"),
+        ("    assert total == -1", "the expected value was changed"),
+        ("    assert total == total", "it is always true, whatever the program does"),
+        ("    assert True", "it is always true, whatever the program does"),
+        ("    assert 5 == 5", "it is always true, whatever the program does"),
+        ("    assert abs(total) == 5", "it checks something else"),
+        ("    pass", "an assertion was removed"),
+        ("    print(total)", "an assertion was removed"),
         ("    if False:\n        assert total == 5", "put behind a condition: if False"),
         ("    if total == 5:\n        assert total == 5", "put behind a condition: if total == 5"),
         ("    while False:\n        assert total == 5", "put behind a condition: while False"),
@@ -66,11 +66,11 @@ def whats(before: str, now: str) -> str:
         ("    try:\n        assert total == 5\n    except:\n        pass", "try ... except everything"),
         ("    with contextlib.suppress(AssertionError):\n        assert total == 5", "with contextlib.suppress"),
         ("    def later():\n        assert total == 5", "in the function later"),
-        ("    return\n    assert total == 5", "it ends before its end"),
-        ("    if total != 5:\n        return\n    assert total == 5", "it ends before its end"),
-        ("    pytest.skip('later')\n    assert total == 5", "it is skipped, or may fail"),
-        ("    if total != 5:\n        pytest.xfail()\n    assert total == 5", "it is skipped, or may fail"),
-        ("    raise unittest.SkipTest\n    assert total == 5", "it is skipped, or may fail"),
+        ("    return\n    assert total == 5", "it returns early"),
+        ("    if total != 5:\n        return\n    assert total == 5", "it returns early"),
+        ("    pytest.skip('later')\n    assert total == 5", "it is skipped, or allowed to fail"),
+        ("    if total != 5:\n        pytest.xfail()\n    assert total == 5", "it is skipped, or allowed to fail"),
+        ("    raise unittest.SkipTest\n    assert total == 5", "it is skipped, or allowed to fail"),
     ],
 )
 def test_an_assertion_that_asks_for_less_is_found(now: str, what: str) -> None:
@@ -87,8 +87,8 @@ def test_an_assertion_that_asks_for_less_is_found(now: str, what: str) -> None:
         (PLAIN, "def test_adds", "@pytest.mark.slow\ndef test_adds", "a mark was added"),
         (PLAIN, "def test_adds", "@switched_off\ndef test_adds", "a mark was added"),
         (PLAIN, "def test_adds", "if False:\n  def test_adds", "it is skipped"),
-        (PLAIN, "def test_adds", "def _test_adds", "the test is gone"),
-        (PLAIN, "def test_adds", "def check_adds", "the test is gone"),
+        (PLAIN, "def test_adds", "def _test_adds", "the test was removed, or no runner finds it any more"),
+        (PLAIN, "def test_adds", "def check_adds", "the test was removed, or no runner finds it any more"),
         (PLAIN, HEAD, HEAD + "pytestmark = pytest.mark.skip\n", "tests are left out"),
         (PLAIN, HEAD, HEAD + "pytest.importorskip('adder2')\n", "tests are left out"),
         (PLAIN, HEAD, HEAD + "__test__ = False\n", "tests are left out"),
@@ -97,10 +97,8 @@ def test_an_assertion_that_asks_for_less_is_found(now: str, what: str) -> None:
             PLAIN + "\n\ndef test_adds_more():\n    assert add(1, 1) == 2\n",
             "test_adds_more",
             "test_adds",
-            "the test is gone",
+            "the test was removed",
         ),
-        (PLAIN, "    assert add(0, 0) == 0\n", "    assert add(0, 0) == 0\n\n\ndel test_adds\n", "the test is gone"),
-        (PLAIN, "    assert add(0, 0) == 0\n", "    assert add(0, 0) == 0\n\n\ntest_adds = None\n", "the test is gone"),
         (PLAIN, HEAD, HEAD.replace("from adder", "from tests.own"), "the value add, which tests use, was changed"),
         (PLAIN, "from adder import add, parse", "def add(a, b):\n    return a + b", "the value add, which tests use"),
         (PLAIN, "from adder import add, parse", "from tests.own import *", "the value add, which tests use"),
@@ -111,22 +109,22 @@ def test_an_assertion_that_asks_for_less_is_found(now: str, what: str) -> None:
             "    def assertEqual(self, *values): pass\n    def test_adds",
             "gets another meaning",
         ),
-        (CASES, ", (2, 2, 4)", "", "a case was taken away"),
-        (CASES, "(2, 2, 4)", "(2, 2, 5)", "a case was taken away or changed"),
-        (CASES, "(2, 2, 4)", "pytest.param(2, 2, 4, marks=pytest.mark.skip)", "a case was taken away"),
+        (CASES, ", (2, 2, 4)", "", "a case was removed or changed"),
+        (CASES, "(2, 2, 4)", "(2, 2, 5)", "a case was removed or changed"),
+        (CASES, "(2, 2, 4)", "pytest.param(2, 2, 4, marks=pytest.mark.skip)", "a case was removed or changed"),
         (CLASS, "assertEqual(add(2, 3), 5)", "assertIn(add(2, 3), [5, 6])", "an assertion was changed"),
         (CLASS, "assertEqual(add(2, 3), 5)", "assertTrue(add(2, 3))", "weaker, `truthy` in place of `exact`"),
-        (CLASS, "assertEqual(add(2, 3), 5)", "assertEqual(5, 5)", "holds whatever the program does"),
+        (CLASS, "assertEqual(add(2, 3), 5)", "assertEqual(5, 5)", "it is always true, whatever the program does"),
         (CLASS, "places=7", "places=1", "the tolerance is wider"),
-        (CLASS, "places=7", "delta=0.5", "the tolerance is given in another way"),
+        (CLASS, "places=7", "delta=0.5", "the tolerance is specified differently"),
         (CLASS, "class TestAdd(unittest.TestCase)", "class TestAdd(Nothing)", ""),
         (CLASS, "    def test_adds", "    @unittest.skip('x')\n    def test_adds", "it is skipped"),
         (CLASS, "class TestAdd", "@unittest.skip('x')\nclass TestAdd", "it is skipped"),
         (CLASS, "    def test_adds", "    pytestmark = [pytest.mark.skip]\n    def test_adds", "it is skipped"),
         (CLASS, "self.assertEqual(add", "self.skipTest('x')\n        self.assertEqual(add", "it is skipped"),
-        (RAISES, "ValueError", "Exception", "nearly any exception will do"),
-        (RAISES, "ValueError", "(ValueError, TypeError)", "the exception is another one"),
-        (RAISES, ", match='no number'", "", "what the exception has to say"),
+        (RAISES, "ValueError", "Exception", "it accepts nearly any exception"),
+        (RAISES, "ValueError", "(ValueError, TypeError)", "the expected exception was changed"),
+        (RAISES, ", match='no number'", "", "the message of the exception is checked less strictly"),
     ],
 )
 def test_a_test_that_is_kept_from_counting_is_found(before: str, old: str, new: str, what: str) -> None:
@@ -184,7 +182,7 @@ def test_a_test_that_moved_is_found_again_and_one_that_moved_out_of_sight_is_not
     assert weakened(PLAIN, PLAIN, "tests/unit/test_sums.py") == []
     (gone,) = weakened(PLAIN, PLAIN, "tests/sums.py")
     assert (gone["file"], gone["test"], gone["line"]) == (PATH, "test_adds", 6)
-    assert weakened(PLAIN, "")[0]["what"].startswith("the test is gone")
+    assert weakened(PLAIN, "")[0]["what"].startswith("the test was removed, or no runner finds it any more")
     moved = weakened(PLAIN, PLAIN.replace("total == 5", "total"), "tests/unit/test_sums.py")
     assert [(each["file"], each["line"]) for each in moved] == [("tests/unit/test_sums.py", 8)]
 
@@ -205,7 +203,7 @@ def test_what_tests_use_counts_as_well() -> None:
     assert "the value MANY" in whats(before, before.replace("[1, 2]", "[1]"))
     assert whats(before, before.replace("[1, 2]", "[1, 2, 3]")) == ""
     assert "an assertion was changed" in whats(before, before.replace("assert a == WANTED", "assert a"))
-    assert "an assertion was taken away" in whats(before, before.replace("    check(add(2, 3))", "    add(2, 3)"))
+    assert "an assertion was removed" in whats(before, before.replace("    check(add(2, 3))", "    add(2, 3)"))
     fixture = "@pytest.fixture(autouse=True)\ndef leave():\n    pytest.skip('x')\n\n\n"
     assert "a new helper leaves tests out" in whats(before, before.replace("WANTED = 5", f"{fixture}WANTED = 5"))
 
@@ -213,13 +211,16 @@ def test_what_tests_use_counts_as_well() -> None:
 def test_hooks_of_the_runner_in_conftest_are_found() -> None:
     hook = "def pytest_collection_modifyitems(items):\n    items.clear()\n"
     found = compare({}, {"tests/conftest.py": hook + "collect_ignore = ['test_adder.py']\n"}, [PATH])["weakened"]
-    assert sorted(each["what"][:22] for each in found) == ["a hook of the runner w", "tests are left out: a "]
+    assert sorted(each["what"][:21] for each in found) == [
+        "a hook of the test ru",
+        "tests are left out: a",
+    ]
 
 
 def test_a_file_that_cannot_be_read_any_more_asks_for_less() -> None:
     found = compare({PATH: PLAIN}, {PATH: PLAIN + "def ("}, [PATH])
     assert [each["what"].partition(":")[0] for each in found["weakened"]] == [
-        "the tests of this file cannot be read any more"
+        "the tests of this file can no longer be parsed"
     ]
     old = compare({PATH: "def ("}, {PATH: PLAIN}, [PATH])
     assert (old["weakened"], [each["file"] for each in old["unread"]]) == ([], [PATH])

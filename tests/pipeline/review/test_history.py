@@ -30,7 +30,7 @@ def test_a_round_a_decision_and_a_fix(tmp_path: Path) -> None:
     assert "## Round 1 (1a_review), " in told
     assert "### main: failed, 1 finding\n\n> No limits.\n" in told
     assert "For the fixer:\n\n- R1-1 high: No limits.\n" in told
-    assert "### Fix of round 1: answered\n\nIt changed what it was to mend.\n" in told
+    assert "### Fix of round 1: answered\n\nIt changed files for its findings.\n" in told
 
 
 def test_a_review_cannot_write_history(tmp_path: Path) -> None:

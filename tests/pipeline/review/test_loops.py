@@ -148,7 +148,7 @@ def test_the_same_in_other_words_stops_the_run(marvin: Marvin, models: RoleModel
     assert "no_progress" in result.said
     assert state(marvin) == "1b"
     assert counts(models) == {**dict.fromkeys(REVIEWERS, 3), "fixer": 2}
-    assert "An earlier fix did not settle this" in models.prompts("fixer")[1]
+    assert "An earlier fix did not resolve this. Use a different approach" in models.prompts("fixer")[1]
 
     models.all_review(PASS)
     assert reviewed(marvin).code == 0, "whoever runs it again gets another try"
@@ -175,7 +175,7 @@ def test_without_a_word_of_any_reviewer_the_run_stops(marvin: Marvin, models: Ro
     models.all_review(text(""))
     result = reviewed(marvin)
     assert result.code == 1
-    assert "No reviewer of design said anything in round 1" in result.said
+    assert "No reviewer of design answered in round 1" in result.said
     assert state(marvin) == "1b"
 
 

@@ -71,10 +71,10 @@ class BatchOptions(Record):
         """Refuse what cannot be meant. Raises `UsageError`."""
         check_engine(self.engine, self.scheduler)
         if self.until and self.until not in PHASES:
-            raise UsageError(f"--until {self.until!r} is no phase. The phases are {', '.join(PHASES)}.")
+            raise UsageError(f"--until {self.until!r} is not a phase. Use one of {', '.join(PHASES)}.")
         for name, value in (("--task-cost", self.task_cost), ("--task-time", self.task_time)):
             if value is not None and not 0 < value < _MOST:
-                raise UsageError(f"{name} {value:g} is no amount. Give a number above 0.")
+                raise UsageError(f"{name} {value:g} is not an amount. Give a number above 0.")
 
 
 class Batch:
@@ -118,8 +118,9 @@ class Batch:
         if changed:
             more = f", and {len(changed) - _CHANGED} more" if len(changed) > _CHANGED else ""
             raise UsageError(
-                f"These were begun with another repository, prompt or base: {', '.join(changed[:_CHANGED])}{more}. "
-                f"Give them new ids, or remove their folders from {self._options.results}."
+                "These tasks were started with another repository, prompt or base: "
+                f"{', '.join(changed[:_CHANGED])}{more}. Give them new ids, or delete their folders in "
+                f"{self._options.results}."
             )
         for task in self._tasks:
             record = kept[task.id] or TaskRecord(id=task.id, digest=task.digest)
@@ -148,7 +149,7 @@ class Batch:
         if not self._waiting:
             return
         count = min(self._options.workers, len(self._waiting))
-        self._told(f"{len(self._waiting)} of {len(self._tasks)} tasks are to be done, {count} at a time")
+        self._told(f"{len(self._waiting)} of {len(self._tasks)} tasks remain, {count} at a time")
         with ExitStack() as held:
             led = await in_thread(lambda: held.enter_context(_held(self._options.results / _LED, self._patience)))
             workers = [asyncio.ensure_future(self._worked(engine, str(led))) for _ in range(count)]
@@ -169,7 +170,7 @@ class Batch:
         while self._waiting and not self._is_ending:
             if await in_thread(lambda: self._money.is_spent):
                 self._waiting.clear()
-                self._told("The money of the batch is used up. A higher --max-cost goes on")
+                self._told("The batch has reached its cost ceiling. To continue, run it again with a higher --max-cost")
                 return
             await self._through(self._waiting.popleft(), engine, led)
 
@@ -180,7 +181,7 @@ class Batch:
             before = self._records[task.id]
             order = await in_thread(partial(self._order, task, led))
             if order is None:
-                await self._end(task, "budget", "Its money is used up.")
+                await self._end(task, "budget", "Its cost ceiling is reached.")
                 return
             try:
                 record = await engine.work(order)
@@ -193,7 +194,7 @@ class Batch:
                 self._told(f"{task.id}: {record.state}. {record.reason}".strip())
                 return
             reason = record.reason
-            self._told(f"{task.id}: {reason} Another one goes on")
+            self._told(f"{task.id}: {reason} Another worker continues")
         await self._end(task, "lost", f"{self._settings.batch_tries} workers ended. {reason}")
 
     def _take(self, before: TaskRecord, record: TaskRecord) -> None:
@@ -303,7 +304,7 @@ def _held(path: Path, timeouts: Timeouts) -> Iterator[Path]:
         deadline = time.monotonic() + timeouts.lock
         while not take_lock(lock):
             if time.monotonic() >= deadline:
-                raise BatchBusy(f"Another batch works in {path.parent}. Wait for its end, or stop it.")
+                raise BatchBusy(f"Another batch is running in {path.parent}. Wait until it ends, or stop it.")
             time.sleep(timeouts.lock_poll)
         yield path
     finally:

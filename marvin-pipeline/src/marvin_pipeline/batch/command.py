@@ -35,7 +35,7 @@ async def run_batch(control: RunControl, settings: PipelineSettings, options: Ba
     """
     config = control.config
     if config.depth or config.read_only or config.writable_files is not None:
-        raise UsageError("An agent does not run batches. Run it from a shell.")
+        raise UsageError("An agent may not run batches. Run this command from a shell.")
     options.check()
     found = await in_thread(lambda: read_tasks(tasks, list(config.tiers)))
     with ExitStack() as held:
@@ -54,11 +54,15 @@ async def _done(batch: Batch, options: BatchOptions, tasks: Sequence[Task]) -> T
     try:
         await _worked(batch, options)
     except asyncio.CancelledError:
-        found = index(ended="interrupted", reason="The same command goes on.", exit_code=_EXIT_INTERRUPTED)
+        found = index(
+            ended="interrupted", reason="To continue, run the same command again.", exit_code=_EXIT_INTERRUPTED
+        )
         await found.save()
         return TurnResult(text=found.text(), cancelled=True)
     except MarvinError as error:
-        found = index(ended="failed", reason=f"{error} The same command goes on.", exit_code=error.exit_code)
+        found = index(
+            ended="failed", reason=f"{error} To continue, run the same command again.", exit_code=error.exit_code
+        )
         await found.save()
         return TurnResult(text=found.text(), error=error)
     found = index()

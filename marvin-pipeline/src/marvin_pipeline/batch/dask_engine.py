@@ -68,9 +68,9 @@ class DaskEngine:
         try:
             return self._client.submit(function, values, key=key, pure=False).result()
         except self._distributed.KilledWorker as error:
-            raise WorkerLost(f"The workers that had it died, one after the other: {error.last_worker}.") from error
+            raise WorkerLost(f"Several workers that ran it died: {error.last_worker}.") from error
         except (OSError, self._distributed.client.FutureCancelledError) as error:
-            raise EngineLost(f"The scheduler of dask is gone: {error}") from error
+            raise EngineLost(f"The connection to the dask scheduler was lost: {error}") from error
 
     async def close(self) -> None:
         """Let go of the scheduler, and end what was started here."""

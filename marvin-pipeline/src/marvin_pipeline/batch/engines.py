@@ -58,9 +58,9 @@ def check_engine(name: str, scheduler: str) -> None:
         UsageError: there is none of this name, it takes no scheduler, or what it needs is not installed.
     """
     if name not in ENGINES:
-        raise UsageError(f"There is no engine {name!r}. There are {', '.join(ENGINES)}.")
+        raise UsageError(f"Unknown engine {name!r}. Available: {', '.join(ENGINES)}.")
     if name == "local" and scheduler:
-        raise UsageError("--scheduler is for the engine dask. Add --engine dask, or leave it out.")
+        raise UsageError("--scheduler needs the engine dask. Add --engine dask, or leave --scheduler out.")
     if name == "dask" and importlib.util.find_spec("distributed") is None:
         raise UsageError('The engine dask is not installed. Install it: pip install "marvin-pipeline[dask]"')
 

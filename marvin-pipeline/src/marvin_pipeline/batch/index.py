@@ -16,7 +16,7 @@ from .tasks import Task
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SHOWN, _WHY = 20, 200
-_ENDS = {"done": "is done", "interrupted": "was interrupted", "failed": "could not go on"}
+_ENDS = {"done": "is done", "interrupted": "was interrupted", "failed": "could not continue"}
 
 
 class Index(Record):

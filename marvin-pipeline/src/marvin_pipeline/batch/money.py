@@ -55,7 +55,7 @@ class Money:
             left = sum(bounded) if self._ceiling is None else self._ceiling - self._budget.spent()
             self._budget.begin(left)
         except OSError as error:
-            raise BatchFault(f"What the batch spends cannot be kept: {error}") from error
+            raise BatchFault(f"The costs of the batch cannot be recorded: {error}") from error
 
     @property
     def is_spent(self) -> bool:
@@ -75,7 +75,7 @@ class Money:
         return Share(dollars=dollars, ledger=self._budget.part(task.id, dollars))
 
     def has_more_for(self, task: Task) -> bool:
-        """Whether a task that came to its limit may spend more now, as where somebody raised it."""
+        """Whether a task that reached its limit may spend more now, as where somebody raised it."""
         return all(dollars >= _LEAST for dollars in self._left(task))
 
     def _left(self, task: Task) -> list[float]:

@@ -170,7 +170,7 @@ class TaskFolder:
             return None
         except (OSError, ValueError, RecursionError) as error:
             raise BatchFault(
-                f"{self.path / RECORD} is damaged: {error}. Remove {self.path} to have the task done anew."
+                f"{self.path / RECORD} is damaged: {error}. Remove {self.path} to run the task again."
             ) from error
 
     def write(self, record: TaskRecord) -> None:

@@ -89,7 +89,7 @@ def read_tasks(path: Path, tiers: Collection[str]) -> Sequence[Task]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
     if len(content) > _LARGEST:
-        raise UsageError(f"{path} has more than {_LARGEST:,} bytes. Divide it into several batches.")
+        raise UsageError(f"{path} has more than {_LARGEST:,} bytes. Split it into several batches.")
     tasks: list[Task] = []
     problems: list[str] = []
     seen: dict[str, int] = {}
@@ -100,29 +100,31 @@ def read_tasks(path: Path, tiers: Collection[str]) -> Sequence[Task]:
             task = _task(line, path.parent, tiers)
             earlier = seen.setdefault(task.id.casefold(), number)
             if earlier != number:
-                raise Wrong(f"the id {task.id!r} is that of line {earlier}")
+                raise Wrong(f"the id {task.id!r} is already used in line {earlier}")
             tasks.append(task)
         except Wrong as wrong:
             problems.append(f"line {number}: {one_line(str(wrong), _WHY)}")
     if len(tasks) > _MOST:
-        problems.append(f"{len(tasks):,} tasks are more than {_MOST:,}")
+        problems.append(f"{len(tasks):,} tasks are more than the limit of {_MOST:,}")
     if not tasks and not problems:
-        problems.append("there is no task in it")
+        problems.append("it contains no task")
     if problems:
         more = [f"and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
         listed = "\n".join(f"- {problem}" for problem in (*problems[:_SHOWN], *more))
-        raise UsageError(f"{path} cannot be taken as it is, and nothing was begun.\n{listed}")
+        raise UsageError(f"{path} has errors, so no task was started.\n{listed}")
     return tasks
 
 
 def _task(line: bytes, folder: Path, tiers: Collection[str]) -> Task:
     given = _line(line)
     if not re.fullmatch(_ID, given.id) or given.id.casefold() in TAKEN:
-        raise Wrong(f"the id {given.id!r} cannot be the name of a branch and a folder: letters, digits, -, _ and . can")
+        raise Wrong(
+            f"the id {given.id!r} cannot be used as the name of a branch and a folder: use letters, digits, -, _ and ."
+        )
     if given.base and not _REF.fullmatch(given.base):
-        raise Wrong(f"base {given.base!r} is no branch, tag or commit")
+        raise Wrong(f"base {given.base!r} is not a branch, tag or commit")
     if given.until and given.until not in PHASES:
-        raise Wrong(f"until {given.until!r} is no phase: {', '.join(PHASES)}")
+        raise Wrong(f"until {given.until!r} is not a phase: {', '.join(PHASES)}")
     return Task(
         id=given.id,
         repository=_repository(given.repository, folder),
@@ -139,9 +141,9 @@ def _line(line: bytes) -> TaskLine:
     try:
         value = json.loads(line, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise Wrong(f"it is no JSON: {error}") from error
+        raise Wrong(f"it is not valid JSON: {error}") from error
     if not isinstance(value, dict):
-        raise Wrong("it is no JSON object")
+        raise Wrong("it is not a JSON object")
     try:
         return TaskLine(**value)
     except ValidationError as error:
@@ -153,7 +155,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
     """An object whose keys are there once: of two, nobody knows which one is meant."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Wrong("a key stands there twice")
+        raise Wrong("a key occurs twice")
     return found
 
 
@@ -162,17 +164,17 @@ def _repository(given: str, folder: Path) -> str:
         try:
             has_password = urlsplit(given).password is not None
         except ValueError as error:
-            raise Wrong(f"repository is no URL: {error}") from error
+            raise Wrong(f"repository is not a URL: {error}") from error
         if has_password:  # it would stand in logs and reports
-            raise Wrong("the URL of the repository has a password in it: leave it out, and have git ask a helper")
+            raise Wrong("the URL of the repository contains a password: remove it, and use a git credential helper")
         return given
     if _SCP.fullmatch(given):
         return given
     if given.startswith("-") or _SCHEME.match(given):
-        raise Wrong(f"repository {given!r} is no path, and no URL by https, http, ssh, git or file")
+        raise Wrong(f"repository {given!r} is neither a path nor a URL with https, http, ssh, git or file")
     path = folder / given
     if "\0" in given or not path.is_dir():
-        raise Wrong(f"repository {given!r} is no folder")
+        raise Wrong(f"repository {given!r} is not a folder")
     return str(path.resolve())
 
 
@@ -185,19 +187,19 @@ def _prompt(given: TaskLine, folder: Path) -> str:
             with open(folder / given.prompt_file, "rb") as file:
                 text = file.read(_LONGEST + 1).decode("utf-8")
         except (OSError, ValueError) as error:
-            why = (error.strerror if isinstance(error, OSError) else "") or "it is no text in UTF-8"
+            why = (error.strerror if isinstance(error, OSError) else "") or "it is not text in UTF-8"
             raise Wrong(f"prompt_file {given.prompt_file!r} cannot be read: {why}") from error
     if not text.strip():
         raise Wrong("its prompt is empty")
     if len(text.encode()) > _LONGEST or "\0" in text:
-        raise Wrong(f"its prompt has a NUL in it, or more than {_LONGEST:,} bytes")
+        raise Wrong(f"its prompt contains a NUL character, or more than {_LONGEST:,} bytes")
     return text.strip()
 
 
 def _models(given: Mapping[str, str], tiers: Collection[str]) -> Iterator[tuple[str, str]]:
     for tier, model in sorted(given.items()):
         if tier not in tiers:
-            raise Wrong(f"models: there is no tier {tier!r}; there are {', '.join(tiers)}")
+            raise Wrong(f"models: unknown tier {tier!r}; known tiers: {', '.join(tiers)}")
         if not model.strip() or not model.isprintable():
             raise Wrong(f"models: {tier} needs the name of a model")
         yield tier, model

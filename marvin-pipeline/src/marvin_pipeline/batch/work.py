@@ -130,7 +130,7 @@ class _Work:
         cost, line = _cost(said)
         self._tried(ended=time.time(), exit_code=code, cost=cost, cost_line=line)
         if code < 0 or code == _INTERRUPTED:  # it was killed or ended before its time, and is gone on with
-            self._keep(self._record.replace(reason=f"Its run was ended: {_ending(code)}."))
+            self._keep(self._record.replace(reason=f"Its run was stopped: {_ending(code)}."))
         else:
             self._keep(self._judged(self._record, code, said))
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .commands import ProjectCommand
 
 _NO_TESTS = (
-    "No command was found that tests this project. Make its tests run by the usual command of its language: a script "
-    "`test` in package.json, pytest or unittest for Python, or a target `test` in a Makefile."
+    "No command was found that tests this project. Make its tests run with the usual command of its language: a "
+    "script `test` in package.json, pytest or unittest for Python, or a target `test` in a Makefile."
 )
 _NAMES = 20
 _TESTING = ("test", "e2e")
@@ -95,10 +95,10 @@ def _failures(one: CommandRun) -> int:
 
 
 def _fewer(last: CommandRun, kind: str, count: int, most: int) -> Finding:
-    line = f"The tests pass, but there are only {count} of the {most} that there were: some are gone."
+    line = f"The tests pass, but only {count} of the earlier {most} exist: some were removed."
     text = (
-        f"{line} Tests are what the project is held to: bring back those that were removed or skipped, and mend "
-        f"the program instead.\n\n{last.told}"
+        f"{line} The project must pass its original tests: restore those that were removed or skipped, and fix the "
+        f"program instead.\n\n{last.told}"
     )
     return Finding(failure=f"fewer tests {kind} {count}", text=text, lines=(line,), passed=count, failed=0)
 

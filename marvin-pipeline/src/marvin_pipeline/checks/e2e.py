@@ -29,13 +29,13 @@ _LARGEST = 100_000
 _LEFT = re.compile(r"empty-[a-z0-9_]{8}")
 """As `tempfile` names a folder."""
 _MISSING = (
-    f"There is no script {SCRIPT} yet. Write it: a Bash script that is run in the project's folder and uses the "
-    "program by its real entry point, as somebody would who has only read how to use it."
+    f"The script {SCRIPT} does not exist yet. Write it: a Bash script that is run in the project's folder and uses "
+    "the program through its real entry point, like a user who has only read the documentation."
 )
 _WORTHLESS = (
-    f"{SCRIPT} also succeeds in an empty folder, where the program is not. So it tries nothing of it. Have it use the "
-    "program by its real entry point, compare what it prints and writes with what it should, and end with another exit "
-    "code than 0 where they differ."
+    f"{SCRIPT} also succeeds in an empty folder without the program, so it tests nothing. It must use the program "
+    "through its real entry point, compare its output and files with the expected ones, and exit with a code other "
+    "than 0 if they differ."
 )
 
 
@@ -67,7 +67,7 @@ async def _smoke(run: Run) -> Finding:
     if not await in_thread(lambda: is_file(script) and bool(text_of(script).strip())):
         return Finding(failure="no script", text=_MISSING, lines=(f"{SCRIPT} is missing.",))
     processes, timeout = run.control.session.processes, time_for_command(run)
-    command = ProjectCommand(kind="e2e", argv=("bash", SCRIPT), why="the trial from end to end")
+    command = ProjectCommand(kind="e2e", argv=("bash", SCRIPT), why="the end-to-end test")
     done = await run_command(processes, run.folder, command, timeout)
     if done.exit_code != 0:
         return Finding(
@@ -79,7 +79,7 @@ async def _smoke(run: Run) -> Finding:
     finally:
         await in_thread(lambda: shutil.rmtree(empty, ignore_errors=True))
     if elsewhere.exit_code == 0:
-        return Finding(failure="worthless script", text=_WORTHLESS, lines=(f"{SCRIPT} tries nothing.",))
+        return Finding(failure="worthless script", text=_WORTHLESS, lines=(f"{SCRIPT} tests nothing.",))
     return Finding(passed=1, summary=f"{SCRIPT} works.")
 
 

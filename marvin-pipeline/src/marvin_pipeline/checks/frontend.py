@@ -29,7 +29,7 @@ _STATIC = ("dist", "build", "public", "static", "docs", ".")
 _PAGES = (".html", ".htm", ".jsx", ".tsx", ".vue", ".svelte", ".astro", ".jinja", ".j2")
 _OUTPUT = 200_000
 _PROBLEMS = 40
-_NO_BROWSER = "No browser took part, so no script was run."
+_NO_BROWSER = "No browser was used, so no script on the pages was run."
 
 
 async def run_frontend(run: Run) -> PhaseEnd:
@@ -43,7 +43,7 @@ async def run_frontend(run: Run) -> PhaseEnd:
     processes = run.control.session.processes
     commands = await commands_of(run.folder, processes, run.settings.test_command)
     if await in_thread(lambda: serving(run.folder, commands)) is None:
-        return PhaseEnd(outcome="skipped", reason="The project serves no frontend.")
+        return PhaseEnd(outcome="skipped", reason="The project has no frontend.")
     suite, held = Suite(run, "4c"), await held_tests(run, "4c")
     mending = Mending(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
 
@@ -81,7 +81,7 @@ async def _seen(run: Run, commands: ProjectCommands) -> Finding:
     """What is wrong with the pages."""
     command = await in_thread(lambda: serving(run.folder, commands))
     if command is None:
-        line = "The project does not serve its frontend any more."
+        line = "The project no longer serves its frontend."
         return Finding(failure="not served", text=line, lines=(line,), failed=1)
     settings = run.settings
     limits = ProbeLimits(
@@ -157,4 +157,4 @@ async def probe(processes: Processes, root: Path, command: ProjectCommand, limit
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         why = "took too long" if done.timed_out else "failed"
-        return Seen(problems=(f"Serving and looking {why}. {output_text(done.stderr)[-500:]}".strip(),))
+        return Seen(problems=(f"The check of the frontend {why}. {output_text(done.stderr)[-500:]}".strip(),))

@@ -107,7 +107,7 @@ class Probe:
         kind, body = found
         if "html" not in kind:
             if address == self._base:
-                self.problems.append(f"/ is no page but {kind or 'of no type'}")
+                self.problems.append(f"/ is not a page but {kind or 'of no type'}")
             return []
         text = body.decode("utf-8", "replace")
         page, name = Page(), urlsplit(address).path or "/"
@@ -122,7 +122,7 @@ class Probe:
         if page.doubled:
             self.problems.append(f"{name} uses the id {page.doubled[0]!r} more than once")
         if page.unlabelled:
-            self.problems.append(f"{name} has {page.unlabelled} pictures without alt")
+            self.problems.append(f"{name} has {page.unlabelled} images without alt text")
         for asset in page.assets:
             self._asset(urljoin(address, asset))
         return [link for one in page.links if (link := self._own(urljoin(address, one)))]
@@ -134,7 +134,7 @@ class Probe:
             self.assets += 1
             found = self._loaded(own)
             if found is not None and "html" in found[0] and not own.endswith((".html", ".htm")):
-                self.problems.append(f"{urlsplit(own).path} is a page where a script, style or picture should be")
+                self.problems.append(f"{urlsplit(own).path} is a page, but a script, style or image was expected")
 
     def _own(self, address: str) -> str:
         """The address without its fragment, where it is of this server; else nothing."""
@@ -146,7 +146,7 @@ class Probe:
         try:
             return self._get(address)
         except urllib.error.HTTPError as error:
-            self.problems.append(f"{path} is answered with status {error.code}")
+            self.problems.append(f"{path} returned status {error.code}")
         except (OSError, ValueError) as error:
             self.problems.append(f"{path} cannot be loaded: {error}")
         return None

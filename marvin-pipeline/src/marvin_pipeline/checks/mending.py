@@ -64,9 +64,9 @@ class Mending(Record):
 
 
 _WHY: dict[EndReason, str] = {
-    "rounds": "its {rounds} rounds are used up",
-    "repeated": "the same failure came again and again, also after the strategy was changed",
-    "no progress": "nothing got better for many rounds, also after the strategy was changed",
+    "rounds": "its limit of {rounds} rounds was reached",
+    "repeated": "the same failure was repeated, even after a change of strategy",
+    "no progress": "there was no progress for many rounds, even after a change of strategy",
 }
 
 
@@ -140,29 +140,33 @@ def _strategy(step: Step, diagnosis: str) -> str:
     """How this round is to go about it."""
     parts = []
     if step.is_unchanged:
-        parts.append("Nothing in the project has changed since the last round: what was said then was not done.")
+        parts.append("Nothing in the project has changed since the last round, so its instructions were not followed.")
     elif step.is_repeated:
-        parts.append("This failure was there before, and what was changed since did not mend it.")
+        parts.append("This failure occurred before, and the changes since then did not fix it.")
     if diagnosis:
-        parts.append(f"Another agent looked for the cause and changed nothing. Check what it says:\n\n{diagnosis}")
+        parts.append(
+            f"Another agent searched for the cause without changing anything. Check its diagnosis:\n\n{diagnosis}"
+        )
     elif step.strategy == "diagnose":
-        parts.append("Do not change code yet: find the cause, and show it by the smallest command that tells it apart.")
+        parts.append(
+            "Do not change code yet: find the cause, and demonstrate it with the smallest command that shows it."
+        )
     if step.strategy == "rethink":
         parts.append(
-            "The way that was tried leads nowhere. Look with git at what was changed for it, take back what is of no "
-            "use, and mend the cause in another place or in another way."
+            "The current approach does not work. Inspect its changes with git, revert those that do not help, and "
+            "fix the cause in another place or in another way."
         )
-    return "\n\n".join(parts) or "Mend the first cause, not its symptoms; what follows from it goes with it."
+    return "\n\n".join(parts) or "Fix the root cause, not its symptoms."
 
 
 def _end(mending: Mending, rounds: int, step: Step, finding: Finding) -> PhaseEnd:
-    done = f"after {rounds} round{'s' if rounds != 1 else ''} of mending" if rounds else "at once"
+    done = f"after {rounds} round{'s' if rounds != 1 else ''} of fixes" if rounds else "at once"
     if step.end == "passed":
-        return PhaseEnd(outcome="passed", reason=f"{finding.summary} All of it passed {done}.".strip())
+        return PhaseEnd(outcome="passed", reason=f"{finding.summary} All checks passed {done}.".strip())
     why = _WHY[step.end].format(rounds=mending.rounds)
     return PhaseEnd(
         outcome="failed",
-        reason=f"The phase ended {done}, since {why}. {_first(finding)}",
+        reason=f"The phase ended {done}, because {why}. {_first(finding)}",
         blocking=finding.lines[:_BLOCKING] or (_first(finding),),
         cause="tests",
     )

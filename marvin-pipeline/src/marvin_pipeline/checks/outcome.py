@@ -63,7 +63,7 @@ class TestCounts(Record):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the run says that it ran no test at all."""
+        """Whether the run says that it ran no tests."""
         return self.passed == 0 and not self.failed and not self.names
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..run.context import Run
 
 _PHASE = "5"
-_LENSES = "its security, its speed with large input, and the edges of what it takes"
+_LENSES = "its security, its speed with large input, and edge cases of its input"
 
 
 async def run_qa(run: Run) -> PhaseEnd:
@@ -30,7 +30,7 @@ async def run_qa(run: Run) -> PhaseEnd:
 
     held = await held_tests(run, _PHASE)
     commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
-    end = PhaseEnd(outcome="skipped", reason="No rounds of attacks are asked for.")
+    end = PhaseEnd(outcome="skipped", reason="No rounds of attacks are configured.")
     if run.settings.qa_rounds:
         subject = Subject(
             name="qa",

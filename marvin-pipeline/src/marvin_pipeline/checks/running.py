@@ -44,13 +44,13 @@ class CommandRun(Record):
         if self.exit_code is None:
             return "it could not be started"
         if self.exit_code == 0 and not self.passed:
-            return "it ran no test at all"
+            return "it ran no tests"
         return f"exit code {self.exit_code}" if self.exit_code >= 0 else f"killed by signal {-self.exit_code}"
 
     @property
     def told(self) -> str:
         """The command, its end and its output, for an agent."""
-        shown = head_and_tail(self.output.strip(), _SHOWN, "Run it yourself to see all.")
+        shown = head_and_tail(self.output.strip(), _SHOWN, "Run the command yourself to see the whole output.")
         return f"$ {self.command.shown}\n{shown}\n[{self.ending}]"
 
 

@@ -16,15 +16,15 @@ def why_no_document(data: bytes | None) -> str:
         return "no file was written there"
     size = len(data.strip())
     if size < LEAST:
-        return f"the file has {size:,} bytes, and a document has {LEAST:,} at least"
+        return f"the file has {size:,} bytes, but a document needs at least {LEAST:,}"
     if b"\0" in data:
-        return "the file is no text"
+        return "the file is not text"
     try:
         data.decode()
     except UnicodeDecodeError as error:
         # A document that is longer than what is read may be cut in the middle of a character.
         if len(data) - error.start > _CHARACTER:
-            return "the file is no UTF-8 text"
+            return "the file is not UTF-8 text"
     return ""
 
 

@@ -45,7 +45,7 @@ async def write_document(run: Run, document: str, role: str, values: Mapping[str
     path = f".marvin/{document}"
     writing = _Writing(run.files, document, Progress(run.files, phase, document.removesuffix(".md")))
     if await in_thread(writing.begin):
-        run.tell(f"{phase}: {path} was finished before.")
+        run.tell(f"{phase}: {path} was already finished.")
         return
     earlier, why = await in_thread(writing.found), ""
     for number in range(1, TRIES + 1):
@@ -56,23 +56,23 @@ async def write_document(run: Run, document: str, role: str, values: Mapping[str
             return
         run.journal.note("document", phase=phase, document=path, attempt=number, fault=why)
         run.tell(f"{phase}: try {number} of {TRIES} at {path}: {why}.")
-        earlier = f"An earlier try failed: {why}. {_ONLY_FILES.format(path=path)} {await in_thread(writing.found)}"
+        earlier = f"An earlier attempt failed: {why}. {_ONLY_FILES.format(path=path)} {await in_thread(writing.found)}"
     raise DocumentMissing(
-        f"{path} was not written in {TRIES} tries; the last time {why}. Run the pipeline again for further tries, "
-        f"with another model for {role}, or write {path} yourself and begin with the phase after {phase}."
+        f"{path} was not written in {TRIES} attempts; the last failure: {why}. Run the pipeline again, perhaps with "
+        f"another model for {role}, or write {path} yourself and start with the phase after {phase}."
     )
 
 
 _ONLY_FILES = (
-    "Only what you write into {path} with create_file and append_file counts; nobody makes a file of your answer."
+    "Only what you write into {path} with create_file and append_file counts; your answer is not saved as a file."
 )
 _OLD = (
-    "There is a file {path} already, from before this run. Read it, take over what still holds, and write the document "
-    "anew with write_file: as it stands it does not count."
+    "A file {path} from before this run exists. Read it, keep what is still valid, and write the whole document "
+    "again with write_file: the existing file does not count."
 )
 _PART = (
-    "An agent that did not come to its end left {size:,} bytes in {path}. Read it whole. Where it is complete, stop; "
-    "else go on at its end with append_file, or write it anew with write_file."
+    "An agent that did not finish left {size:,} bytes in {path}. Read the whole file. If it is complete, stop; "
+    "otherwise continue it with append_file, or write it again with write_file."
 )
 
 
@@ -115,7 +115,7 @@ class _Writing:
         if why := why_no_document(self._content()):
             self._files.remove(self._document)
         elif self._is_old():
-            why = "the file is still the one that was there before"
+            why = "the file is still the one from before the run"
         elif result.answered:
             self._progress.note(sha256=_digest(self._content()))
             return ""

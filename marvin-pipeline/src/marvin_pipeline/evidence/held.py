@@ -82,7 +82,7 @@ class HeldTests:
         self._since = since
         self._compares = compares
         self._left: tuple[Place, ...] = ()
-        """What stands in for real behaviour, as the last look found it."""
+        """The mocks that the last check found."""
 
     async def begin(self) -> None:
         """Have a commit to compare with. Without one on record it is the newest one, and the log says so.
@@ -107,7 +107,7 @@ class HeldTests:
         for number in range(1, TRIES + 1):
             if not found.open_places:
                 break
-            self._tell(found, f"{role} is sent back, {number} of {TRIES}")
+            self._tell(found, f"{role} must try again, {number} of {TRIES}")
             await self._send_back(role, found, number)
             found = await self.look()
         return await self.end(found)
@@ -126,7 +126,7 @@ class HeldTests:
         await self._ended(found)
         if not found.open_places:
             return seen
-        self._tell(found, "they are sent back")
+        self._tell(found, "they must try again")
         await self._sent(found)
         lines = tuple(place.told for place in found.open_places)
         keys = " ".join(place.key for place in found.open_places)
@@ -185,9 +185,8 @@ class HeldTests:
             await in_thread(self._progress.forget)  # whoever runs it again wants another try
             places = "; ".join(place.told for place in found.weakened[:_NAMED])
             raise TestsWeakened(
-                f"{len(found.weakened)} places in the tests ask for less than they did, and no review let that stand: "
-                f"{places}. Bring them back and run the pipeline again. Where they are meant to be so, begin with "
-                "--from 2b."
+                f"{len(found.weakened)} places in the tests were weakened, and no review accepted that: {places}. "
+                "Restore them and run the pipeline again. If the changes are intended, start with --from 2b."
             )
         return self.left_over()
 
@@ -203,7 +202,7 @@ class HeldTests:
         carried = tuple(line_of(one) for one in findings if not one.is_at_least(floor))
         if not findings:
             return PhaseEnd(outcome="passed", reason="")
-        reason = f"{len(findings)} places in the tests still stand in for real behaviour."
+        reason = f"{len(findings)} places in the tests still replace real behaviour with mocks."
         return PhaseEnd(
             outcome="failed" if blocking else "ended",
             reason=reason,
@@ -269,8 +268,8 @@ class HeldTests:
         base = (others[-1:] or [gate.commit for gate in held[:1]] or [""])[0]
         if base and not await self._run.git.knows(base):
             raise TestsWeakened(
-                f"The commit {base[:12]}, with the tests that the run is held to, is gone, so nobody can say "
-                "whether they ask for less by now. Bring it back, or begin with --from 2b."
+                f"The commit {base[:12]}, with the tests that the run must pass, no longer exists, so it is not "
+                "known whether they were weakened. Restore it, or start with --from 2b."
             )
         return base
 
@@ -310,7 +309,8 @@ class HeldTests:
 
     def _tell(self, found: Found, what: str) -> None:
         counted = (
-            f"{len(found.weakened)} places in the tests ask for less, {len(found.replaced)} stand in for behaviour"
+            f"{len(found.weakened)} places in the tests were weakened, {len(found.replaced)} replace behaviour with "
+            "mocks"
         )
         self._run.tell(f"{self._phase}: {counted}; {what}.")
 
@@ -323,8 +323,8 @@ async def held_tests(run: Run, phase: str) -> HeldTests:
 
 
 _HEAD = (
-    "The tests pass, but not as they were written: they were changed in places that ask for less, or something in them "
-    "stands in for real behaviour. Bring them back and mend the program."
+    "The tests pass, but not as they were written: some were weakened, or contain mocks. Restore them and fix the "
+    "program."
 )
 
 
@@ -333,5 +333,5 @@ def _list(found: Found) -> str:
     lines = [f"- {place.told}" for place in found.open_places[:_TOLD]]
     more = len(found.open_places) - len(lines)
     lines += [f"- and {more} more"] if more > 0 else []
-    lines += ["", "What the reviewer said of them:", *found.reasons[:_TOLD]] if found.reasons else []
+    lines += ["", "The reviewer's comments:", *found.reasons[:_TOLD]] if found.reasons else []
     return fenced("\n".join(lines))

@@ -83,7 +83,7 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
         sorted_out.add(report, before, own)
     by_code = [report for report in reports if not report.runner and not report.fault]
     unclear = sorted_out.unclear + [
-        f"`{one.command}` tells its exit code alone ({one.exit_code})" for one in by_code if one.exit_code
+        f"`{one.command}` reports only its exit code ({one.exit_code})" for one in by_code if one.exit_code
     ]
     wrong, red, count = sorted_out.wrong, tuple(sorted_out.red), len(sorted_out.red) + sorted_out.uncompiled
     if not count and not wrong and not unclear:
@@ -95,10 +95,10 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
         passing = [f"`{one.command}` ends with exit code 0, though the code is not there." for one in by_code]
         wrong = passing or ["No new test was run."]
     if wrong:
-        reason = f"{counted(len(wrong), 'thing')} about the new tests {_are(len(wrong))} not as it should be."
+        reason = f"{counted(len(wrong), 'thing')} about the new tests {_are(len(wrong))} wrong."
         return Judgement(outcome="failed", reason=reason, tests=red, places=tuple(wrong[:_TOLD]))
     if unclear:
-        reason = f"Nothing tells for which reason some tests fail: {'; '.join(unclear[:3])}."
+        reason = f"It is not known why some tests fail: {'; '.join(unclear[:3])}."
         return Judgement(outcome="not_measured", reason=reason, tests=red, places=tuple(unclear[:_TOLD]))
     what = "new test" if red else "file of tests"
     return Judgement(outcome="passed", reason=f"{counted(count, what)} failed for the right reason.", tests=red)
@@ -112,7 +112,7 @@ class _Sorted:
         self.wrong: list[str] = []
         self.unclear: list[str] = []
         self.uncompiled = 0
-        """Files that do not compile for the right reason. What tests they have nobody knows yet."""
+        """These files do not compile, for the right reason. Their tests are not known yet."""
 
     def add(self, report: TestReport, before: Before, own: OwnModules) -> None:
         """Sort the tests of a report."""
@@ -158,7 +158,7 @@ def judge_green(
         if is_missing and any(is_let_go(name, one) for one in let_go):
             left_out += 1
         elif is_missing:
-            missing.append(f"{name}: {'it is skipped' if found else 'it is gone'}")
+            missing.append(f"{name}: {'it is skipped' if found else 'it was removed'}")
         elif bad := next((one for one in found if one.outcome not in ("passed", "skipped")), None):
             failing.append(_place(bad, f"it does not pass ({bad.outcome}) {_cause(bad)}".rstrip()))
         else:
@@ -167,13 +167,14 @@ def judge_green(
     if places:
         return Judgement(
             outcome="failed",
-            reason=f"{len(green)} of {len(red)} tests are green. {counted(len(places), 'thing')} kept it from passing.",
+            reason=f"{len(green)} of {len(red)} tests pass. {counted(len(places), 'thing')} kept the gate from "
+            "passing.",
             tests=tuple(green),
             places=tuple(places[:_TOLD]),
             is_missing=bool(missing),
         )
-    how = " The exit code alone says so." if by_code and not red else ""
-    how += f" A review let {counted(left_out, 'further test')} go." if left_out else ""
+    how = " Only the exit code shows this." if by_code and not red else ""
+    how += f" A review accepted the removal of {counted(left_out, 'further test')}." if left_out else ""
     told = f"{counted(len(green), 'test')} that failed before {'passes' if len(green) == 1 else 'pass'} now."
     return Judgement(outcome="passed", reason=f"{told}{how}", tests=tuple(green))
 
@@ -199,11 +200,11 @@ def is_let_go(name: str, let_go: str) -> bool:
 def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
     """Why a test is not red for the right reason; empty where it is."""
     if result.outcome == "passed":
-        return "it passes, though the code is not there"
+        return "it passes, although the code does not exist yet"
     if result.outcome == "skipped":
         return "it is skipped"
     if result.outcome == "expected_failure" or result.cause == "UnexpectedSuccess":
-        return "it is marked as one that is expected to fail"
+        return "it is marked as expected to fail"
     if result.cause in _IMPORTS:
         is_own = own.has(result.missing, of_python=runner in _OF_PYTHON)
         return "" if is_own else _foreign_import(result)
@@ -216,16 +217,19 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
         return f"{result.origin or 'a file'} has a syntax error: {result.message}"
     in_test = not result.origin or is_test(result.origin)
     if result.cause == "NotImplementedError" and result.origin and in_test:
-        return "the test raises NotImplementedError itself, so that it tests nothing yet"
+        return "the test itself raises NotImplementedError, so it tests nothing yet"
     if result.cause in _NAMES and in_test:
-        return f"it uses a name that nothing defines: {result.message}"
+        return f"it uses an undefined name: {result.message}"
     if result.cause == "AttributeError" and in_test and result.missing not in ("", "builtins"):
         if own.has(result.missing):
             return ""
-        return f"{result.missing} is none of the project's modules, and lacks what it uses: {result.message}"
+        return (
+            f"{result.missing} is not a module of the project, and does not contain what the test uses: "
+            f"{result.message}"
+        )
     if result.outcome == "error" and runner != "cargo":
         is_stub = not in_test and result.cause in ("NotImplementedError", "AttributeError")
-        return "" if is_stub else f"what comes before it fails, as a fixture {_cause(result)}".rstrip()
+        return "" if is_stub else f"its setup fails, such as a fixture {_cause(result)}".rstrip()
     if not result.cause and runner in _OF_PYTHON:
         return "it fails without an exception"
     return ""
@@ -233,10 +237,10 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
 
 def _foreign_import(result: TestResult) -> str:
     if not result.missing:
-        return f"an import fails, and nothing tells of what {_cause(result)}"
+        return f"an import fails, and it is not known which {_cause(result)}"
     return (
-        f"it imports {result.missing}, which cannot be imported and is none of the modules that the project is to "
-        "have, by its files, its manifest and the files that the design names"
+        f"it imports {result.missing}, which cannot be imported and is not a planned module of the project, "
+        "according to its files, its manifest and the design"
     )
 
 

@@ -25,8 +25,8 @@ _FILES = 2_000
 """Files that are compared."""
 _TEXT, _LINE = 600, 300
 _OWN = (".marvin/", ".tickets/")
-_DATA = "a file beside the tests, which they may compare with, was changed or removed, and nothing here can read it"
-_OVERLOOKED = "git is told to overlook this file, so that what it says is in no commit"
+_DATA = "a file beside the tests, which they may use for comparison, was changed or removed, and it cannot be read"
+_OVERLOOKED = "git is configured to ignore changes of this file, so its content is in no commit"
 
 
 class Place(Record):
@@ -82,7 +82,7 @@ async def look(run: Run, base: str, commit: str) -> Looked:
     )
     read = [each for each in changes if language_of(each.path) or is_settings(each.path)]
     if len(read) > _FILES:
-        what = f"{len(read):,} files of tests and settings were changed, too many to be compared"
+        what = f"{len(read):,} files of tests and settings were changed, too many to compare"
         return Looked(weakened=(Place(file=".", line=1, what=what), *overlooked, *data))
     found = await _compared(run, base, read) if read else Looked()
     return found.replace(weakened=(*found.weakened, *overlooked, *data))
@@ -102,7 +102,7 @@ async def _compared(run: Run, base: str, changes: Sequence[Change]) -> Looked:
     tests = [name for name in await run.git.commits.names(base) if is_among_tests(name) and language_of(name)]
     order = await in_thread(lambda: _order(changes, contents, tests))
     missing = tuple(
-        Place(file=each.path, line=1, what="git did not give what this file was, or is")
+        Place(file=each.path, line=1, what="git did not return the earlier or the current content of this file")
         for each in changes
         if any(name and name not in contents for name in (each.before, each.after))
     )
@@ -137,7 +137,7 @@ async def _run(run: Run, order: bytes) -> Looked:
         why = "took too long" if done.timed_out else output_text(done.stderr)[-_TEXT:] or "failed"
     except (ToolError, ValueError, KeyError, TypeError, RecursionError) as error:
         why = str(error) or type(error).__name__
-    what = f"the tests could not be compared with what they were: {one_line(why, _LINE)}"
+    what = f"the tests could not be compared with their earlier versions: {one_line(why, _LINE)}"
     return Looked(weakened=(Place(file=".", line=1, what=what),))
 
 
@@ -159,7 +159,7 @@ def _looked(said: Any) -> Looked:
         Place(
             file=str(each["file"]),
             line=int(each["line"]),
-            what=f"it stands in for real behaviour; instead, {ALTERNATIVES[each['kind']]}",
+            what=f"it replaces real behaviour; instead, {ALTERNATIVES[each['kind']]}",
             after=str(each["text"]),
         )
         for each in said["replaced"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .held import HeldTests
 
 _NO_TESTS = (
-    "No command was found that runs tests. Make them run by the usual command of the project's language: a script "
+    "No command was found that runs tests. Make them run with the usual command of the project's language: a script "
     "`test` in package.json, pytest or unittest for Python, or a target `test` in a Makefile."
 )
 _HOLLOW = "The tests pass, and they pass as well where there is no code: so they show nothing of it."
@@ -102,7 +102,7 @@ async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends
     proof = _Proof(run, phase)
     red = await in_thread(proof.red)
     if red is None:
-        reason = "No tests were noted as red, as where the run began behind 2b."
+        reason = "No failing tests were recorded, because the run started after 2b."
         judged = Judgement(outcome="not_measured", reason=reason)
         await proof.record("green", judged, await run.git.newest())
         return PhaseEnd(outcome="passed", reason="")
@@ -286,7 +286,7 @@ class _Proof:
             await in_thread(partial(self._progress.note, gate=name, ended=True))  # the next run gets another try
             listed = "\n".join(f"- {place}" for place in judged.places[:_BLOCKING])
             raise NotProven(
-                f"Phase {self._phase} stopped the run: {judged.reason} It went back {number - 1} times.\n{listed}"
+                f"Phase {self._phase} stopped the run: {judged.reason} It was repeated {number - 1} times.\n{listed}"
             )
         commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
         values = {"findings": fenced("\n".join(judged.places)), "commands": commands.told}

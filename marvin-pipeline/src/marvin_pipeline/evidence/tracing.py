@@ -48,7 +48,7 @@ async def untested(run: Run) -> tuple[str, ...]:
     if not ids:
         return ()
     more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return (f"medium: .marvin/spec.md: No test names {', '.join(ids[:_NAMED])}{more}.",)
+    return (f"medium: .marvin/spec.md: No test refers to {', '.join(ids[:_NAMED])}{more}.",)
 
 
 def _untested(files: ProjectFiles, names: Sequence[str]) -> Sequence[str]:

@@ -83,7 +83,7 @@ class ReviewCommand:
             return 0
         root = (self._context.config.working_dir / typed.folder).resolve()
         if not root.is_dir():
-            raise UsageError(f"{typed.folder} is no folder. Name the git repository that is to be reviewed.")
+            raise UsageError(f"{typed.folder} is not a folder. Give the git repository to review.")
         if root != self._context.config.working_dir:  # git works in the sandbox, and that is made around one folder
             return self._context.marvin([f"--working-dir={root}", "pipeline", "review", str(root), *typed.flags])
         wanted = self._wanted(typed, root)
@@ -93,7 +93,7 @@ class ReviewCommand:
         documents = root / typed.ref_dir if typed.ref_dir else None
         if documents is not None and not documents.is_dir():
             if typed.ref_dir != DOCUMENTS:
-                raise UsageError(f"--ref-dir {typed.ref_dir} is no folder in {root}.")
+                raise UsageError(f"--ref-dir {typed.ref_dir} is not a folder in {root}.")
             documents = None
         return Wanted(
             folder=root,
@@ -118,7 +118,7 @@ class ReviewCommand:
         """The end of a job that was started; at once where it is to go on in the background."""
         if typed.background:
             return TurnResult(text=job_text(job))
-        control.warn(f"{job.order.id} works on {job.order.branch}. Ctrl+C ends it.")
+        control.warn(f"{job.order.id} is working on {job.order.branch}. Ctrl+C stops it.")
         try:
             ended = await self._ended(control, job.order.id)
         except asyncio.CancelledError:
@@ -146,14 +146,14 @@ class ReviewCommand:
 
         job = await self._jobs.get(job_id)
         if job is None or not self._lives(job_id) or Path(job.order.tree) != control.session.working_dir:
-            raise UsageError(f"{job_id} is no review job that begins here. Start one with: marvin pipeline review DIR")
+            raise UsageError(f"{job_id} is not a review job of this folder. Start one with: marvin pipeline review DIR")
         return await ReviewWork(control, self._context.settings(PipelineSettings), self._jobs, job).run()
 
     async def _stop(self, job_id: str) -> None:
         if await in_thread(lambda: self._lives(job_id)):
             await self._end(job_id)
             if await self._jobs.get(job_id) is None:  # its record is damaged
-                self._context.write(f"{job_id} was stopped. Nothing else is known of it.\n")
+                self._context.write(f"{job_id} was stopped. Nothing else is known about it.\n")
                 return
         self._context.write(f"{job_text(await self._known(job_id))}\n")
 

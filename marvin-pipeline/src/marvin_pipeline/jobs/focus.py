@@ -7,10 +7,11 @@ from fnmatch import fnmatchcase
 
 _LISTED = 200
 _WORDS = {
-    "all": "All of the code base, the tests among it.",
-    "backend": "What runs on the server or in the terminal; leave pages, styles and what runs in a browser to others.",
-    "frontend": "Pages, styles and what runs in a browser; leave what runs on the server to others.",
-    "tests": "The tests: whether they can fail, what they leave out, and what of them replaces behaviour by doubles.",
+    "all": "The whole code base, including the tests.",
+    "backend": "The code that runs on the server or in the terminal; ignore pages, styles and code that runs in a "
+    "browser.",
+    "frontend": "Pages, styles and code that runs in a browser; ignore code that runs on the server.",
+    "tests": "The tests: whether they can fail, what they leave out, and which of them use test doubles.",
 }
 FOCUSES = tuple(_WORDS)
 """The words that a focus may be; everything else is a folder or a glob."""
@@ -26,10 +27,10 @@ def focus_text(files: Sequence[str], focus: str) -> str:
         return _WORDS[focus]
     found = fitting(files, focus)
     if not found:
-        return f"The files that fit `{focus}`. None does now: say so as your only finding."
+        return f"The files that match `{focus}`. No file matches now: report that as your only finding."
     more = f"\n- and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
     names = "\n".join(f"- `{name}`" for name in found[:_LISTED])
-    return f"The files that fit `{focus}`, and what they call:\n{names}{more}"
+    return f"The files that match `{focus}`, and the code that they call:\n{names}{more}"
 
 
 def fitting(files: Sequence[str], pattern: str) -> Sequence[str]:

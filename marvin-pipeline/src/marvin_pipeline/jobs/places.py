@@ -28,7 +28,7 @@ _GIT = (*git_command(), "--literal-pathspecs")
 _OUTPUT = 20_000_000
 _WORKTREES = ".marvin/worktrees"
 _TRIES = 20
-_LEFT_OUT = "Leave out what the review kept for itself"
+_LEFT_OUT = "Ignore the files of the review"
 _OWN = (".marvin", ".tickets")
 """What Marvin keeps in a project."""
 _UPSTREAM = ".marvin/upstream"
@@ -63,13 +63,13 @@ class Place:
             raise _fault("rev-parse", top)  # as where the folder belongs to somebody else
         if top.exit_code != 0 or not base:
             raise ToolError(
-                f"{self._folder} is in no git repository with a commit. The review works on a branch, so begin one: "
-                "git init, then commit."
+                f"{self._folder} is not in a git repository with a commit. The review needs a branch, so create a "
+                "repository: git init, then commit."
             )
         if Path(os.fsdecode(top.output.rstrip(b"\n"))) != self._folder:
             raise ToolError(
-                f"{self._folder} is a part of the repository {os.fsdecode(top.output.strip())}. Name that one as "
-                "working_dir, and the part as focus."
+                f"{self._folder} is a part of the repository {os.fsdecode(top.output.strip())}. Pass the repository "
+                "as working_dir, and the part as focus."
             )
         return base
 
@@ -186,7 +186,9 @@ class Place:
                 _ignore_all(opened)
         except OSError as error:
             folder = self._folder / _WORKTREES
-            raise ToolError(f"No worktree can be made in {folder}: {error.strerror}. Is a link there?") from error
+            raise ToolError(
+                f"No worktree can be created in {folder}: {error.strerror}. Check whether it is a link."
+            ) from error
 
     async def _run(self, *arguments: str, who: tuple[str, ...] = ()) -> bytes:
         done = await self._try(*arguments, who=who)

@@ -13,8 +13,8 @@ from ..run.ends import Cause
 
 JobState: TypeAlias = Literal["running", "passed", "ended", "failed", "budget", "stopped", "died"]
 """passed: nothing above the floor is left. ended: it came to an end before that. failed: findings above the floor are
-left, or it could not go on. budget: its money or its time was used up. stopped: somebody ended it. died: its process is
-gone without a word.
+left, or it could not continue. budget: its money or its time was used up. stopped: somebody ended it. died: its process
+is gone without a word.
 """
 RESUMABLE: tuple[JobState, ...] = ("failed", "budget", "stopped", "died")
 """The ends after which a job can go on, where its worktree is still there."""
@@ -106,7 +106,7 @@ class ReviewJobs:
         job = _job(await self._file(job_id).read())
         if job is None or job.state != "running":
             return job
-        return job.replace(state="died", reason="Its process is gone without a word, as after a kill.")
+        return job.replace(state="died", reason="Its process ended without a result, perhaps because it was killed.")
 
     async def of_folder(self, folder: Path) -> Sequence[ReviewJob]:
         """The jobs of a folder and of those below it, the oldest first."""

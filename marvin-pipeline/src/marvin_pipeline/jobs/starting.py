@@ -90,10 +90,11 @@ class Starter:
         """
         order = job.order
         if not await in_thread(lambda: job.can_go_on):
-            why = f"it {job.state}" if job.state in ("passed", "ended") else f"its worktree {order.tree} is not there"
+            why = f"it {job.state}" if job.state in ("passed", "ended") else f"there is no worktree {order.tree}"
             why = "it runs" if job.state == "running" else why
             raise ToolError(
-                f"{order.id} cannot go on: {why}. Begin anew with: marvin pipeline review {shlex.quote(order.folder)}"
+                f"{order.id} cannot continue: {why}. Start a new one with: marvin pipeline review "
+                f"{shlex.quote(order.folder)}"
             )
         again = job.replace(state="running", reason="")
         try:
@@ -132,10 +133,10 @@ def _focus(wanted: Wanted, files: Sequence[str]) -> str:
     if _GLOB.fullmatch(given) and fitting(files, given):
         return given
     near = near_names(word, FOCUSES)
-    meant = f" Is {' or '.join(near)} meant?" if near else ""
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ToolError(
-        f"focus is {given[:_SHOWN]!r}, which fits no file that git knows in {wanted.folder}. It takes "
-        f"{', '.join(FOCUSES)}, a folder, or a glob as `src/**/*.py`.{meant}"
+        f"focus is {given[:_SHOWN]!r}, which matches no file of git in {wanted.folder}. Use {', '.join(FOCUSES)}, a "
+        f"folder, or a glob such as `src/**/*.py`.{meant}"
     )
 
 
@@ -146,7 +147,7 @@ def _documents(wanted: Wanted) -> str:
         return str(folder or "")
     if folder == wanted.folder / DOCUMENTS:
         return ""
-    raise ToolError(f"{folder} holds no documents. Name a folder with .md, .txt or .rst files right in it.")
+    raise ToolError(f"{folder} contains no documents. Give a folder that directly contains .md, .txt or .rst files.")
 
 
 def _forget_others(files: ProjectFiles) -> None:

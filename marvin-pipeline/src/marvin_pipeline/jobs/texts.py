@@ -29,21 +29,23 @@ def job_text(job: ReviewJob, news: str = "", report: str = "") -> str:
         report: the path of its report; empty for none.
     """
     order = job.order
-    parts = [job_line(job), f"It reviews {order.folder} ({order.focus}), from the commit {order.base[:12]} on."]
+    parts = [job_line(job), f"It reviews {order.folder} ({order.focus}), starting at the commit {order.base[:12]}."]
     if order.left_out:
         parts.append(f"Not in it: {counted(order.left_out, 'file')} whose changes were not committed when it began.")
     parts += [job.reason] if job.reason else []
     parts += [f"Last: {news}"] if news and job.state == "running" else []
-    parts += _listed("Left above the floor", job.blocking) + _listed("Left below the floor", job.carried)
+    parts += _listed("Open findings above the threshold", job.blocking) + _listed(
+        "Open findings below the threshold", job.carried
+    )
     if job.state == "running":
-        parts.append(f"review_status shows how far it is; /jobs stop {order.id} ends it.")
+        parts.append(f"review_status shows its progress; /jobs stop {order.id} stops it.")
     else:
         parts += _kept(job)
         if job.commits:
             branch = shlex.quote(order.branch)
             parts.append(
                 f"Its {job.commits} commits are on {branch}: `git diff {order.base[:12]}...{branch}` shows them, "
-                f"`git merge {branch}` takes them over."
+                f"`git merge {branch}` merges them."
             )
         parts += [f"Report: {report}"] if report else []
     return "\n".join(parts)
@@ -55,10 +57,10 @@ def _kept(job: ReviewJob) -> list[str]:
         return []
     tree, branch = shlex.quote(job.order.tree), shlex.quote(job.order.branch)
     return [
-        f"What it did until then is in {job.order.tree}, on its branch.",
+        f"Its work so far is in {job.order.tree}, on its branch.",
         (
-            f"`marvin pipeline review --resume {job.order.id}` goes on with it; "
-            f"`git worktree remove --force {tree} && git branch -D {branch}` throws it away."
+            f"`marvin pipeline review --resume {job.order.id}` continues it; `git worktree remove --force {tree} && "
+            f"git branch -D {branch}` discards it."
         ),
     ]
 
@@ -70,8 +72,8 @@ def jobs_text(jobs: Sequence[ReviewJob], start: str = "review_codebase") -> str:
         start: what starts one, told where there is none.
     """
     lines = [job_line(job) for job in reversed(jobs)]
-    more = [f"[{len(lines) - _LISTED} older ones are left out.]"] if len(lines) > _LISTED else []
-    return "\n".join([*lines[:_LISTED], *more]) or f"There are no review jobs of this folder. Start one: {start}"
+    more = [f"[{len(lines) - _LISTED} older ones were left out.]"] if len(lines) > _LISTED else []
+    return "\n".join([*lines[:_LISTED], *more]) or f"There are no review jobs in this folder. Start one: {start}"
 
 
 def last_line(output: bytes) -> str:

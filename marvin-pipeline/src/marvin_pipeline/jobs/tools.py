@@ -20,21 +20,21 @@ _NEWS = 4_000
 @tool(access=["write", "exec", "net"], group="review", timeout=_START)
 async def review_codebase(
     context: ToolContext,
-    working_dir: Annotated[str, "Repository inside the root"],
+    working_dir: Annotated[str, "A repository inside the working directory"],
     ref_dir: Annotated[str, "Documents that explain intent"] = DOCUMENTS,
     focus: Annotated[str, "all, backend, frontend, tests or a glob"] = "all",
-    max_rounds: Annotated[int, Field(ge=1, le=8), "Most rounds"] = 4,
+    max_rounds: Annotated[int, Field(ge=1, le=8), "Maximum rounds"] = 4,
 ) -> str:
-    """Review and mend code in rounds, in the background on a branch of its own; returns a job id."""
+    """Review and fix code in rounds, in the background on a separate branch; returns a job id."""
     folder = await in_thread(lambda: _folder(context, working_dir))
     documents = await in_thread(lambda: _documents(context, folder, ref_dir))
     starter = Starter(context.agents, context.processes, _jobs(context), context.settings(PipelineSettings))
     job = await starter.start(Wanted(folder=folder, documents=documents, focus=focus, rounds=max_rounds))
-    return f"Started. It goes on when this session ends.\n{job_text(job)}"
+    return f"Started. It continues after this session ends.\n{job_text(job)}"
 
 
 @tool(access=["read"], group="review")
-async def review_status(context: ToolContext, job_id: Annotated[str, "Empty: all of this folder"] = "") -> str:
+async def review_status(context: ToolContext, job_id: Annotated[str, "Default: all of this folder"] = "") -> str:
     """How far review jobs are, what they found and cost, and how to take over their branches."""
     jobs, root = _jobs(context), await in_thread(lambda: Path(os.path.realpath(context.paths.root)))
     found = await jobs.of_folder(root)
@@ -43,8 +43,8 @@ async def review_status(context: ToolContext, job_id: Annotated[str, "Empty: all
     job = next((one for one in found if one.order.id == job_id), None)
     if job is None:
         near = near_names(job_id, [one.order.id for one in found])
-        meant = f" Is {' or '.join(near)} meant?" if near else ""
-        raise ToolError(f"There is no review job {job_id[:80]!r} of this folder.{meant}\n{jobs_text(found)}")
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise ToolError(f"This folder has no review job {job_id[:80]!r}.{meant}\n{jobs_text(found)}")
     report = jobs.report(job_id)
     is_there = await in_thread(report.is_file)
     return job_text(job, await in_thread(lambda: _news(context, job_id)), str(report) if is_there else "")
@@ -69,7 +69,7 @@ def _jobs(context: ToolContext) -> ReviewJobs:
 
 def _folder(context: ToolContext, name: str) -> Path:
     if context.paths.stat(name or ".").kind != "folder":
-        raise ToolError(f"working_dir={name!r} is no folder. Name one that is a git repository.")
+        raise ToolError(f"working_dir={name!r} is not a folder. Give a folder that is a git repository.")
     return Path(os.path.realpath(context.paths.root / context.paths.locate(name or ".")))
 
 
@@ -79,9 +79,9 @@ def _documents(context: ToolContext, folder: Path, name: str) -> Path | None:
     if not name or not context.paths.exists(inside):
         if name not in ("", DOCUMENTS):
             raise ToolError(
-                f"ref_dir={name!r} does not exist in {folder}. Name a folder of documents, or leave it out."
+                f"ref_dir={name!r} does not exist in {folder}. Give a folder of documents, or leave it out."
             )
         return None
     if context.paths.stat(inside).kind != "folder":
-        raise ToolError(f"ref_dir={name!r} is no folder. Name a folder of documents, or leave it out.")
+        raise ToolError(f"ref_dir={name!r} is not a folder. Give a folder of documents, or leave it out.")
     return Path(os.path.realpath(context.paths.root / context.paths.locate(inside)))

@@ -115,7 +115,7 @@ class ReviewWork:
             error = ReviewStopped(str(stopped))
         except Exception as mistake:  # the job has an end and a report all the same
             self._journal.note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
-            error = ReviewStopped(f"A mistake in the review stopped it: {mistake!r}.")
+            error = ReviewStopped(f"A bug in the review stopped it: {mistake!r}.")
         if error is not None:
             end = self._cut_short(str(error))
         state: JobState = "budget" if isinstance(error, BudgetExceeded) else _STATES[end.outcome]
@@ -147,7 +147,9 @@ class ReviewWork:
             mending = Mending(phase=PHASE, role="debug", rounds=_MENDING, commands=commands.told)
             end = end.then(await mend(run, mending, Suite(run, most=before.count).check))
         elif before is not None:
-            end = end.then(PhaseEnd(outcome="passed", reason="", carried=("The tests failed before the review, too.",)))
+            end = end.then(
+                PhaseEnd(outcome="passed", reason="", carried=("The tests already failed before the review.",))
+            )
         return end
 
     async def _tests_before(self, run: Run) -> TestsBefore:
@@ -270,9 +272,9 @@ def _write(path: Path, text: str) -> None:
 
 
 _STATES: dict[str, JobState] = {"passed": "passed", "ended": "ended", "failed": "failed", "skipped": "ended"}
-_REQUEST = "Review this code base, and mend what is wrong with it without changing what it is for."
-_CORRECT = "what gives wrong results, loses data, or lets somebody in: follow the input to the damage"
+_REQUEST = "Review this code base, and fix what is wrong without changing its purpose."
+_CORRECT = "code that gives wrong results, loses data, or allows attacks: follow the input to the damage"
 _SOUND = (
-    "what will break under use and change: errors that are swallowed, limits that are missing, tests that test "
-    "nothing, code that says something else than it does"
+    "code that will break in use or when it is changed: swallowed errors, missing limits, tests that test nothing, "
+    "misleading names and comments"
 )

@@ -57,13 +57,13 @@ class Prompts:
     def _text(self, name: str) -> tuple[str, str]:
         """The text of a prompt, and where it stands."""
         if not re.fullmatch(r"[a-z0-9_]+", name):
-            raise PromptError(f"{name!r} is no name of a prompt. Use small letters, digits and _.")
+            raise PromptError(f"{name!r} is not a prompt name. Use lower-case letters, digits and _.")
         if name in self._own:
             return self._own[name], _place(name)
         try:
             return _brought(name), f"the prompt {name}"
         except OSError as error:
-            raise PromptError(f"There is no prompt {name!r}. There are: {', '.join(names())}.") from error
+            raise PromptError(f"There is no prompt {name!r}. Available: {', '.join(names())}.") from error
 
 
 def names() -> list[str]:
@@ -82,7 +82,7 @@ def _own_prompts(project: ProjectFiles) -> Mapping[str, str]:
             continue
         if name not in known:
             if near := near_names(name, known):
-                raise PromptError(f"{_place(name)} stands in for no prompt. Is {' or '.join(near)} meant?")
+                raise PromptError(f"{_place(name)} does not replace any prompt. Did you mean {' or '.join(near)}?")
             continue
         found[name] = _own_prompt(project, name)
         for key in _PLACE.findall(found[name]):
@@ -94,12 +94,16 @@ def _own_prompts(project: ProjectFiles) -> Mapping[str, str]:
 def _own_prompt(project: ProjectFiles, name: str) -> str:
     data = project.read(f"{OVERRIDES}/{name}.md", _LONGEST + 1)
     if data is None:
-        raise PromptError(f"{_place(name)} is a link or no file. Put the text itself there, or remove it.")
+        raise PromptError(
+            f"{_place(name)} is a link or not a regular file. Replace it by a file with the text, or remove it."
+        )
     if len(data) > _LONGEST:
         raise PromptError(f"{_place(name)} has more than {_LONGEST:,} bytes. Shorten it.")
     text = data.decode("utf-8", "replace")
     if not text.strip():
-        raise PromptError(f"{_place(name)} is empty: an agent would be told nothing. Write it, or remove it.")
+        raise PromptError(
+            f"{_place(name)} is empty, so an agent would get no instructions. Write the prompt, or remove the file."
+        )
     return text
 
 
@@ -113,7 +117,7 @@ def _brought(name: str) -> str:
 
 def _unknown(place: str, key: str, values: Collection[str]) -> PromptError:
     near = near_names(key, values)
-    meant = f" Is {' or '.join(near)} meant?" if near else ""
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return PromptError(
-        f"{place} has the placeholder {{{{{key}}}}}, which has no value.{meant} There are: {', '.join(sorted(values))}."
+        f"{place} has the placeholder {{{{{key}}}}}, which has no value.{meant} Available: {', '.join(sorted(values))}."
     )

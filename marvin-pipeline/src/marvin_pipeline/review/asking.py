@@ -56,8 +56,8 @@ async def _ask(run: Run, subject: Subject, reviewer: Reviewer, values: Mapping[s
         run.limits.check()  # who was cut off since the time of the run is over has not said nothing
     if review.verdict == "unclear":
         earlier = (
-            "Your last answer held neither findings in the form that is asked for nor a verdict. Say in that form what "
-            f"you found. It was:\n{fenced(review.text[:_SAID])}"
+            "Your last answer contained neither findings in the required form nor a verdict. Report your findings "
+            f"in that form. Your answer was:\n{fenced(review.text[:_SAID])}"
         )
         result = await run.ask(reviewer.role, {**values, "earlier": earlier}, phase=subject.phase, read_only=True)
         again = await in_thread(lambda: _read(result))

@@ -73,9 +73,9 @@ class Convergence:
     def __init__(self, rules: Rules, reviewers: Sequence[str]) -> None:
         self.rules = rules
         self.round = 1
-        """The round that is asked for next, or that the fixer works for."""
+        """The next round of reviews, or the round that the fixer works on."""
         self.active = tuple(reviewers)
-        """Who is asked in this round: a reviewer that passed is not asked again."""
+        """The reviewers of this round: a reviewer that passed is not asked again."""
         self.known: dict[str, Known] = {}
         """All findings by their ids."""
         self.decision = Decision(step="review")

@@ -100,7 +100,7 @@ class Fixer:
         return {
             **self._subject.values,
             "findings": list_of(findings, loop.tried_before),
-            "known": earlier and f"Mended in earlier rounds; leave that as it is:\n{earlier}",
+            "known": earlier and f"Fixed in earlier rounds; do not change these:\n{earlier}",
         }
 
     async def _begun(self, number: int) -> str:
@@ -143,6 +143,8 @@ class Fixer:
         now = self._run.files.read(self._document)
         if why := _why_destroyed(now, before):
             self._run.files.write(self._document, before)
-            self._run.tell(f"{self._subject.phase}: the fixer left no {self._subject.path} ({why}); it was put back.")
+            self._run.tell(
+                f"{self._subject.phase}: the fixer removed {self._subject.path} or damaged it ({why}); it was restored."
+            )
             return False
         return now != before

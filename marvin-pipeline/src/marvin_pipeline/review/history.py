@@ -40,7 +40,7 @@ class History:
     def decision(self, loop: Convergence, decision: Decision) -> None:
         """Add what comes of it."""
         if decision.step == "review":
-            self._add(["There is nothing to mend yet, so the reviewers are asked again."])
+            self._add(["There is nothing to fix yet, so the reviewers are asked again."])
             return
         ending = decision.ending
         head = "For the fixer:" if ending is None else f"The loop ended ({ending}). {REASONS[ending]}"
@@ -51,11 +51,11 @@ class History:
 
     def fix(self, number: int, ended: str, *, changed: bool) -> None:
         """Add what the fixer did."""
-        what = "It changed what it was to mend." if changed else "It changed nothing."
+        what = "It changed files for its findings." if changed else "It changed nothing."
         self._add([f"### Fix of round {number}: {ended}", what])
 
     def _before(self, loop: Convergence, id: str) -> str:
-        return " (an earlier fix did not settle it)" if id in loop.tried_before else ""
+        return " (an earlier fix did not resolve it)" if id in loop.tried_before else ""
 
     def _add(self, parts: list[str]) -> None:
         self._files.append(self.name, ("\n\n".join(part for part in parts if part) + "\n\n").encode())
@@ -65,7 +65,7 @@ def _quoted(text: str) -> str:
     """A review as a quotation, in which no line can pass for one of the history's own."""
     shown = output_text(text[:_TEXT_LIMIT].encode("utf-8", "replace"))
     if len(text) > _TEXT_LIMIT:
-        shown += "\n[It goes on.]"
+        shown += "\n[The text continues.]"
     return "\n".join(f"> {line}" for line in shown.splitlines())
 
 

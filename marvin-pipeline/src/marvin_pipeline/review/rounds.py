@@ -161,8 +161,8 @@ class ReviewLoop:
         except EmptyReviews:
             why = " ".join(f"{name}: {review.text}" for name, review in reviews.items() if review.text)
             raise ReviewFailed(
-                f"No reviewer of {subject.name} said anything in round {number}, so nothing is known of it. {why} "
-                "Run the pipeline again to repeat the round."
+                f"No reviewer of {subject.name} answered in round {number}, so there is no result. {why} Run the "
+                "pipeline again to repeat the round."
             ) from None
         await in_thread(lambda: self._note(loop, decision, reviews=as_noted(reviews)))
         return decision

@@ -38,12 +38,12 @@ class Subject(Record):
 
 
 MISSING = (
-    "what is not there: behaviour that is asked for and not described, errors, empty and full states, limits, "
-    "concurrent use, data that is lost, and what an attacker would try"
+    "gaps: required behaviour that is not described, errors, empty and full states, limits, concurrent use, lost "
+    "data, and attacks"
 )
 CONTRADICTIONS = (
-    "what does not fit together: statements that contradict each other, the request or the documents upstream, names "
-    "that change, numbers that do not add up, and what could not be built as it is described"
+    "inconsistencies: statements that contradict each other, the request or the upstream documents, names that "
+    "change, numbers that do not add up, and parts that cannot be built as described"
 )
 DOCUMENT_REVIEWERS = (
     Reviewer(name="main", role="reviewer"),

@@ -16,12 +16,12 @@ _LIST_LIMIT = 60_000
 
 REASONS: dict[Ending, str] = {
     "passed": "All reviewers passed it.",
-    "below_floor": "The last round found nothing of weight.",
-    "no_findings": "The last round found nothing, though not every reviewer said that it passes.",
-    "no_progress": "The last round only repeated what the fixer had tried to mend before.",
-    "diminishing_returns": "The last round found as much as the one before it.",
+    "below_floor": "The last round found nothing important.",
+    "no_findings": "The last round found nothing, although not every reviewer passed it.",
+    "no_progress": "The last round only repeated findings that the fixer had already worked on.",
+    "diminishing_returns": "The last round found as many problems as the round before.",
     "fix_without_effect": "The fixer changed nothing.",
-    "round_limit": "The last round that is allowed was over.",
+    "round_limit": "The maximum number of rounds was reached.",
 }
 """Why a loop ended, in a sentence."""
 
@@ -45,7 +45,7 @@ def list_of(findings: Iterable[Finding], tried: Collection[str] = ()) -> str:
         if finding.evidence:
             parts.append(f"  Evidence: {one_line(finding.evidence, 2 * _LINE_LIMIT)}")
         if finding.id in tried:
-            parts.append("  An earlier fix did not settle this. Go about it another way.")
+            parts.append("  An earlier fix did not resolve this. Use a different approach.")
     return "\n".join(_fitting(parts))
 
 

@@ -45,16 +45,16 @@ async def request_of(control: RunControl, settings: PipelineSettings) -> Pipelin
     config = control.config
     files = ProjectFiles(control.session.working_dir)
     if config.in_home or files.root == config.home.resolve():
-        raise UsageError("The pipeline does not work in your home folder itself. Name a project with --working-dir.")
+        raise UsageError("The pipeline does not run in your home folder. Give a project with --working-dir.")
     if config.read_only or config.writable_files is not None:
-        raise UsageError("An agent that may not write cannot run the pipeline. Run it from a session that may.")
+        raise UsageError("A read-only agent cannot run the pipeline. Run it from a session that may write.")
     if settings.test_command:
         configured_test(settings.test_command)
     for flag, phase in (("--from", config.pipeline_from), ("--until", config.pipeline_until)):
         if phase and phase not in PHASES:
-            raise UsageError(f"{flag} {phase!r} is no phase. The phases are {', '.join(PHASES)}.")
+            raise UsageError(f"{flag} {phase!r} is not a phase. Use one of {', '.join(PHASES)}.")
     if config.github and config.output_format != "text":
-        raise UsageError("--github writes annotations beside the text of the run. Leave --output-format out.")
+        raise UsageError("--github prints annotations together with the text of the run. Leave --output-format out.")
     prompt = await _prompt(control, files)
     request = PipelineRequest(
         prompt=prompt,
@@ -77,15 +77,17 @@ async def _prompt(control: RunControl, files: ProjectFiles) -> str:
     given = (await control.prompt(waits=not recorded)).strip().encode("utf-8", "backslashreplace").decode()
     if len((given or recorded).encode()) > _LONGEST:
         raise UsageError(
-            f"The prompt has more than {_LONGEST:,} bytes, and each agent gets all of it. Put the details into "
-            "documents, and name their folder with --upstream."
+            f"The prompt has more than {_LONGEST:,} bytes, and each agent gets the whole prompt. Put the details "
+            "into documents, and pass their folder with --upstream."
         )
     if not given and not recorded:
-        raise MarvinError("Nothing says what to build. Give it with --prompt TEXT or --prompt-file PATH.")
+        raise MarvinError(
+            "There is no description of what to build. Give one with --prompt TEXT or --prompt-file PATH."
+        )
     if given and recorded and given != recorded and config.pipeline_from != PHASES[0]:
         raise UsageError(
-            f"The pipeline of {files.root} was begun with another prompt (.marvin/{REQUEST}). Leave the prompt out to "
-            f"go on with that one, or begin anew with --from {PHASES[0]} --yes."
+            f"The pipeline of {files.root} was started with another prompt (.marvin/{REQUEST}). Leave the prompt out "
+            f"to continue with that one, or restart with --from {PHASES[0]} --yes."
         )
     return given or recorded
 
@@ -99,18 +101,18 @@ def _check(request: PipelineRequest, files: ProjectFiles) -> None:
     first = request.from_phase
     if request.from_phase == PHASES[0] and not request.yes and (last := _finished(state)):
         raise UsageError(
-            f"--from {PHASES[0]} begins the pipeline of {request.folder} anew, of which {last} is finished. No "
-            "document is removed, but agents write them again. Add --yes if that is wanted."
+            f"--from {PHASES[0]} restarts the pipeline of {request.folder}, which has finished {last}. No document "
+            "is removed, but agents write them again. Add --yes to confirm."
         )
     if not first and not _recorded(files) and (finished := state.last_finished()):
         raise UsageError(
-            f"{state.path} says that {finished} is finished, and .marvin/{REQUEST} is missing, so nothing tells of "
-            f"what. Say where to begin: --from {state.next_phase() or PHASES[-1]} goes on, --from {PHASES[0]} --yes "
-            "begins anew."
+            f"{state.path} says that {finished} is finished, but .marvin/{REQUEST} is missing, so the task is not "
+            f"known. Choose where to start: --from {state.next_phase() or PHASES[-1]} continues, --from {PHASES[0]} "
+            "--yes restarts."
         )
     if request.until_phase and first and PHASES.index(request.until_phase) < PHASES.index(first):
         raise UsageError(
-            f"--until {request.until_phase} comes before --from {first}, with which this run begins. Name a later "
+            f"--until {request.until_phase} comes before --from {first}, with which this run starts. Give a later "
             f"phase, or go back with --from {request.until_phase}."
         )
 
@@ -120,7 +122,7 @@ def _finished(state: PipelineState) -> str:
     try:
         return state.last_finished() or ""
     except StateError:  # it is damaged, and beginning anew mends that
-        return "nobody knows which phase"
+        return "an unknown phase"
 
 
 async def begin(control: RunControl, request: PipelineRequest, settings: PipelineSettings) -> Run:
@@ -165,11 +167,11 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
         carried=await in_thread(lambda: carried(files, filter(state.is_done, PHASES))),
         upstream=upstream,
     )
-    journal.note("base", commit=await git.checkpoint("The pipeline begins"))
+    journal.note("base", commit=await git.checkpoint("The pipeline starts"))
     if not await git.branch():
         run.tell(
-            "HEAD is detached: the commits of this run are on no branch. Make one with `git switch -c NAME` before you "
-            "go to another commit."
+            "HEAD is detached: the commits of this run are not on a branch. Create one with `git switch -c NAME` "
+            "before you switch to another commit."
         )
     return run
 
@@ -209,7 +211,9 @@ def alone_in(files: ProjectFiles) -> Iterator[None]:
         try:
             held.enter_context(files.locked(_LOCK, _AT_ONCE))
         except FileFault as error:
-            raise ConfigError(f"{files.root} cannot be worked in. {error}") from error
+            raise ConfigError(f"{files.root} cannot be used. {error}") from error
         except Held as error:
-            raise Busy(f"Another run of the pipeline works on {files.root}. Wait for its end, or stop it.") from error
+            raise Busy(
+                f"Another run of the pipeline is working on {files.root}. Wait until it ends, or stop it."
+            ) from error
         yield

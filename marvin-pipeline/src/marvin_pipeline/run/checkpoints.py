@@ -129,8 +129,7 @@ class Checkpoints:
             raise self._fault("rev-parse", inside)  # as where it belongs to somebody else
         if inside.output.strip() != b"true":
             raise GitFault(
-                f"{self._folder} lies in a bare repository, or in a folder of git itself. Name another folder with "
-                "--working-dir."
+                f"{self._folder} is in a bare repository or a git directory. Give another folder with --working-dir."
             )
         ignored = await self._try("check-ignore", "--quiet", "--", ".")
         return ignored.exit_code != 0 or bool(await self._run("ls-files", "-z", "--", ".", limit=_OUTPUT))
@@ -265,8 +264,8 @@ class Checkpoints:
             raise self._fault("ls-files", listed)
         if listed.omitted:
             raise GitFault(
-                f"There are too many new files in {self._folder} for git to keep. Name the folders that do not belong "
-                "into commits in .gitignore, and run the pipeline again."
+                f"There are too many new files in {self._folder} for git to record. Add folders that should not be "
+                "committed to .gitignore, and run the pipeline again."
             )
         names = (os.fsdecode(name) for name in listed.output.split(b"\0") if name)
         return [name for name in names if not name.startswith(_TICKETS)]
@@ -278,8 +277,8 @@ class Checkpoints:
         if left or await self._run("ls-files", "--unmerged", "-z", "--", ".", limit=_NAMES):
             what, command = _UNFINISHED[left or "MERGE_HEAD"]
             raise GitFault(
-                f"A {what} is not finished in {self._folder}, and the pipeline commits. Finish it, or end it with "
-                f"{command}, and run the pipeline again."
+                f"A {what} is not finished in {self._folder}, and the pipeline needs to commit. Finish it, or abort "
+                f"it with {command}, and run the pipeline again."
             )
 
     async def _place(self, *what: str) -> Path:
@@ -288,7 +287,7 @@ class Checkpoints:
 
     def _check(self, commit: str) -> None:
         if not _COMMIT.fullmatch(commit):
-            raise GitFault(f"{commit[:80]!r} is no commit.")
+            raise GitFault(f"{commit[:80]!r} is not a commit.")
 
     def _why_left_out(self, name: str) -> str:
         if reason := why_left_out(name):
@@ -303,7 +302,7 @@ class Checkpoints:
         except PermissionError:
             return "it cannot be read"
         except FileNotFoundError:
-            return "it is gone"
+            return "it was removed"
         except OSError:  # a link: git looks at it itself
             return ""
 
@@ -326,7 +325,9 @@ class Checkpoints:
         if result.exit_code != 0:
             raise self._fault(arguments[0], result)
         if result.omitted:
-            raise GitFault(f"git {arguments[0]} says more of {self._folder} than can be read. Commit fewer files.")
+            raise GitFault(
+                f"git {arguments[0]} printed more about {self._folder} than can be read. Commit fewer files."
+            )
         return result.output
 
     async def _try(self, *arguments: str, **options: Unpack[_Options]) -> ProcessResult:
@@ -354,7 +355,7 @@ class Checkpoints:
     def _fault(self, what: str, result: ProcessResult) -> GitFault:
         said = output_text(result.stderr or result.output, 0, "").strip()
         why = "took too long" if result.timed_out else f"failed: {said}"
-        return GitFault(f"git {what} {why}\nMend that in {self._folder}, and run the pipeline again.")
+        return GitFault(f"git {what} {why}\nFix that in {self._folder}, and run the pipeline again.")
 
 
 def _literal(paths: Sequence[str]) -> list[str]:

@@ -29,8 +29,8 @@ from .roles import ROLES, Role
 from .tickets import Tickets
 
 _NO_MOCKS = (
-    "Tests of this project use the real thing: no mocks, no test doubles, nothing that replaces behaviour by what only "
-    "looks like it. A plan that has some, and a test, is wrong.\n"
+    "Tests of this project use real components: no mocks and no test doubles. A plan or a test that uses them is "
+    "wrong.\n"
 )
 
 
@@ -88,7 +88,7 @@ class Run(Record):
             tools: the tools that it has, as `--tools` takes them; none for those that agents have.
 
         Raises:
-            BudgetExceeded: nothing new may be started, or the agent came to the cost ceiling.
+            BudgetExceeded: nothing new may be started, or the agent reached the cost ceiling.
             MarvinError: it cannot be started, or its prompt is not right.
         """
         self.limits.check()
@@ -108,7 +108,7 @@ class Run(Record):
         if own:
             await self._end_ticket(own, result)
         if result.ended == "budget":
-            raise BudgetExceeded(f"The agent that was to {_role(role).words} came to the cost ceiling. {result.reason}")
+            raise BudgetExceeded(f"The agent that was to {_role(role).words} reached the cost ceiling. {result.reason}")
         if result.ended == "timeout":
             self.limits.check_time()  # it may have been the time of the whole run that was up
         return result
@@ -124,8 +124,8 @@ class Run(Record):
         if not result.answered:
             self.limits.check()
             raise AgentFailed(
-                f"The agent that was to {_role(role).words} did not finish ({result.ended}): {result.reason} "
-                "Run the pipeline again to go on where it was."
+                f"The agent that was to {_role(role).words} did not finish ({result.ended}): {result.reason} Run the "
+                "pipeline again to continue."
             )
         return result
 
@@ -137,8 +137,8 @@ class Run(Record):
             "request": self.request.prompt,
             "phase": phase,
             "meaning": MEANINGS.get(phase, phase),
-            "upstream": upstream and f"Documents to read, which nobody changes:\n{upstream}",
-            "carried": carried and f"Known and left by earlier phases; mend what you come by:\n{carried}",
+            "upstream": upstream and f"Documents to read, which must not be changed:\n{upstream}",
+            "carried": carried and f"Open findings of earlier phases; fix those that you come across:\n{carried}",
         }
 
     def tell(self, text: str) -> None:
@@ -159,7 +159,7 @@ class Run(Record):
             if result.ended != "failed" or not other:
                 return result
             reason = result.reason
-        self.tell(f"{phase}: the agent with the tier {task.model} failed, so {other} goes on. {reason}")
+        self.tell(f"{phase}: the agent with the tier {task.model} failed, so {other} continues. {reason}")
         self.limits.check()
         return await self._started(task.replace(model=other, timeout=self._timeout(task)), role, phase)
 
@@ -189,5 +189,5 @@ class Run(Record):
 
 def _role(name: str) -> Role:
     if name not in ROLES:
-        raise MarvinError(f"There is no role {name!r}. {did_you_mean(near_names(name, ROLES))}")
+        raise MarvinError(f"Unknown role {name!r}. {did_you_mean(near_names(name, ROLES))}")
     return ROLES[name]

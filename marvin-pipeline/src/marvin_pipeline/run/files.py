@@ -204,8 +204,8 @@ class ProjectFiles:
 
     def _fault(self, name: str, what: str, error: OSError) -> FileFault:
         in_the_way = error.errno in _IN_THE_WAY or error.strerror is None
-        why = "there is a link, or a file where a folder should be" if in_the_way else error.strerror
-        return FileFault(f"{_FOLDER}/{name} cannot be {what}: {why}. Mend that, and run the pipeline again.")
+        why = "it is a link, or a file instead of a folder" if in_the_way else error.strerror
+        return FileFault(f"{_FOLDER}/{name} cannot be {what}: {why}. Fix that, and run the pipeline again.")
 
 
 _IN_THE_WAY = (errno.ELOOP, errno.ENOTDIR)
@@ -216,7 +216,7 @@ def _beginning(descriptor: int, most: int) -> bytes | None:
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, "there is a folder in its place")
+            raise IsADirectoryError(errno.EISDIR, "a folder has its name")
         if not stat.S_ISREG(mode):
             return None
         with open(descriptor, "rb", closefd=False) as file:
@@ -228,7 +228,7 @@ def _beginning(descriptor: int, most: int) -> bytes | None:
 def _append(descriptor: int, data: bytes) -> None:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is no file")
+        raise OSError(errno.EINVAL, "it is not a file")
     written = 0
     try:
         while written < len(data):
@@ -247,5 +247,5 @@ def _acquire(descriptor: int, timeouts: Timeouts, name: str) -> None:
             return
         except BlockingIOError as error:
             if time.monotonic() >= deadline:
-                raise Held(f"{name} is held by another process. Try again when that has ended.") from error
+                raise Held(f"{name} is locked by another process. Try again when that process has ended.") from error
             time.sleep(timeouts.lock_poll)

@@ -64,7 +64,7 @@ class RunLimits:
         time = self.time_left
         if time is not None and time <= 0:
             raise TimeUp(
-                f"The run has had its time of {words_of(self.max_time or 0)}. Run it again to go on where it was."
+                f"The run has reached its time limit of {words_of(self.max_time or 0)}. Run it again to continue."
             )
 
     def check(self) -> None:
@@ -79,7 +79,7 @@ class RunLimits:
         if money is not None and money <= 0:
             raise BudgetExceeded(
                 f"{self.spent:.4f} of {self.max_cost:g} USD are used, and {self.reserve:g} USD of it are a reserve. "
-                "Run it again with a higher --max-cost to go on where it was."
+                "Run it again with a higher --max-cost to continue."
             )
 
 

@@ -221,10 +221,10 @@ def check_ready(run: Run, phase: str) -> None:
     for document in TABLE[phase].needs:
         content = run.files.read(document)
         if why := why_no_document(content):
-            state = "is missing" if content is None else f"is no document: {why}"
+            state = "is missing" if content is None else f"is not a document: {why}"
             raise NotReady(
-                f"Phase {phase} needs .marvin/{document}, which {state}. "
-                f"Write it, or begin with --from {'1b' if document == 'design.md' else '1a'}."
+                f"Phase {phase} needs .marvin/{document}, which {state}. Write it, or start with --from "
+                f"{'1b' if document == 'design.md' else '1a'}."
             )
 
 

@@ -28,7 +28,7 @@ from .summary import PhaseRecord, Summary
 _TITLE = "Marvin's pipeline"
 _TRACEBACK = 2_000
 _EXIT_INTERRUPTED = 130
-_MISTAKE = "`.marvin/logs/pipeline.jsonl` has the place. Run it again to go on where it was."
+_MISTAKE = "`.marvin/logs/pipeline.jsonl` shows where. Run it again to continue."
 
 
 async def run_pipeline(control: RunControl, settings: PipelineSettings) -> TurnResult:
@@ -73,7 +73,7 @@ class Runner:
             error = stopped
         except Exception as mistake:  # the run has an end and a report all the same
             self._note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
-            error = PipelineFailed(f"A mistake in the pipeline stopped the run: {mistake!r}. {_MISTAKE}")
+            error = PipelineFailed(f"A bug in the pipeline stopped the run: {mistake!r}. {_MISTAKE}")
         if error is None:
             summary = await self._end("paused" if left else "done", "", 0)
             if summary.unsaved:  # who reads the report would take an older one for this one
@@ -125,7 +125,7 @@ class Runner:
         self._tell(f"{phase}: {MEANINGS[phase]}, {told}.")
         left = run.limits.money_left
         if expected is not None and left is not None and expected > left:
-            run.tell(f"{phase}: this may take more than the {left:.2f} USD that are left.")
+            run.tell(f"{phase}: this may cost more than the {left:.2f} USD that are left.")
         return expected
 
     def _tell(self, text: str) -> None:

@@ -98,19 +98,19 @@ class Summary(Record):
             f"  {one_line(one.end.reason, _LINE) or MEANINGS[one.phase]}"
             for one in self.phases
         ]
-        lines += _listed("What stops it", self.blocking) + _listed("Known and left", self.carried)
+        lines += _listed("Blocking findings", self.blocking) + _listed("Open findings", self.carried)
         used = f"{len(self.agents)} agents, {words_of(self.seconds)}, {_money(self.cost)}"
         lines += ["", f"{used}. {self.unsaved or f'The report: .marvin/{NAME}, .marvin/report/summary.md'}"]
         if self.next_phase:
-            lines.append(f"The next run begins with {self.next_phase}.")
+            lines.append(f"The next run starts with {self.next_phase}.")
         return "\n".join(lines) + "\n"
 
 
 _ENDS = {
     "done": "is done",
-    "paused": "ended where it was to end",
+    "paused": "ended as planned",
     "failed": "failed",
-    "budget": "came to its limit",
+    "budget": "reached its limit",
     "interrupted": "was interrupted",
 }
 

@@ -84,5 +84,5 @@ class Tickets:
             return await in_thread(lambda: list(run_tickets(words, self._place).lines))
         except (TicketError, OSError) as error:
             raise TicketFault(
-                f"tk {words[0]} failed in {self._place.folder}: {error}. Mend that, and run the pipeline again."
+                f"tk {words[0]} failed in {self._place.folder}: {error}. Fix that, and run the pipeline again."
             ) from error

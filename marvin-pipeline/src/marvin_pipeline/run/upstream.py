@@ -39,11 +39,13 @@ def copy_upstream(files: ProjectFiles, given: Path | None, home: Path) -> tuple[
     if source is None and not any(_documents(own)):
         source = _above(files.root, home)
     if given is not None and not given.is_dir():
-        raise UpstreamFault(f"--upstream {given} is no folder. Name the one with the documents.")
+        raise UpstreamFault(f"--upstream {given} is not a folder. Give the folder with the documents.")
     if source is not None and source.resolve() != own.resolve():
         found = list(_documents(source))
         if given is not None and not found:
-            raise UpstreamFault(f"--upstream {given} holds no document ({', '.join(_ENDINGS)}). Name another folder.")
+            raise UpstreamFault(
+                f"--upstream {given} contains no document ({', '.join(_ENDINGS)}). Give another folder."
+            )
         for path in found:
             data = _content(path)
             if data is not None and len(data) <= _LARGEST:

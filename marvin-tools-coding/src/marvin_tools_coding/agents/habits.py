@@ -38,7 +38,9 @@ def launch_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 def research_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of launch_research_agent, and what both tools have of them."""
-    refuse(given, ("run_in_background", "background"), "An agent is waited for; several researchers may run at once.")
+    refuse(
+        given, ("run_in_background", "background"), "A call waits for its agent; several researchers may run at once."
+    )
     model = given.get("model")
     if isinstance(model, str):
         given["model"] = "auto" if model.strip().lower() in _USUAL else model.strip()

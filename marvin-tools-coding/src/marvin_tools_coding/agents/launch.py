@@ -55,12 +55,14 @@ async def launch_agent(
 ) -> ToolResult:
     """Have another agent work on a ticket."""
     if not _TICKET.fullmatch(ticket_id):
-        raise ToolError(f"{ticket_id!r} is no id of a ticket. Create one with tk, and pass the id that it prints.")
+        raise ToolError(f"{ticket_id!r} is not a ticket id. Create a ticket with tk, and pass the id that it prints.")
     if isolation not in get_args(Isolation):
         raise ToolError(f"isolation cannot be {isolation!r}. Give worktree, or leave it out.")
     folder = working_dir or ""
     if tdd and not design_first and not context.paths.exists(f"{folder}/{_DESIGN}" if folder else _DESIGN):
-        raise ToolError(f"tdd begins with the tests, and there is no {_DESIGN} to test for. Pass design_first=true.")
+        raise ToolError(
+            f"tdd starts with the tests, but there is no {_DESIGN} to test against. Pass design_first=true."
+        )
     ticket = await in_thread(lambda: _found(ticket_id, context, folder))
     phase: PipelinePhase = "1a" if design_first else "2a" if tdd else ""
     task = AgentTask(
@@ -86,7 +88,7 @@ async def launch_agent(
 async def launch_research_agent(
     context: ToolContext,
     query: Annotated[str, "All it needs to know"],
-    model: Annotated[str, "The same; search: finds places"] = "auto",
+    model: Annotated[str, "As for launch_agent; search: finds places"] = "auto",
 ) -> ToolResult:
     """Have a read-only agent find out something; several at once."""
     task = AgentTask(prompt=query, kind="research", model=model, read_only=True)
@@ -122,11 +124,11 @@ def _told(result: AgentResult, root: Path, *, wrote_here: bool) -> ToolResult:
     facts = [f"{result.seconds:.0f} s", "cost unknown" if result.cost is None else f"{result.cost:.4f} USD"]
     facts += [f"session {result.session_id}"] if result.session_id else []
     facts += [f"its calls: {shown_path(result.log, root)}"] if result.log is not None else []
-    parts = [head_and_tail(result.text.strip(), _LONGEST, "Ask for less to see all of it.")]
+    parts = [head_and_tail(result.text.strip(), _LONGEST, "Ask for less to see the whole answer.")]
     if not result.answered:
         parts.append(f"The agent did not finish ({result.ended}): {result.reason}")
         if wrote_here:
-            parts.append("What it wrote until then is there. Look at it before you go on or start another one.")
+            parts.append("The files that it wrote were kept. Check them before you continue or start another agent.")
     parts += [result.worktree, f"[agent {result.ended}; {'; '.join(facts)}]"]
     details: dict[str, Any] = {
         "ended": result.ended,

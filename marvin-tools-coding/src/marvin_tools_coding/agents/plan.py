@@ -26,8 +26,8 @@ async def plan(
     """Show a plan of longer work, again after each step."""
     if len(steps) > _MOST:
         raise ToolError(
-            f"The plan stays as it was: {len(steps):,} steps are too many to follow. Give {_MOST} at most; "
-            "put small ones together, and plan what comes much later when it is near."
+            f"The plan was not changed: {len(steps):,} steps are too many. Give at most {_MOST}: combine small steps, "
+            "and plan distant ones later."
         )
     whole = [one_line(step[:_LOOKED_AT]) for step in steps]
     shown = [one_line(step, _LONGEST) for step in whole]
@@ -49,11 +49,11 @@ def _check(steps: Sequence[str], done: int) -> None:
     """Raise `ToolError` for what is no plan."""
     empty = [number for number, step in enumerate(steps, 1) if not step]
     if empty:
-        raise ToolError(f"The plan stays as it was: step {empty[0]} is empty. Say what is done in it, or leave it out.")
+        raise ToolError(f"The plan was not changed: step {empty[0]} is empty. Describe the step, or leave it out.")
     if not 0 <= done <= len(steps):
         raise ToolError(
-            f"The plan stays as it was: done is {done}, and there are {len(steps)} steps. Give all steps, those that "
-            f"are finished first, and as done how many those are: 0 to {len(steps)}."
+            f"The plan was not changed: done is {done}, but there are {len(steps)} steps. Give all steps, finished "
+            f"ones first, and set done to the number of finished steps: 0 to {len(steps)}."
         )
 
 

@@ -56,7 +56,7 @@ class Document:
         found = await self._look(what, 1, _NAMES, 0) if what else None
         said = f"{self._path!r} is {self._kind} of {self._size:,} bytes, not text."
         if found is None:
-            return ToolResult(content=f"{said} A program that knows the format can show more.")
+            return ToolResult(content=f"{said} A program for this format can show more.")
         names, total = found
         one, held = ("table", "tables") if what == "sqlite" else ("entry", "entries")
         shown = "\n".join(_safe(name) for name in names)
@@ -88,11 +88,12 @@ class Document:
         if found is None:
             raise ToolError(
                 f"{self._path!r} is a PDF document of {self._size:,} bytes whose text cannot be read: it is damaged, "
-                f"locked, or has more than {_OPENED:,} bytes. Read another file, or use a program for PDF documents."
+                f"encrypted, or has more than {_OPENED:,} bytes. Read another file, or use a program for PDF "
+                "documents."
             )
         texts, total = found
         if not texts:
-            raise ToolError(f"{self._path!r} has {total:,} pages, so none from {first:,} on.")
+            raise ToolError(f"{self._path!r} has {total:,} pages, so {first:,} does not exist.")
         parts = [f"--- page {number:,} of {total:,} ---\n{text}" for number, text in enumerate(texts, first)]
         shown, last = fitting(self._call, parts, (first, total, "pages"), limit)
         blank = [number for number, text in enumerate(texts, first) if not text.strip() and number <= last]
@@ -127,8 +128,8 @@ def room(call: ReadCall, wanted: Range) -> int:
     left = min(CALL_LIMIT if wanted.first or wanted.last else HEAD_LIMIT, BLOCK_AT - used)
     if left <= 0:
         raise ToolError(
-            f"{call.tool.name} has used {used:,} of its {BLOCK_AT:,} characters and shows no more. "
-            "Free space with compact_history and then read fewer pages or cells."
+            f"{call.tool.name} has used {used:,} of its {BLOCK_AT:,} characters and shows no more. Free space with "
+            "compact_history and then read fewer pages or cells."
         )
     return left
 
@@ -155,7 +156,7 @@ def fitting(call: ReadCall, parts: Sequence[str], facts: tuple[int, int, str], l
     counted = f"{call.tool.first} and {call.tool.last} count {name} here"
     note = f"{name.capitalize()} {first:,} to {last:,} of {total:,}; {counted}."
     if last < total:
-        note += f" Go on: {call.example(last + 1, min(total, last + 10))}."
+        note += f" Continue with: {call.example(last + 1, min(total, last + 10))}."
     return "\n".join([*shown, f"[{note}]"]), last
 
 

@@ -29,7 +29,7 @@ from ..lsp.known import SUFFIXES
 from .edit_arguments import EVERY, NEWS, OLDS, PATCHES, EditArguments, patches_of
 
 FilePath = Annotated[str, "File below the working directory"]
-Content = Annotated[str, "All of its text"]
+Content = Annotated[str, "Its whole content"]
 _TEXTS = ("contents", "text", "file_text", "fileContent", "file_content", "code", "body", "data", "new_str")
 _WHOLE = {"path": PATHS, "content": _TEXTS}
 _PLACES_SHOWN = 20
@@ -64,15 +64,15 @@ async def append_file(
         appended = await in_thread(lambda: append_to_file(context.paths, path, content, known=known), to_the_end=True)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            hint = "append_file needs an existing file; make a new one with create_file."
+            hint = "append_file needs an existing file; create a new one with create_file."
             raise ToolError(f"{error}\n{hint}") from error
         raise
     await _note(context, [path])
     notes = ""
     if appended.joins_line:
-        notes += " The file did not end in a newline, so its last line goes on with this text."
+        notes += " The file did not end with a newline, so this text was added to its last line."
     if appended.mixes_line_ends:
-        notes += " The file has CRLF line ends, the appended text LF."
+        notes += " The file uses CRLF line endings, the appended text LF."
     result = ToolResult(
         content=f"Appended {_size(content, appended.size)} to {path}; "
         f"it has {counted(appended.total, 'byte')} now.{notes}",
@@ -113,7 +113,7 @@ async def apply_patch(
     ] = None,
     new_str: Annotated[str | None, 'Its replacement; "" deletes'] = None,
     patch: Annotated[
-        str | None, "Instead: '*** Begin Patch' envelope, SEARCH/REPLACE blocks or unified diff, of any files"
+        str | None, "Instead: '*** Begin Patch' envelope, SEARCH/REPLACE blocks or unified diff, for any files"
     ] = None,
     edits: list[dict[str, Any]] | dict[str, Any] | str | None = None,
     replace_all: bool = False,
@@ -140,7 +140,7 @@ async def apply_patch(
     except EditFailed as error:
         if not error.occurs_often or patch:
             raise
-        raise EditFailed(f'{error} To change all of them give "replace_all": true.') from error
+        raise EditFailed(f'{error} To change all of them, pass "replace_all": true.') from error
     paths = [name for file in done for name in (file.path, file.moved_from) if name]
     await _note(context, paths)
     result = await in_thread(lambda: ToolResult(content="\n".join(map(_said, done)), details=_details(_diffs(done))))
@@ -201,7 +201,7 @@ def _places(file: EditedFile) -> str:
         where = f"in {len(file.places):,} places, at lines {', '.join(lines)}"
         where += ", ..." if len(file.places) > len(lines) else ""
     how = "; ".join(dict.fromkeys(place.how for place in file.places if place.how))
-    lenient = f" It was found although it differs from what was given in {how}." if how else ""
+    lenient = f" The match differs from the given text in {how}." if how else ""
     return (
         f"{where}: {counted(removed, 'line')} replaced by {added:,}. "
         f"The file has {counted(count_lines(file.after), 'line')} now.{lenient}"

@@ -18,8 +18,8 @@ _EDITS = ("str_replace", "replace", "edit", "update", "apply_patch")
 _OTHERS = {
     "create": 'create_file({"path": ..., "content": ...})',
     "view": 'read_file({"path": ...})',
-    "insert": "old_str, the line before the new ones, and new_str, that line with the new ones behind it",
-    "undo_edit": "old_str and new_str the other way round",
+    "insert": "old_str (the line before the new ones) and new_str (that line followed by the new ones)",
+    "undo_edit": "old_str and new_str swapped",
 }
 """What to send for the other commands of an editing tool that has several of them."""
 _CORRECT = 'Correct call: apply_patch({"path": "a.py", "old_str": "exact text", "new_str": "new text"})'
@@ -61,9 +61,9 @@ def _check_command(given: EditArguments) -> None:
         return
     send = _OTHERS.get(command) if isinstance(command, str) else None
     raise ToolError(
-        f"command {str(command)[:60]!r} is none of apply_patch; nothing was changed. Send {send}."
+        f"command {str(command)[:60]!r} is not supported by apply_patch; nothing was changed. Send {send}."
         if send
-        else f"apply_patch takes no command; nothing was changed. Use run_command to run one. {_CORRECT}"
+        else f"apply_patch does not run commands; nothing was changed. Use run_command. {_CORRECT}"
     )
 
 
@@ -99,7 +99,7 @@ def _replacement(given: EditArguments) -> FilePatch:
     if new is None:
         raise ToolError(f'new_str is missing; nothing was changed. To delete old_str give "". {_CORRECT}')
     if old == new:
-        raise ToolError("old_str and new_str are the same (identical): nothing to change. Check what should differ.")
+        raise ToolError("old_str and new_str are the same (identical): nothing to change. Check the texts.")
     several = given.times is not None and given.times > 1
     hunk = Hunk(old=old, new=new, every=given.every or several, times=given.times or 0 if several else 0)
     return FilePatch(path=path, hunks=(hunk,))
@@ -110,7 +110,7 @@ def _from_edits(given: EditArguments) -> list[FilePatch]:
     patches: list[FilePatch] = []
     for number, edit in enumerate(_listed(given.edits), 1):
         if not isinstance(edit, Mapping):
-            raise ToolError(f'Edit {number} is no object. Each is {{"old_str": "...", "new_str": "..."}}.')
+            raise ToolError(f'Edit {number} is not an object. Each is {{"old_str": "...", "new_str": "..."}}.')
         try:
             patch = _replacement(
                 EditArguments(
@@ -139,12 +139,12 @@ def _listed(edits: Sequence[Any] | Mapping[str, Any] | str | None) -> Sequence[A
         try:
             edits = json.loads(edits, strict=False)
         except ValueError:
-            raise ToolError('edits is no JSON. Give a list: [{"old_str": "...", "new_str": "..."}].') from None
+            raise ToolError('edits is not valid JSON. Give a list: [{"old_str": "...", "new_str": "..."}].') from None
     return edits if isinstance(edits, list) else [edits]
 
 
 def _one(edit: Mapping[str, Any], names: Sequence[str]) -> str | None:
     value = next((edit[name] for name in names if edit.get(name) is not None), None)
     if value is not None and not isinstance(value, str):
-        raise ToolError(f"{names[0]} is no text.")
+        raise ToolError(f"{names[0]} is not text.")
     return value

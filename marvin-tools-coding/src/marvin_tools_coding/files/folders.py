@@ -31,18 +31,18 @@ async def tree(
     found = await folder_tree(context, start, depth=max_depth, ignored=not respect_gitignore)
     lines = [f"{start}/", *(f"  {line}" for line in found.lines)]
     if not found.entries:
-        lines.append("  (nothing is in it)")
+        lines.append("  (empty)")
     if found.is_cut:
-        lines.append(f"[Only {found.entries} entries are shown. Name a folder with path, or lower max_depth.]")
+        lines.append(f"[Only {found.entries} entries are shown. Give a folder as path, or lower max_depth.]")
     return "\n".join([*lines, *no_rules(found.bad_rules)])
 
 
 def no_rules(lines: Sequence[str]) -> Iterator[str]:
     """What is said of lines of .gitignore that have no effect."""
     for line in lines[:_NO_RULES]:
-        yield f"[No rule, and left out: {line}]"
+        yield f"[Not a valid rule, ignored: {line}]"
     if len(lines) > _NO_RULES:
-        yield f"[{len(lines) - _NO_RULES:,} more lines of .gitignore are no rules.]"
+        yield f"[{len(lines) - _NO_RULES:,} more lines of .gitignore are not valid rules.]"
 
 
 @tool(access=["state"], group="files", interactive=True, aliases={"path": FOLDERS}, ignores=IGNORED)
@@ -51,19 +51,22 @@ async def set_working_dir(context: ToolContext, path: Annotated[str, "Folder, ab
     session = context.session
     if not session.interactive or session.depth > 0:
         raise ToolError(
-            "The working directory is fixed in this run: nobody is there to confirm another one. "
-            f"Work in {context.paths.root}."
+            "The working directory is fixed in this run, because nobody can confirm another one. Work in "
+            f"{context.paths.root}."
         )
     if "\0" in path or not os.path.isabs(path):
         raise ToolError(f"{path!r} is not an absolute path. Give one that begins with '/'.")
     folder = _resolved(path)
     if not str(folder).isprintable():
-        raise ToolError(f"{str(folder)!r} cannot be shown as it is, so the user is not asked about it. Name another.")
+        raise ToolError(
+            f"{str(folder)!r} contains characters that cannot be displayed, so the user cannot confirm "
+            "it. Use another folder."
+        )
     if not _is_folder(folder):
         raise ToolError(f"There is no folder {path!r}. Ask the user for the right path.")
-    question = f"Move the working directory from {context.paths.root} to {folder}?"
+    question = f"Change the working directory from {context.paths.root} to {folder}?"
     if await context.ask(question, ("yes", "no")) != "yes":
-        raise ToolError(f"The user said no: the working directory stays {context.paths.root}. Go on there.")
+        raise ToolError(f"The user said no: the working directory is still {context.paths.root}. Continue there.")
     session.set_working_dir(folder)
     return f"The working directory is {folder} from the next call on."
 

@@ -94,7 +94,7 @@ _ANY_TYPE = ("file", "files", "f", "all", "any", "text")
 
 def read_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of read_file."""
-    one(given, "path", "Read each file with a call of its own; several calls may be made at once.")
+    one(given, "path", "Read each file with a separate call; you may make several calls at once.")
     if given.get("command") == "view":
         given.pop("command")
     if says_yes(given, "should_read_entire_file", "read_entire_file"):
@@ -106,14 +106,14 @@ def read_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 def grep_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of code_grep."""
-    one(given, "path", "Search each with a call of its own, or a folder that holds them with glob_filter.")
+    one(given, "path", "Search each with a separate call, or search a common folder with glob_filter.")
     refuse(
         given,
         ("multiline", "-U", "multi_line", "dotall"),
-        "Lines are searched one by one: search for one line of it, with context_lines around it.",
+        "Lines are searched one by one: search for one of the lines, with context_lines.",
     )
     refuse(given, ("invert_match", "-v", "invert"), "Lines that do not match: run_command with grep -v.")
-    hidden = "Hidden and ignored files are searched where path or glob_filter names them, as in path='.github'."
+    hidden = "Hidden and ignored files are searched if path or glob_filter names them, as in path='.github'."
     refuse(given, ("hidden", "include_hidden", "no_ignore", "include_ignored", "includeIgnoredFiles"), hidden)
     if truth(taken(given, "respect_git_ignore", "respect_gitignore")) is False:
         raise ToolError(hidden)
@@ -161,7 +161,7 @@ def _filter(given: dict[str, Any]) -> None:
     if kind in _ANY_TYPE:
         kind = None
     if kind and wanted not in ([], ["*"]):
-        raise ToolError("Give one glob_filter in place of a glob and a type, such as 'src/**/*.py'.")
+        raise ToolError("Give one glob_filter instead of a glob and a type, such as 'src/**/*.py'.")
     if kind:
         wanted = [_TYPES.get(name, f"*.{name}") for name in _listed(kind)]
     if wanted or unwanted:
@@ -181,14 +181,14 @@ def _skipped(given: dict[str, Any], usual: int) -> None:
 
 def glob_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of glob."""
-    one(given, "path", "Search each with a call of its own, or name the folders in the pattern: '{src,tests}/**'.")
+    one(given, "path", "Search each with a separate call, or put the folders into the pattern: '{src,tests}/**'.")
     pattern = given.get("pattern")
     if isinstance(pattern, list) and pattern and all(isinstance(item, str) for item in pattern):
         given["pattern"] = pattern[0] if len(pattern) == 1 else "{" + ",".join(pattern) + "}"
     if truth(taken(given, "case_sensitive", "caseSensitive")) is False:
         given["pattern"] = re.sub(r"(?<!\[)[A-Za-z](?!\])", _either_case, str(given.get("pattern", "")))
     if truth(taken(given, "respect_git_ignore", "respect_gitignore")) is False:
-        raise ToolError("Files that .gitignore excludes are listed where path names their folder, as in path='build'.")
+        raise ToolError("Files that .gitignore excludes are listed if path names their folder, as in path='build'.")
     _skipped(given, 200)
     at_most(given, "max_results", 5000)
     return given
@@ -200,7 +200,7 @@ def _either_case(letter: re.Match[str]) -> str:
 
 def tree_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of tree."""
-    one(given, "path", "Show each with a call of its own; several calls may be made at once.")
+    one(given, "path", "Show each with a separate call; you may make several calls at once.")
     options = given.get("file_filtering_options")
     if isinstance(options, Mapping) and isinstance(options.get("respect_git_ignore"), bool):
         given.setdefault("respect_gitignore", options["respect_git_ignore"])

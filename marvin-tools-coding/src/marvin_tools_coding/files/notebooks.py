@@ -34,7 +34,7 @@ def notebook(call: ReadCall, data: bytes, wanted: Range) -> ToolResult | None:
         return None
     first = wanted.first or 1
     if first > len(cells):
-        raise ToolError(f"{call.path!r} has {len(cells):,} cells, so none from {first:,} on.")
+        raise ToolError(f"{call.path!r} has {len(cells):,} cells, so {first:,} does not exist.")
     chosen = cells[first - 1 : wanted.last]
     limit = room(call, wanted)
     shown, last = fitting(call, [text for text, _ in chosen], (first, len(cells), "cells"), limit)

@@ -16,7 +16,7 @@ _COMPARED = 1_000_000
 
 FirstLine = Annotated[int | None, Field(ge=0, validation_alias="start"), "First line, from 1"]
 LastLine = Annotated[int | None, Field(ge=0, validation_alias="end"), "Last line, inclusive"]
-Column = Annotated[int | None, Field(ge=1), "With start_line: the character from which that long line is read on"]
+Column = Annotated[int | None, Field(ge=1), "With start_line: the character of that long line to continue at"]
 
 
 @tool(

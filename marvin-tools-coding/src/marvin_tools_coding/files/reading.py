@@ -146,7 +146,7 @@ class Reading:
         note = f"Characters {part.first:,} to {part.last:,} of line {number:,}, which ends there."
         if part.is_cut:
             onward = self._call.at_column(number, part.last + 1)
-            note = f"Characters {part.first:,} to {part.last:,} of line {number:,}. It goes on: {onward}."
+            note = f"Characters {part.first:,} to {part.last:,} of line {number:,}. Continue with: {onward}."
         return self._shown(f"{number}\t{part.text}", [note])
 
     def _shown(self, text: str, notes: list[str]) -> str:
@@ -166,22 +166,22 @@ class Reading:
     async def _head_note(self, section: TextSection) -> str:
         size = await self._size()
         if not section.is_cut:
-            return f"That is all of its {size}."
+            return f"That is the whole file: {size}."
         start = section.last + 1
         next_call = self._call.example(start, start + _EXAMPLE_LINES - 1)
         then = self._call.example(start + _EXAMPLE_LINES, start + 2 * _EXAMPLE_LINES - 1)
         return (
-            f"The first {section.last:,} of {size}: without a range no more than 10 KB are shown. "
-            f"Read on: {next_call}, then {then}. Or find the place with {self._call.tool.search}."
+            f"The first {section.last:,} of {size}: without a range, at most 10 KB are shown. Continue with: "
+            f"{next_call}, then {then}. Or find the place with {self._call.tool.search}."
         )
 
     def _range_notes(self, section: TextSection, first: int, last: int | None, *, is_short: bool) -> list[str]:
         total = "" if section.total is None else f" of {section.total:,}"
         if section.is_cut:
-            why = "the budget is used up" if is_short else "one call shows 50 KB or 2,000 lines at most"
+            why = "the budget is used up" if is_short else "one call shows at most 50 KB or 2,000 lines"
             following = section.last + 1
             onward = self._call.example(following, following + _EXAMPLE_LINES - 1)
-            return [f"Cut after line {section.last:,}{total}: {why}. Go on: {onward}."]
+            return [f"Cut after line {section.last:,}{total}: {why}. Continue with: {onward}."]
         if first == 1 and last is None:
             return []
         if last is not None and section.last < last:
@@ -198,8 +198,8 @@ class Reading:
     def _beyond(self, first: int, total: int) -> str:
         start = max(1, total - _EXAMPLE_LINES + 1)
         return (
-            f"{self._path!r} has {total:,} lines, so none from line {first:,} on. "
-            f"Its end: {self._call.example(start, total)}."
+            f"{self._path!r} has {total:,} lines, so none from line {first:,} on. Its end: "
+            f"{self._call.example(start, total)}."
         )
 
     async def _blocked(self, first: int, last: int | None) -> str:
@@ -231,7 +231,7 @@ def _format_notes(section: TextSection, source: TextSource, *, edits: bool) -> l
     elif codec.mark:
         notes.append(("The file starts with a byte order mark", "; edits keep it"))
     if section.has_crlf:
-        notes.append(("Line ends are CRLF", "; apply_patch keeps them"))
+        notes.append(("Line endings are CRLF", "; apply_patch keeps them"))
     if section.ends_without_newline:
         notes.append(("No newline at the end of the file", ""))
     return [f"{fact}{of_edits if edits else ''}." for fact, of_edits in notes]

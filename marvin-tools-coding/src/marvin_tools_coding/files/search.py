@@ -40,9 +40,9 @@ StartPath = Annotated[str, "Folder or file"]
 @tool(access=["read"], group="files", aliases=GLOB_NAMES, ignores=GLOB_IGNORED, adapt=glob_arguments)
 async def glob(
     context: ToolContext,
-    pattern: Annotated[str, "Such as 'src/**/*.{ts,tsx}'"],
-    path: Annotated[str, "Folder to begin in"] = ".",
-    max_results: Annotated[int, Field(ge=1, le=5000), "Most files"] = 200,
+    pattern: Annotated[str, "A pattern such as 'src/**/*.{ts,tsx}'"],
+    path: Annotated[str, "Folder to start in"] = ".",
+    max_results: Annotated[int, Field(ge=1, le=5000), "Maximum files"] = 200,
 ) -> str:
     """List files, newest first: '*.py' in the folder itself, '**/*.py' at any depth. What .gitignore excludes is left
     out; hidden names need their dot."""
@@ -65,7 +65,7 @@ async def code_grep(
     glob_filter: Annotated[str, "Any depth: '*.{ts,tsx},!*.test.ts'"] = "*",
     ignore_case: Annotated[bool, "Any case"] = False,
     context_lines: Annotated[int, Field(ge=0, le=20), "Lines around"] = 2,
-    max_results: Annotated[int, Field(ge=1, le=500), "Most matches"] = 20,
+    max_results: Annotated[int, Field(ge=1, le=500), "Maximum matches"] = 20,
     output: Annotated[Literal["lines", "files", "count"], "files: names; count: lines"] = "lines",
     literal: Annotated[bool, "Plain text"] = False,
 ) -> str:
@@ -92,11 +92,11 @@ async def found_lines(context: ToolContext, pattern: str, path: str, **options: 
     if not pattern:
         raise ToolError("pattern is empty. Give a regular expression, such as 'def main'.")
     if "\n" in pattern or "\0" in pattern:
-        raise ToolError("pattern holds a line break or NUL; lines are searched one by one. Give one line of it.")
+        raise ToolError("pattern contains a line break or NUL; lines are searched one by one. Give one line.")
     query = SearchQuery(pattern=pattern, start=_start(context, path), **options)
     found = await search_files(context, query)
     if not found.has_files:
-        return f"No file in {query.start!r} passes glob_filter. Widen it, or list the files with glob."
+        return f"No file in {query.start!r} matches glob_filter. Use a wider filter, or list the files with glob."
     if not found.matches and not found.has_more:
         return _no_line(query)
     shown = "\n".join(found.files()) if query.output == "files" else found.text()
@@ -112,8 +112,8 @@ def _rest(query: SearchQuery, found: SearchResult) -> str:
     if query.output == "files":
         return "[There are more files. Narrow pattern, path or glob_filter, or raise max_results.]"
     return (
-        f"[There is more than these {found.matches}. Narrow pattern, path or glob_filter, raise max_results, "
-        "or count all with output='count'.]"
+        f"[There are more matches than these {found.matches}. Narrow pattern, path or glob_filter, raise "
+        "max_results, or count all with output='count'.]"
     )
 
 
@@ -123,8 +123,8 @@ def _no_line(query: SearchQuery) -> str:
     if not query.ignore_case:
         hints.append("ignore_case")
     if not query.literal and re.escape(query.pattern) != query.pattern:
-        hints.append(f"literal, or {re.escape(query.pattern)!r}, for the text itself")
-    hidden = " Hidden files are searched where path or glob_filter names them." if query.files == "*" else ""
+        hints.append(f"literal, or {re.escape(query.pattern)!r}, for the literal text")
+    hidden = " Hidden files are searched only if path or glob_filter names them." if query.files == "*" else ""
     return f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}.{hidden}"
 
 
@@ -142,7 +142,7 @@ def _is_folder(context: ToolContext, path: str) -> bool:
 def _folder(context: ToolContext, path: str) -> str:
     start = _start(context, path)
     if not _is_folder(context, start):
-        raise ToolError(f"{path!r} is a file, not a folder. Leave path out, or name its folder.")
+        raise ToolError(f"{path!r} is a file, not a folder. Leave path out, or give its folder.")
     return start
 
 
@@ -152,14 +152,14 @@ async def _nothing(context: ToolContext, pattern: str, start: str) -> str:
         return f"{text} It is a folder: use {pattern + '/**'!r}."
     deeper = [] if "/" in pattern else await find_files(context, pattern, start, anywhere=True)
     if deeper:
-        return f"{text} {len(deeper):,} match {'**/' + pattern!r}, which also looks into folders."
+        return f"{text} {len(deeper):,} match {'**/' + pattern!r}, which also searches in subfolders."
     in_other_case = await find_files(context, pattern, start, any_case=True)
     if in_other_case:
-        return f"{text} {len(in_other_case):,} match in another case, such as {in_other_case[0].shown}."
+        return f"{text} {len(in_other_case):,} match if case is ignored, such as {in_other_case[0].shown}."
     left_out = _left_out(context, pattern, start)
     if left_out:
         return f"{text} {left_out}"
-    return f"{text} Look at what is there with tree, or use a wider pattern."
+    return f"{text} List the files with tree, or use a wider pattern."
 
 
 def _left_out(context: ToolContext, pattern: str, start: str) -> str:
@@ -172,11 +172,11 @@ def _left_out(context: ToolContext, pattern: str, start: str) -> str:
     except ToolError:
         return ""
     if kind == "file" and fixed == names:
-        return f"{place!r} is there, but .gitignore excludes it. Read it with read_file."
+        return f"{place!r} exists, but .gitignore excludes it. Read it with read_file."
     if kind != "folder":
         return ""
     rest = "/".join(names[len(fixed) :])
     return (
-        f"If .gitignore excludes {place!r}, name it by path: path={place!r}, pattern={rest!r}. "
-        "Names that begin with a dot fit only a pattern with that dot."
+        f"If .gitignore excludes {place!r}, pass it as path: path={place!r}, pattern={rest!r}. A name that begins "
+        "with a dot matches only a pattern that begins with a dot."
     )

@@ -31,16 +31,16 @@ _SAMPLE = 8_000
 async def git_commit(
     context: ToolContext,
     message: Annotated[str, "What changes, and why"],
-    add_all: Annotated[bool, "First stage the changes here; false: take what is staged"] = True,
-    paths: Annotated[list[str] | None, "Only these files or folders, staged or not"] = None,
-    take_back: Annotated[str, "Make nothing: take back this newest commit; behind a blank the index before it"] = "",
+    add_all: Annotated[bool, "Stage all changes here first; false: commit only what is staged"] = True,
+    paths: Annotated[list[str] | None, "Commit only these files or folders, staged or not"] = None,
+    take_back: Annotated[str, "For /undo: the newest commit to undo, and after a space the index before it"] = "",
 ) -> ToolResult:
     """Stage and commit; hooks run. A ticket in work is named in the message.
 
     New keys, logs, dumps and node_modules are left out, unless paths names them.
     """
     if not message.strip():
-        raise ToolError("The commit message is empty. Say in one line what changes, and why.")
+        raise ToolError("The commit message is empty. Describe in one line what changes, and why.")
     place = await find(context, "git commit")
     if take_back:
         return await taken_back(context, *take_back.partition(" ")[::2])
@@ -86,7 +86,7 @@ def _nothing_to_commit(result: ProcessResult, *, staged: bool) -> ToolError | No
     if not re.search("^(nothing to commit|nothing added|no changes added)", said, re.MULTILINE):
         return None
     if staged:
-        return ToolError("Nothing to commit: there are no changes. git_log shows what is committed already.")
+        return ToolError("Nothing to commit: there are no changes. git_log shows the existing commits.")
     return ToolError("Nothing to commit: nothing is staged. Pass paths, or add_all=true.")
 
 
@@ -108,8 +108,8 @@ async def _refuse_staged_above(context: ToolContext, place: Place, *, add_all: b
     above = [name for name in fields[1::2] if not name.startswith(place.prefix)]
     if above:
         raise ToolError(
-            f"Nothing was committed: {shortened(above)} is staged too, outside of the working directory. "
-            f"Use set_working_dir to go to {place.top}, or add_all=true where no merge is in progress."
+            f"Nothing was committed: {shortened(above)} outside of the working directory is also staged. Change to "
+            f"{place.top} with set_working_dir, or pass add_all=true if no merge is in progress."
         )
 
 
@@ -136,8 +136,8 @@ async def _refuse_conflicts(context: ToolContext, place: Place) -> None:
             above.add(name)
     if above:
         raise ToolError(
-            f"Nothing was committed: there are conflicts outside of the working directory, in "
-            f"{shortened(sorted(above))}. Use set_working_dir to go to {place.top}, and resolve them there."
+            "Nothing was committed: there are conflicts outside of the working directory, in "
+            f"{shortened(sorted(above))}. Change to {place.top} with set_working_dir, and resolve them there."
         )
     await in_thread(lambda: _refuse_undecided(context, place, conflicts))
 
@@ -147,8 +147,8 @@ def _refuse_undecided(context: ToolContext, place: Place, conflicts: Mapping[str
     marked = sorted(name for name in conflicts if _has_markers(context, place, name))
     if marked:
         raise ToolError(
-            f"Nothing was committed: there are conflict markers (<<<<<<<) in {', '.join(marked)}. "
-            "Edit each to what it should be, then commit again."
+            f"Nothing was committed: there are conflict markers (<<<<<<<) in {', '.join(marked)}. Resolve each "
+            "conflict, then commit again."
         )
     bare = sorted(
         f"{name} ({_conflict(stages)})"
@@ -157,9 +157,9 @@ def _refuse_undecided(context: ToolContext, place: Place, conflicts: Mapping[str
     )
     if bare:
         raise ToolError(
-            f"Nothing was committed: there are conflicts without markers in {', '.join(bare)}. Decide each; "
-            "run_command: git add FILE keeps the file as it is now, git rm FILE deletes it, "
-            "git checkout --ours or --theirs FILE takes one side. Then commit again."
+            f"Nothing was committed: there are conflicts without markers in {', '.join(bare)}. Resolve each with "
+            "run_command: git add FILE keeps the current file, git rm FILE deletes it, git checkout --ours FILE or "
+            "--theirs FILE takes one side. Then commit again."
         )
 
 
@@ -170,7 +170,7 @@ def _conflict(stages: Mapping[str, str]) -> str:
         return "changed here, deleted there" if "1" in stages else "added here"
     if "2" not in stages:
         return "deleted here, changed there" if "1" in stages else "added there"
-    return "no text file"
+    return "not a text file"
 
 
 def _no_markers(context: ToolContext, place: Place, name: str, stages: Mapping[str, str]) -> bool:

@@ -12,7 +12,7 @@ from ..habits import IGNORED, MOST, PATHS, at_most, for_real, lines, one, refuse
 _FILES = (*PATHS, "paths", "files", "dir_path", "directory", "pathspec")
 _REFS = ("commit", "revision", "rev", "commit_hash", "hash", "sha", "target", "branch", "base", "commit_id")
 _HERE = ("repo_path", "repo", "repository", "cwd", "workdir", "working_directory", "repoPath")
-_SEVERAL = "Name a folder that holds them, or make a call for each."
+_SEVERAL = "Give a folder that contains them, or make a separate call for each."
 GIT_IGNORED = (*IGNORED, "color", "porcelain", "short", "context_lines", "no_color", "task_progress")
 
 STATUS_NAMES = {"path": _FILES}
@@ -72,7 +72,8 @@ def branch_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     refuse(
         given,
         ("name", "branch_name", "branch", "create", "action"),
-        "It lists branches. git_checkout with create_branch=true makes one; run_command: git branch -d removes one.",
+        "It only lists branches. git_checkout with create_branch=true creates one; run_command: git branch -d "
+        "removes one.",
     )
     return given
 
@@ -99,7 +100,7 @@ def commit_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of git_commit."""
     _here(for_real(given))
     refuse(given, ("amend", "--amend"), "To change the last commit, run_command: git commit --amend.")
-    refuse(given, ("no_verify", "noVerify", "--no-verify"), "Hooks run; mend what they find, or ask the user.")
+    refuse(given, ("no_verify", "noVerify", "--no-verify"), "Hooks always run; fix what they report, or ask the user.")
     return given
 
 
@@ -110,12 +111,14 @@ def checkout_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     refuse(
         given,
         ("start_point", "startPoint", "base", "base_branch", "from"),
-        "A branch begins where you are: git_checkout that commit first, then make the branch.",
+        "A branch starts at the current commit: git_checkout that commit first, then create the branch.",
     )
     created = given.get("create_branch")
     if isinstance(created, str) and created.lower() not in ("true", "false"):
         if given.get("target") not in (None, created):
-            raise ToolError("Give the new name as target, with create_branch=true. A branch begins where you are.")
+            raise ToolError(
+                "Give the new name as target, with create_branch=true. The branch starts at the current commit."
+            )
         given.update(target=created, create_branch=True)
     return given
 
@@ -124,4 +127,4 @@ def _here(given: dict[str, Any]) -> None:
     """Refuse another repository than that of the working directory."""
     for name in _HERE:
         if given.pop(name, None) not in (None, "", ".", "./"):
-            raise ToolError(f"Leave out {name}: the repository is that of the working directory.")
+            raise ToolError(f"Leave out {name}: the tool uses the repository of the working directory.")

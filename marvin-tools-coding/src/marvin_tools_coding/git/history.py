@@ -27,7 +27,7 @@ _BINARY_SAMPLE = 8_000
 async def git_show(
     context: ToolContext,
     ref: Annotated[str, "Commit, branch or tag"] = "HEAD",
-    path: Annotated[str, "A file, whole as it was then; of a folder its names"] = "",
+    path: Annotated[str, "A file as it was in that commit, or a folder to list"] = "",
 ) -> str:
     """Show one commit: message, changed files, diff (50 KB at most). With path: that file as it was at ref."""
     place = await find(context, "git show", files=False)
@@ -67,18 +67,19 @@ async def _path_at(context: ToolContext, place: Place, commit: str, path_and_nam
     kind = await try_read(context, ["cat-file", "-t", thing])
     if kind.exit_code != 0:
         raise ToolError(
-            f"There is no {name}. git_log(path=...) shows the commits that changed a file; names are as they were then."
+            f"There is no {name}. git_log(path=...) shows the commits that changed a file; use the name that it had "
+            "in that commit."
         )
     if kind.output == b"tree\n":
         listed = await read(context, "git show", ["ls-tree", "--name-only", thing])
         return output_text(listed.output, listed.omitted, "Show a folder in it.").rstrip() or "(empty folder)"
     if kind.output != b"blob\n":
-        return f"{name} is a submodule at another repository's commit. Use set_working_dir to look into it."
+        return f"{name} is a submodule at another repository's commit. Change into it with set_working_dir."
     content = await read(context, "git show", ["cat-file", "blob", thing], limit=2 * DIFF_LIMIT)
     if b"\0" in content.output[:_BINARY_SAMPLE]:
         return f"{name} is a binary file of {len(content.output) + content.omitted:,} bytes."
     how = f"run_command: git show {commit[:12]}:{shlex.quote(whole)} | sed -n '1000,2000p'"
-    return _cut(content, DIFF_LIMIT, f"To read on, {how}") or "(empty file)"
+    return _cut(content, DIFF_LIMIT, f"To continue, {how}") or "(empty file)"
 
 
 @tool(
@@ -99,7 +100,7 @@ async def git_blame(
     await find(context, "git blame")
     lines = f"{start_line or 1},{end_line or ''}"
     if start_line and end_line and end_line < start_line:
-        raise ToolError(f"end_line {end_line} is before start_line {start_line}. Pass them the other way round.")
+        raise ToolError(f"end_line {end_line} is before start_line {start_line}. Swap them.")
     located = context.paths.locate(path)
     if context.paths.exists(path) and context.paths.stat(path).kind == "folder":
         raise ToolError(f"{path} is a folder. Pass one file; git_log(path={path!r}) shows who changed a folder.")
@@ -115,14 +116,14 @@ async def _no_blame(context: ToolContext, path: str, located: str, result: Proce
     said = result.stderr.decode("utf-8", "replace").strip()
     known = await try_read(context, ["ls-files", "--error-unmatch", "--", located])
     if known.exit_code != 0 or "no such path" in said:
-        return ToolError(f"No commit has {path}: it is new, ignored or not there. git_status lists new files.")
+        return ToolError(f"No commit has {path}: it is new, ignored or does not exist. git_status lists new files.")
     if "has only 0 lines" in said:
         return ToolError(f"{path} is empty: there are no lines to show.")
     if "object name" in said:  # what git says quotes the file, which may lie anywhere
         return ToolError(
-            "git blame failed: the setting blame.ignoreRevsFile names a file that is no list of commits. "
-            "Ask the user; run_command: git config --unset-all blame.ignoreRevsFile"
+            "git blame failed: the setting blame.ignoreRevsFile names a file that is not a list of commits. Ask the "
+            "user; run_command: git config --unset-all blame.ignoreRevsFile"
         )
     if "has only" in said:
         return ToolError(f"{said.removeprefix('fatal: ')}. Pass a smaller start_line.")
-    return ToolError(f"git blame failed. A file that was deleted is shown by git_log and git_show.\ngit says: {said}")
+    return ToolError(f"git blame failed. git_log and git_show show deleted files.\ngit says: {said}")

@@ -46,7 +46,7 @@ async def git_status(context: ToolContext, path: str | None = None) -> str:
     scope = [context.paths.locate(path)] if path else place.scope
     result = await read(context, "git status", ["status", *options, "--", *scope])
     shown = output_text(result.output, result.omitted, "Run git status -- FOLDER for a part.").strip()
-    above = f"[Only what lies in {place.prefix} of the repository {place.top} is listed.]" if place.below else ""
+    above = f"[Only files in {place.prefix} of the repository {place.top} are listed.]" if place.below else ""
     next_step = place.next_step(unmerged="nmerged paths" in shown)
     return "\n".join(filter(None, (shown, next_step and f"[{next_step}]", above)))
 
@@ -61,7 +61,7 @@ async def git_status(context: ToolContext, path: str | None = None) -> str:
 )
 async def git_diff(
     context: ToolContext,
-    staged: Annotated[bool, "Staged changes instead of unstaged ones"] = False,
+    staged: Annotated[bool, "Show staged changes instead of unstaged ones"] = False,
     path: Annotated[str | None, "Only this file or folder"] = None,
     ref: Annotated[str | None, "Commit or branch to compare with, or A..B"] = None,
 ) -> str:
@@ -141,7 +141,7 @@ async def git_log(
         limit=DIFF_LIMIT,
     )
     log = output_text(result.output, result.omitted, "Ask for fewer commits.").strip()
-    return log or f"No commit changes {path or 'this folder'}. git_status shows what is not committed."
+    return log or f"No commit changes {path or 'this folder'}. git_status shows uncommitted changes."
 
 
 @tool(
@@ -154,7 +154,7 @@ async def git_log(
 )
 async def git_branch(
     context: ToolContext,
-    all: Annotated[bool, "Those of remotes, too"] = False,
+    all: Annotated[bool, "Include remote branches"] = False,
 ) -> str:
     """Branches, the last used first: `*` is the current one, then hash, [upstream, how far apart], subject."""
     place = await find(context, "git branch", files=False)
@@ -163,6 +163,6 @@ async def git_branch(
     branches = output_text(result.output, result.omitted, "Run git branch --list PATTERN for a part.").rstrip()
     if not branches:
         current = await read(context, "git branch", ["symbolic-ref", "--short", "HEAD"])
-        branches = f"There are no commits yet. The first one begins the branch {current.output.decode().strip()}."
+        branches = f"There are no commits yet. The first one creates the branch {current.output.decode().strip()}."
     next_step = place.next_step()
     return f"{branches}\n[{next_step}]" if next_step else branches

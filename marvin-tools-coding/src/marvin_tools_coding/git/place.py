@@ -15,12 +15,12 @@ _STEPS = {
     "(or git rebase --abort)",
     "rebase-apply": "A rebase or git am is in progress. Next: {resolve}stage or commit, then run_command: "
     "git rebase --continue or git am --continue (or --abort)",
-    "MERGE_HEAD": "A merge is in progress. Next: {resolve}git_commit ends it (or run_command: git merge --abort)",
-    "CHERRY_PICK_HEAD": "A cherry-pick is in progress. Next: {resolve}git_commit, then run_command: "
-    "git cherry-pick --continue where more commits wait (or git cherry-pick --abort)",
-    "REVERT_HEAD": "A revert is in progress. Next: {resolve}git_commit, then run_command: git revert --continue where "
-    "more commits wait (or git revert --abort)",
-    "sequencer": "More commits wait. Next, run_command: git cherry-pick --continue or git revert --continue",
+    "MERGE_HEAD": "A merge is in progress. Next: {resolve}git_commit completes it (or run_command: git merge --abort)",
+    "CHERRY_PICK_HEAD": "A cherry-pick is in progress. Next: {resolve}git_commit, then run_command: git cherry-pick "
+    "--continue if there are more commits (or git cherry-pick --abort)",
+    "REVERT_HEAD": "A revert is in progress. Next: {resolve}git_commit, then run_command: git revert --continue if "
+    "there are more commits (or git revert --abort)",
+    "sequencer": "There are more commits. Next, run_command: git cherry-pick --continue or git revert --continue",
     "BISECT_LOG": "A bisect is in progress. Next: test this commit, then run_command: git bisect good or "
     "git bisect bad (git bisect reset ends it)",
 }
@@ -88,13 +88,15 @@ async def find(context: ToolContext, what: str, *, files: bool = True) -> Place:
         raise failure(context, what, top_of)
     if not top or _real(top) != holder:
         raise ToolError(
-            f"{what} is refused: the repository in {holder} keeps its files in another folder ({top or 'none'}), by "
-            "its setting core.worktree or core.bare. Ask the user; run_command: git config --unset core.worktree"
+            f"{what} is refused: the repository in {holder} has its files in another folder ({top or 'none'}), "
+            "because of its setting core.worktree or core.bare. Ask the user; run_command: git config --unset "
+            "core.worktree"
         )
     if not _own(holder, Path(git_dir), Path(common)):
         raise ToolError(
-            f"{what} is refused: {holder}/.git leads to the repository {git_dir}, which does not lead back here as "
-            "that of a worktree or a submodule does. Ask the user; git worktree repair mends a worktree that was moved."
+            f"{what} is refused: {holder}/.git leads to the repository {git_dir}, which does not refer back to this "
+            "folder as a worktree or a submodule would. Ask the user; git worktree repair repairs a worktree that "
+            "was moved."
         )
     return Place(git_dir=Path(git_dir), top=holder, root=root)
 
@@ -110,8 +112,8 @@ def _holder(root: Path) -> Path | None:
 
 def _broken(what: str, holder: Path, said: str) -> str:
     return (
-        f"{what} failed: {holder}/.git is there, and git takes it for no repository: its HEAD, or what it leads to, is "
-        f"missing or broken. Do not run git init; show the user what is in it.\ngit says: {said.strip()}"
+        f"{what} failed: {holder}/.git exists, but git does not accept it as a repository: its HEAD, or the commit "
+        f"of HEAD, is missing or damaged. Do not run git init; show the user its contents.\ngit says: {said.strip()}"
     )
 
 
@@ -119,7 +121,7 @@ def _bare(what: str, root: Path, git_dir: Path, *, files: bool) -> Place:
     if not files and _real(git_dir) == root:
         return Place(git_dir=git_dir, top=None, root=root)
     raise ToolError(
-        f"{what} is refused: {root} has no working tree: it is, or lies in, a bare repository or a git directory. "
+        f"{what} is refused: {root} has no working tree: it is (or is inside) a bare repository or a git directory. "
         "git_log, git_show and git_branch work in a bare one; for files, run_command: git worktree add FOLDER"
     )
 

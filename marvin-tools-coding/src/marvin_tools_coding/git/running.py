@@ -38,31 +38,32 @@ _ADVICE = {
         "git config --global --add safe.directory {root}"
     ),
     "not a git repository": (
-        "{root} is in no git repository. Use set_working_dir to go to one, or run_command: git init"
+        "{root} is not in a git repository. Change to one with set_working_dir, or run_command: git init"
     ),
     "does not have any commits yet": "There are no commits yet: this is a new repository.",
-    "Needed a single revision": "There is no such commit or branch. git_log and git_branch show what there is.",
+    "Needed a single revision": "There is no such commit or branch. git_log and git_branch list them.",
     ".lock': File exists": (
-        "Another git command is running here, or one was killed. Try again; if it stays, and no git runs, "
-        "remove the named .lock file with run_command."
+        "Another git command is running here, or one was killed. Try again. If this continues and no git is "
+        "running, remove the .lock file in the message with run_command."
     ),
     "would be overwritten by checkout": (
-        "Nothing was switched. Commit the named files first with git_commit, or run_command: git stash"
+        "Nothing was switched. Commit the listed files first with git_commit, or run_command: git stash"
     ),
     "resolve your current index first": "Resolve the conflicts that git_status lists first, and commit.",
-    "cannot switch branch while": "Finish or abort what git_status names first.",
-    "already checked out": "That branch is open in another worktree. Use set_working_dir to go there.",
-    "already used by worktree": "That branch is open in another worktree. Use set_working_dir to go there.",
-    "a branch named": "Leave out create_branch to switch to it, or take another name.",
-    "not a valid branch name": "Take a name without blanks, '..', '~', '^', ':' and a dash in front.",
-    "ignored by one of your .gitignore": "To commit an ignored file all the same, run_command: git add -f FILE",
+    "cannot switch branch while": "First finish or abort the operation that git_status reports.",
+    "already checked out": "That branch is open in another worktree. Change to it with set_working_dir.",
+    "already used by worktree": "That branch is open in another worktree. Change to it with set_working_dir.",
+    "a branch named": "Leave out create_branch to switch to it, or use another name.",
+    "not a valid branch name": "Use a name without spaces, '..', '~', '^', ':' and a leading hyphen.",
+    "ignored by one of your .gitignore": "To commit an ignored file anyway, run_command: git add -f FILE",
     "no such path": "There is no such path in that commit. git_status lists the changes.",
-    "did not match any file": "Such a file is neither on disk nor in git. git_status lists the changes.",
+    "did not match any file": "No such file exists on disk or in git. git_status lists the changes.",
     "partial commit during a": (
         "A merge, cherry-pick or rebase is committed as a whole: call git_commit without paths, in the top folder."
     ),
     "unmerged files": "Resolve the conflicts in the files that git_status lists, then use add_all=true.",
-    "gpg failed to sign": "Commits are signed here, which needs the user: ask for the commit, or to unlock the key.",
+    "gpg failed to sign": "Commits are signed here, which only the user can do: ask them to commit, or to unlock "
+    "the key.",
 } | dict.fromkeys(
     ("Please tell me who you are", "auto-detect email", "empty ident name", "auto-detection is disabled"),
     "git does not know who commits. Ask the user, then run_command: "
@@ -137,7 +138,8 @@ async def names(context: ToolContext, what: str, arguments: Sequence[str], *, st
         raise failure(context, what, result)
     if result.omitted:
         raise ToolError(
-            f"{what} failed: there are too many files. Pass paths, or add what is not to be kept to .gitignore."
+            f"{what} failed: there are too many files. Pass paths, or add files that should not be committed to "
+            ".gitignore."
         )
     return [name for name in result.output.decode("utf-8", "surrogateescape").split("\0") if name]
 
@@ -167,7 +169,7 @@ async def _without_programs(context: ToolContext) -> dict[str, str]:
 async def hash_of(context: ToolContext, name: str) -> str:
     """The commit of this name. Raises `ToolError` where there is none."""
     if name.startswith("-") or "\0" in name:
-        raise ToolError(f"{name!r} is no commit: names do not start with '-'. git_log shows the commits.")
+        raise ToolError(f"{name!r} is not a commit: names do not start with '-'. git_log shows the commits.")
     what = f"Looking for the commit {name!r}"
     result = await read(context, what, ["rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"])
     return result.output.decode("ascii").strip()

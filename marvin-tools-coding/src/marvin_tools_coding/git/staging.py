@@ -36,8 +36,8 @@ class Staged(Record):
         if not self.left_out:
             return ""
         return (
-            f"Left out, not committed: {shortened(self.left_out)}. To commit such a file, name it in paths; "
-            "to hear no more of it, add it to .gitignore."
+            f"Left out, not committed: {shortened(self.left_out)}. To commit such a file, add it to paths; to avoid "
+            "this message, add it to .gitignore."
         )
 
 
@@ -116,7 +116,7 @@ async def _habitual(context: ToolContext, excluded: Sequence[str], folders: Sequ
         return []
     stdin = "\0".join(f"./{name}" for name in found).encode("utf-8", "surrogateescape")
     ignored = set(await names(context, what, ["check-ignore", "-z", "--no-index", "--stdin"], stdin=stdin))
-    return [f"{name} (ignored by habit)" for name in found if f"./{name}" not in ignored]
+    return [f"{name} (usually ignored)" for name in found if f"./{name}" not in ignored]
 
 
 def _reason(context: ToolContext, name: str) -> str:

@@ -33,10 +33,10 @@ _AUTHOR = {
 )
 async def git_checkout(
     context: ToolContext,
-    target: Annotated[str, "Branch, commit or tag; '-' is the branch before"],
-    create_branch: Annotated[bool, "Make target as a new branch here; changes come along"] = False,
-    path: Annotated[str | None, "Only restore this file or folder as it is in target"] = None,
-    expected: Annotated[str, "Only from this branch or commit; with path, only where it still is as in this one"] = "",
+    target: Annotated[str, "Branch, commit or tag; '-' is the previous branch"],
+    create_branch: Annotated[bool, "Create target as a new branch here; uncommitted changes are kept"] = False,
+    path: Annotated[str | None, "Only restore this file or folder from target"] = None,
+    expected: Annotated[str, "For /undo: only from this branch or commit; with path, only if unchanged since it"] = "",
 ) -> ToolResult:
     """Switch branch or commit, or restore a file. Switching never discards changes.
 
@@ -44,14 +44,14 @@ async def git_checkout(
     """
     place = await find(context, "git checkout")
     if path is not None and create_branch:
-        raise ToolError("create_branch and path exclude each other: make the branch first, then restore the file.")
+        raise ToolError("create_branch and path cannot be combined: create the branch first, then restore the file.")
     if path is not None:
         return await _restored(context, place, target, path, expected)
     before = await current(context)
     if expected and expected not in before:
         raise ToolError(
-            f"Nothing was switched: {before[0] or 'a new branch'} is current by now, and no longer {expected}. "
-            "Switch by hand, without expected."
+            f"Nothing was switched: {before[0] or 'a new branch'} is the current branch now, not {expected}. Switch "
+            "by hand, without expected."
         )
     text = await (_created(context, place, target) if create_branch else _switched(context, place, target))
     after = await current(context)
@@ -69,7 +69,7 @@ async def current(context: ToolContext) -> tuple[str, ...]:
 
 async def _created(context: ToolContext, place: Place, name: str) -> str:
     if name.startswith("-") or "\0" in name:
-        raise ToolError(f"{name!r} is no name for a branch: names do not start with '-'.")
+        raise ToolError(f"{name!r} is not a branch name: names do not start with '-'.")
     result = await write(context, "git checkout", ["switch", "--create", name])
     return _told(result, place)
 
@@ -77,19 +77,20 @@ async def _created(context: ToolContext, place: Place, name: str) -> str:
 async def _switched(context: ToolContext, place: Place, target: str) -> str:
     if place.below:
         raise ToolError(
-            f"Nothing was switched: the repository begins at {place.top}, and switching changes files outside of the "
-            f"working directory. Use set_working_dir to go to {place.top}; with path, single files are restored here."
+            f"Nothing was switched: the top folder of the repository is {place.top}, and switching would change "
+            f"files outside of the working directory. Change to {place.top} with set_working_dir; to restore single "
+            "files here, pass path."
         )
     options = ["switch", "--no-overwrite-ignore", "--no-recurse-submodules"]
     if target == "-":
         return _told(await write(context, "git checkout", [*options, "-"]), place)
     if target.startswith("-") or "\0" in target:
-        raise ToolError(f"{target!r} is no branch or commit: names do not start with '-'. git_branch lists them.")
+        raise ToolError(f"{target!r} is not a branch or commit: names do not start with '-'. git_branch lists them.")
     if await _is_branch(context, target):
         return _told(await write(context, "git checkout", [*options, "--guess", target]), place)
     commit = await hash_of(context, target)
     result = await write(context, "git checkout", [*options, "--detach", commit])
-    hint = "[No branch is current now. git_checkout with create_branch=true keeps commits that are made here.]"
+    hint = "[No branch is current now. Use git_checkout with create_branch=true to keep commits that you make here.]"
     return f"{_told(result, place)}\n{hint}"
 
 
@@ -106,7 +107,7 @@ async def _is_branch(context: ToolContext, name: str) -> bool:
 
 
 def _told(result: ProcessResult, place: Place) -> str:
-    said = output_text(result.stderr + result.output, result.omitted, "git_status shows what is changed.").strip()
+    said = output_text(result.stderr + result.output, result.omitted, "git_status shows the changes.").strip()
     next_step = place.next_step()
     return "\n".join(filter(None, (said or "Done.", next_step and f"[{next_step}]")))
 
@@ -128,7 +129,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     head = await _head_with(context, place, located)
     undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
     if snapshot:
-        text += f"\n{path} had changes; they are kept. To get them back: {_way_back(snapshot, path)}"
+        text += f"\n{path} had uncommitted changes, which were saved. To restore them: {_way_back(snapshot, path)}"
     return ToolResult(content=text, undo=undo)
 
 
@@ -141,7 +142,7 @@ async def _check_as_expected(context: ToolContext, located: str, expected: str) 
     differs = await try_read(context, ["diff", *options, commit, "--", located])
     if differs.exit_code != 0 or differs.output.strip():
         said = differs.output.decode("utf-8", "replace").strip()[:LIST_LIMIT]
-        raise ToolError(f"Nothing was restored: {located} was changed since then. Keep the change first.\n{said}")
+        raise ToolError(f"Nothing was restored: {located} was changed since then. Save that change first.\n{said}")
 
 
 async def _head_with(context: ToolContext, place: Place, located: str) -> str:
@@ -189,5 +190,5 @@ async def _kept(context: ToolContext, arguments: list[str], env: Mapping[str, st
     result = await keep(context, arguments, env, stdin=stdin)
     if result.exit_code != 0:
         said = failure(context, "Keeping a snapshot", result)
-        raise ToolError(f"Nothing was restored, as the changes there could not be kept first. {said}")
+        raise ToolError(f"Nothing was restored, because the uncommitted changes could not be saved first. {said}")
     return result.output.decode("utf-8", "replace").strip()

@@ -46,21 +46,22 @@ async def taken_back(context: ToolContext, commit: str, index: str) -> ToolResul
     head, *parents = said.output.decode().split() or [""]
     if head != commit or len(parents) > 1:
         raise ToolError(
-            f"Nothing was taken back: {commit[:8]} is not the newest commit of this branch any more. "
-            f"Switch to its branch, or make a commit that reverts it: git revert {commit[:8]}"
+            f"The commit was not undone: {commit[:8]} is no longer the newest commit of this branch. Switch to its "
+            f"branch, or create a commit that reverts it: git revert {commit[:8]}"
         )
     pushed = await read(context, "git branch", ["for-each-ref", "--contains", commit, "--count=1", "refs/remotes"])
     if pushed.output.strip():
         raise ToolError(
-            f"Nothing was taken back: {commit[:8]} was pushed. Make a commit that reverts it: git revert {commit[:8]}"
+            f"The commit was not undone: {commit[:8]} was already pushed. Create a commit that reverts it: git "
+            f"revert {commit[:8]}"
         )
     staged = await keep(context, ["write-tree"], {})
     tree = await read(context, "git show", ["rev-parse", f"{commit}^{{tree}}"])
-    move = ["update-ref", "-m", "git_commit: taken back"]
+    move = ["update-ref", "-m", "git_commit: undone"]
     moved = await keep(context, [*move, "HEAD", parents[0], commit] if parents else [*move, "-d", "HEAD", commit], {})
     if moved.exit_code != 0:
         raise failure(context, "Taking back the commit", moved)
     if index and staged.output == tree.output:
         await keep(context, ["read-tree", index], {})
         await keep(context, ["update-index", "-q", "--refresh"], {})
-    return ToolResult(content=f"Commit {commit[:8]} was taken back; the files stay as they are. git_status shows them.")
+    return ToolResult(content=f"Commit {commit[:8]} was undone; the files were not changed. git_status shows them.")

@@ -87,7 +87,7 @@ async def get(
     if result.timed_out:
         raise ToolError(f"GitHub did not answer within {context.timeouts.http:g} s. Try again later.")
     if result.omitted:
-        raise ToolError("GitHub's answer is too large. Ask for fewer results, or for something narrower.")
+        raise ToolError("GitHub's answer is too large. Ask for fewer results, or use a narrower query.")
     answer = await in_thread(lambda: _parsed(result.output))
     if answer is None or answer.status >= 400 or result.exit_code:
         raise _failure(context, what, answer, result)
@@ -114,7 +114,7 @@ def _failure(context: ToolContext, what: str, answer: Answer | None, result: Pro
     if answer is not None and answer.status >= 400:
         return _refusal(context, what, answer)
     if answer is not None:
-        return ToolError(f"GitHub's answer cannot be understood. gh says: {one_line(said, _SAID) or '(nothing)'}")
+        return ToolError(f"GitHub sent an unexpected answer. gh says: {one_line(said, _SAID) or '(nothing)'}")
     if result.exit_code == _NOT_LOGGED_IN or "gh auth login" in said:
         return ToolError(f"gh is not logged in to {host_of(context)}. {_LOGIN}")
     if any(sign in said for sign in _TOO_OLD):
@@ -123,8 +123,8 @@ def _failure(context: ToolContext, what: str, answer: Answer | None, result: Pro
             f"{one_line(said.partition(chr(10))[0], _SAID)}"
         )
     return ToolError(
-        f"GitHub is not reached: {one_line(said, _SAID) or 'gh says nothing'}. Try again later; where it stays, ask "
-        f"the user whether this machine reaches api.{host_of(context)}."
+        f"GitHub cannot be reached: {one_line(said, _SAID) or 'gh says nothing'}. Try again later; if this "
+        f"continues, ask the user whether this machine can reach api.{host_of(context)}."
     )
 
 
@@ -137,18 +137,18 @@ def _refusal(context: ToolContext, what: str, answer: Answer) -> ToolError:
         used = "GH_TOKEN" if any(context.secret(name, None) for name in TOKENS) else "gh's login"
         return ToolError(f"GitHub does not accept {used}: {said}. {_LOGIN}")
     if status == 403 and "x-github-sso" in answer.headers:
-        return ToolError(f"The organisation wants a login of its own (SAML): {said}. Ask the user: gh auth refresh")
+        return ToolError(f"The organisation requires a separate login (SAML): {said}. Ask the user: gh auth refresh")
     if status == 403:
-        return ToolError(f"GitHub refuses this to the login of gh: {said}. Ask the user, or use something public.")
+        return ToolError(f"GitHub refuses this to the account of gh: {said}. Ask the user, or use a public repository.")
     if status == 404:
         return ToolError(
-            f"GitHub does not have {what}, or it is private and the login of gh may not see it: {said}. Look for the "
-            "right name with github_search, or ask the user."
+            f"GitHub does not have {what}, or it is private and the account of gh may not read it: {said}. Search "
+            "for the right name with github_search, or ask the user."
         )
     if status == 422:
-        return ToolError(f"GitHub does not take this query: {said}. Change the query.")
+        return ToolError(f"GitHub does not accept this query: {said}. Change the query.")
     if status == 451:
-        return ToolError(f"GitHub has closed this for legal reasons: {said}.")
+        return ToolError(f"GitHub has blocked this for legal reasons: {said}.")
     if status >= 500:
         return ToolError(f"GitHub has trouble (HTTP {status}): {said}. Try again later.")
     return ToolError(f"GitHub answers with HTTP {status}: {said}.")
@@ -168,10 +168,8 @@ def _rate_limit(context: ToolContext, answer: Answer, said: str) -> str:
         seconds = int(headers["retry-after"])
     elif is_primary and headers.get("x-ratelimit-reset", "").isdigit():
         seconds = max(1, int(headers["x-ratelimit-reset"]) - int(context.clock.now()))
-    which = "the hourly or minutely number of requests is used up" if is_primary else "too many requests came at once"
-    return (
-        f"GitHub takes no more requests for now: {which}. Go on with something else, and try again in {_for(seconds)}."
-    )
+    which = "the limit of requests per hour or minute is reached" if is_primary else "too many requests came at once"
+    return f"GitHub accepts no more requests for now: {which}. Do something else, and try again in {_for(seconds)}."
 
 
 def _for(seconds: int) -> str:

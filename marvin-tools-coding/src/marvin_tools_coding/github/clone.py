@@ -37,8 +37,8 @@ _DAY = 86_400
 async def github_clone(
     context: ToolContext,
     repo: Annotated[str, "OWNER/REPO or its address"],
-    shallow: Annotated[bool, "The newest commit only"] = True,
-    refresh: Annotated[bool, "Clone it anew where it is already there"] = False,
+    shallow: Annotated[bool, "Only the newest commit"] = True,
+    refresh: Annotated[bool, "Clone it again if it already exists"] = False,
 ) -> str:
     """Clone a repository into ~/github-clones/OWNER/REPO to read it, or tell where it already is."""
     clones = Clones(context.home)
@@ -50,7 +50,7 @@ async def github_clone(
         raise ToolError("git is not installed, or not in PATH. Ask the user to install it.")
     found = await get(context, f"the repository {wanted}", f"repos/{wanted}")
     if not isinstance(found, Mapping) or not isinstance(found.get("full_name"), str):
-        raise ToolError("GitHub's answer about the repository cannot be understood. Try again later.")
+        raise ToolError("GitHub sent an unexpected answer about the repository. Try again later.")
     actual = named(found["full_name"])
     workshop = Workshop(context, clones)
     async with workshop.alone(actual):
@@ -80,7 +80,7 @@ def _facts(found: Mapping[str, Any]) -> list[str]:
     of = parent.get("full_name") if isinstance(parent, Mapping) else None
     return [
         one_line(described, _LINE) if isinstance(described, str) else "",
-        "It is archived: nobody works on it any more." if found.get("archived") is True else "",
+        "It is archived, so it is no longer developed." if found.get("archived") is True else "",
         f"It is a fork of {one_line(of, _LINE)}." if isinstance(of, str) else "",
     ]
 
@@ -94,10 +94,10 @@ async def _told(context: ToolContext, clones: Clones, wanted: Repository, *, sha
     if is_shallow and not shallow:
         return ""
     again = f"github_clone({json.dumps({'repo': f'{place.parent.name}/{place.name}', 'refresh': True})})"
-    how = "has the newest commit of then only; shallow=false fetches the history" if is_shallow else "has its history"
+    how = "has only its newest commit of then; shallow=false fetches the history" if is_shallow else "has its history"
     return (
         f"{place.parent.name}/{place.name} is in {_shown(place)} already: it was cloned {_age(context, place)}, and "
-        f"{how}. To get what is new since: {again}\n{await _look(context, place)}"
+        f"{how}. To update it: {again}\n{await _look(context, place)}"
     )
 
 
@@ -122,7 +122,7 @@ async def _look(context: ToolContext, place: Path) -> str:
     asked = "--format=%h%x00%cs%x00%s%x00%D"
     newest = await try_read(reading, ["log", "-1", asked, "--no-show-signature", "HEAD", "--"])
     if newest.exit_code != 0:
-        return "It is empty: it has no commit that could be read."
+        return "It is empty: it has no commits."
     commit, day, subject, names = (*newest.output.decode("utf-8", "replace").strip("\n").split("\0"), "", "", "")[:4]
     heads = [name.removeprefix("HEAD -> ") for name in names.split(", ") if name.startswith("HEAD -> ")]
     listed = await in_thread(lambda: reading.paths.list(".", _TOP + 2))
@@ -141,11 +141,11 @@ def _left_out(reading: ToolContext) -> list[str]:
     """What of the repository is not in the clone."""
     notes = []
     if reading.paths.exists(".gitmodules"):
-        notes.append("Its submodules are not fetched: .gitmodules names them, and each is a repository to clone.")
+        notes.append("Its submodules were not fetched: .gitmodules lists them; clone each one separately.")
     if reading.paths.exists(".gitattributes"):
         with reading.paths.open(".gitattributes") as file:
             if b"filter=lfs" in file.read(_ATTRIBUTES):
-                notes.append("Of its large files (Git LFS) only the pointers are fetched.")
+                notes.append("Its large files (Git LFS) were not fetched, only their pointers.")
     return notes
 
 
@@ -159,8 +159,8 @@ async def _check_untouched(context: ToolContext, place: Path) -> None:
     for arguments in looks:
         result = await try_read(reading, arguments)
         if result.exit_code != 0 or result.output.strip():
-            what = one_line(result.output.decode("utf-8", "replace"), _LINE) or "it cannot be looked at"
+            what = one_line(result.output.decode("utf-8", "replace"), _LINE) or "it cannot be inspected"
             raise ToolError(
-                f"{_shown(place)} was left as it is: it holds what did not come from GitHub ({what}). "
-                "Ask the user to move it away; without refresh it can be read as it is."
+                f"{_shown(place)} was not changed, because it contains files or commits that did not come from "
+                f"GitHub ({what}). Ask the user to move it away; without refresh you can read it as it is."
             )

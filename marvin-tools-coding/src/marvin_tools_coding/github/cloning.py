@@ -128,7 +128,9 @@ def _taken(lock: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        raise ToolError(f"Nothing was cloned: ~/{FOLDER} takes no locks ({error.strerror}). Tell the user.") from error
+        raise ToolError(
+            f"Nothing was cloned: ~/{FOLDER} cannot be locked ({error.strerror}). Tell the user."
+        ) from error
     return True
 
 
@@ -176,8 +178,8 @@ async def _check_size(context: ToolContext, folder: Path) -> None:
     await context.processes.run(argv, cwd=folder, env=_OF_NOBODY, output_limit=1, outside=True, enough=is_too_much)
     if is_too_much(b""):
         raise ToolError(
-            f"Nothing was kept: it has {files:,} files of {size:,} bytes at least; {_MOST_FILES:,} and "
-            f"{min(room, _MOST_BYTES):,} are written here. Look into it with github_search and search_type='code'."
+            f"Nothing was kept: it has {files:,} files of {size:,} bytes or more; the limits are {_MOST_FILES:,} and "
+            f"{min(room, _MOST_BYTES):,}. Search it with github_search and search_type='code' instead."
         )
 
 
@@ -206,12 +208,12 @@ def _failure(order: Order, result: ProcessResult) -> ToolError:
     said = _said(result)
     advice = "Try again later."
     if "No space left" in said:
-        advice = "The disk is full: ask the user to make room."
+        advice = "The disk is full: ask the user to free space."
     elif any(sign in said for sign in ("not found", "Authentication failed", "could not read Username", "denied")):
-        advice = "The login of gh may not read it: ask the user for gh auth login, or gh auth refresh."
+        advice = "The account of gh may not read it: ask the user to run gh auth login or gh auth refresh."
     elif not order.shallow:
         advice = "Try again later, or with shallow=true, which fetches much less."
-    return ToolError(f"{order.repository} was not cloned, and nothing of it is left. {advice} git says: {said}")
+    return ToolError(f"{order.repository} was not cloned, and no part of it was kept. {advice} git says: {said}")
 
 
 def _said(result: ProcessResult) -> str:
@@ -255,4 +257,4 @@ def _explained(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ToolError(f"{place} cannot be made: {error.strerror}. Nothing was kept.") from error
+        raise ToolError(f"{place} cannot be created: {error.strerror}. Nothing was kept.") from error

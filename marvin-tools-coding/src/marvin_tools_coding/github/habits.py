@@ -49,7 +49,7 @@ GREP_FILE_NAMES = {
 }
 GREP_FILE_IGNORED = GREP_IGNORED
 _LARGEST = 100
-_HELD = "The clone has one branch and its files as they are: ask for them without it."
+_HELD = "The clone has one branch with its current files: leave this out."
 
 
 def search_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
@@ -75,7 +75,7 @@ def search_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 def clone_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of github_clone."""
-    _repository(given, "Clone each with a call of its own.")
+    _repository(given, "Clone each with a separate call.")
     depth = taken(given, "depth", "--depth")
     if isinstance(depth, int):
         given.setdefault("shallow", depth > 0)
@@ -90,7 +90,7 @@ def clone_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 def read_file_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of github_read_file."""
-    _repository(given, "Read each with a call of its own.")
+    _repository(given, "Read each with a separate call.")
     refuse(given, ("ref", "branch", "sha"), _HELD)
     for name, usual in (("start", "start_line"), ("end", "end_line")):
         if given.get(name) is not None:
@@ -104,7 +104,7 @@ def read_file_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 def grep_file_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of github_grep."""
-    _repository(given, "Search each with a call of its own.")
+    _repository(given, "Search each with a separate call.")
     refuse(given, ("ref", "branch", "sha"), _HELD)
     adapted = dict(grep_arguments(given))
     at_most(adapted, "max_results", _LARGEST)

@@ -41,11 +41,13 @@ async def github_read_file(
     path: Annotated[str, "File, or folder to list"],
     start: Annotated[int, "First line, from 1"] = 0,
     end: Annotated[int, "Last line"] = 0,
-    column: Annotated[int | None, Field(ge=1), "With start: the character from which that long line is read on"] = None,
+    column: Annotated[int | None, Field(ge=1), "With start: the character of that long line to continue at"] = None,
 ) -> ToolResult:
     """Read in a cloned repository, as read_file does."""
     if start < 0 or end < 0:
-        raise ToolError(f"start {start} and end {end} count lines from 1 on. Leave them out to begin at the first.")
+        raise ToolError(
+            f"start {start} and end {end} are line numbers that start at 1. Leave them out to start at the first line."
+        )
     reading, repository = await in_thread(lambda: Clones(context.home).open(context, named(repo, host_of(context))))
     if await in_thread(lambda: reading.paths.exists(path) and reading.paths.stat(path).kind == "folder"):
         return ToolResult(content=await in_thread(lambda: _listed(reading, path)))
@@ -83,7 +85,7 @@ async def github_grep(
     repo: Repo,
     pattern: Annotated[str, "Regular expression of ripgrep"],
     glob_filter: Annotated[str, "As in '*.py,!test_*'"] = "",
-    max_results: Annotated[int, Field(ge=1, le=100), "Most matches"] = 30,
+    max_results: Annotated[int, Field(ge=1, le=100), "Maximum matches"] = 30,
     path: Annotated[str, "Folder or file"] = ".",
     ignore_case: Annotated[bool, "Any case"] = False,
     context_lines: Annotated[int, Field(ge=0, le=20), "Lines around"] = 2,

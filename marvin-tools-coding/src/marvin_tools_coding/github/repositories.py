@@ -64,13 +64,13 @@ def _path(given: str, host: str, text: str) -> tuple[str, bool]:
     if where == f"api.{host}":
         return path.removeprefix("repos/"), True
     if where not in (host, "raw.githubusercontent.com"):
-        raise ToolError(f"{one_line(text, _SHOWN)!r} is on {where}, and these tools are for {host} alone.")
+        raise ToolError(f"{one_line(text, _SHOWN)!r} is on {where}, but these tools work only with {host}.")
     return path, True
 
 
 def _no_repository(text: str) -> ToolError:
     return ToolError(
-        f"{one_line(text, _SHOWN)!r} names no repository. Give OWNER/REPO, as in 'pallets/flask', or its address; "
+        f"{one_line(text, _SHOWN)!r} is not a repository. Give OWNER/REPO, as in 'pallets/flask', or its address; "
         "github_search finds repositories."
     )
 
@@ -106,9 +106,11 @@ class Clones:
         place = self.root / repository.owner / repository.name
         for folder in (self.root, place.parent, place):
             if os.path.lexists(folder) and not _is_folder(folder):
-                raise ToolError(f"{folder} is no folder, so nothing can be cloned there. Ask the user to move it away.")
+                raise ToolError(
+                    f"{folder} is not a folder, so nothing can be cloned there. Ask the user to move it away."
+                )
         if os.path.lexists(place) and os.listdir(place):
-            raise ToolError(f"{place} is there, and is no clone of git. Ask the user to move it away.")
+            raise ToolError(f"{place} exists and is not a git clone. Ask the user to move it away.")
         return place
 
     def open(self, context: ToolContext, repository: Repository) -> tuple[ToolContext, Repository]:
@@ -122,13 +124,13 @@ class Clones:
             raise ToolError(self._missing(repository))
         reading = context.reading(folder)
         if reading.paths.root != folder:
-            raise ToolError(f"{folder} was changed just now, and is a link. Ask the user about it.")
+            raise ToolError(f"{folder} was just replaced by a link. Ask the user about it.")
         return reading, Repository(owner=folder.parent.name, name=folder.name)
 
     def _missing(self, repository: Repository) -> str:
         known = list(islice(self._all(), _ENTRIES))
         hint = did_you_mean(near_names(str(repository), known))
-        told = f"There is no clone of {repository}. Make one with github_clone."
+        told = f"There is no clone of {repository}. Create one with github_clone."
         return f"{told} {hint}" if hint else told
 
     def _all(self) -> Iterator[str]:

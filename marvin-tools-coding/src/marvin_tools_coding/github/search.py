@@ -43,14 +43,14 @@ async def github_search(
     context: ToolContext,
     query: Annotated[str, "As on GitHub: 'cli language:rust stars:>50'"],
     search_type: Annotated[SearchType, "issues: and pull requests"] = "repositories",
-    max_results: Annotated[int, Field(ge=1, le=30), "Most results"] = 10,
-    sort: Annotated[str, "As GitHub's API has it, such as stars or updated"] = "",
+    max_results: Annotated[int, Field(ge=1, le=30), "Maximum results"] = 10,
+    sort: Annotated[str, "A sort key of GitHub's API, such as stars or updated"] = "",
     order: Annotated[Literal["desc", "asc"], "Of sort"] = "desc",
 ) -> str:
     """Search GitHub."""
     if not query.strip() or "\0" in query or len(query) > _LONGEST:
-        wrong = "is empty, or holds NUL" if len(query) <= _LONGEST else f"has more than {_LONGEST:,} characters"
-        raise ToolError(f"query {wrong}. Give words, and qualifiers such as {_HINTS[search_type]}.")
+        wrong = "is empty, or contains NUL" if len(query) <= _LONGEST else f"has more than {_LONGEST:,} characters"
+        raise ToolError(f"query {wrong}. Use words, and qualifiers such as {_HINTS[search_type]}.")
     fields = {"q": query, "per_page": str(max_results), **({"sort": sort, "order": order} if sort else {})}
     accept = _TEXT_MATCHES if search_type == "code" else ACCEPT
     found = await get(context, "such a search", f"search/{search_type}", fields, accept=accept)
@@ -59,7 +59,7 @@ async def github_search(
     items = [item for item in found["items"] if isinstance(item, Mapping)][:max_results]
     total = found.get("total_count")
     total = total if isinstance(total, int) else len(items)
-    partly = " GitHub gave up before it had looked everywhere." if found.get("incomplete_results") is True else ""
+    partly = " GitHub stopped before it had searched everything." if found.get("incomplete_results") is True else ""
     if not items:
         return f"No {search_type} fit {query!r}.{partly} Use fewer words, or qualifiers: {_HINTS[search_type]}."
     shown = [line for item in items for line in _SHOWN[search_type](item)]

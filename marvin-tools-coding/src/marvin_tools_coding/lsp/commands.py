@@ -68,7 +68,7 @@ def status(context: typer.Context) -> None:
 
 def group() -> typer.Typer:
     """The sub-commands below `marvin lsp`."""
-    made = typer.Typer(help="Language servers, which tell after each edit what is wrong with the file.")
+    made = typer.Typer(help="Language servers, which report errors in a file after each edit.")
     made.command("install")(install)
     made.command("status")(status)
     return made

@@ -35,7 +35,7 @@ def _typescript_of(program: str) -> str:
 def refusal(kind: ServerKind, program: str, *, sandboxed: bool) -> str:
     """Why a server is not used here; empty where it is."""
     if kind.name == "typescript-language-server" and not sandboxed and not _typescript_of(program):
-        return "it has no TypeScript beside it, and would run the project's own outside of a sandbox"
+        return "it has no TypeScript of its own, and would run the project's TypeScript outside of a sandbox"
     return ""
 
 

@@ -33,7 +33,7 @@ def steps(kind: ServerKind, config_folder: Path, which: Callable[[str], str | No
     """
     folder = str(_folder_of(kind, config_folder))
     if not kind.source:
-        raise ToolError(f"{kind.name} is in no package registry. Install it yourself: {kind.how}")
+        raise ToolError(f"{kind.name} is not in a package registry. Install it yourself: {kind.how}")
     if kind.source == "npm":
         if (npm := which("npm")) is None:
             raise ToolError(f"{kind.name} needs npm, which is not installed, or not in PATH. Install Node.js first.")

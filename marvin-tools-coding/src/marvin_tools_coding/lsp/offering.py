@@ -36,22 +36,22 @@ class Offers:
 
     async def _one(self, context: ToolContext, install: Literal["ask", "auto", "never"], kind: ServerKind) -> str:
         if not kind.source:
-            return f"[No {kind.name} is in PATH, so edits come without diagnostics. The user can add it: {kind.how}]"
-        line = f"[No language server for {kind.role} is there. The user can add one: marvin lsp install {kind.name}]"
+            return f"[No {kind.name} is in PATH, so edits have no diagnostics. The user can install it: {kind.how}]"
+        line = f"[No language server for {kind.role} is installed. The user can run: marvin lsp install {kind.name}]"
         if install == "never" or not (install == "auto" or context.session.interactive):
             return line
         if install == "ask" and await self._answer(context, kind) != _ANSWERS[0]:
             return line
         self._installing.append(asyncio.ensure_future(_installed(context, kind)))
-        return f"[{kind.name} is being installed; edits have its diagnostics once it is.]"
+        return f"[{kind.name} is being installed; after that, edits show its diagnostics.]"
 
     async def _answer(self, context: ToolContext, kind: ServerKind) -> str:
         noted = context.folders.state / _NEVER
         if await in_thread(noted.exists):
             return _ANSWERS[2]
         question = (
-            f"Install the language server {kind.name} from {kind.source} for Marvin alone? Each edit then tells what "
-            "is wrong with the file."
+            f"Install the language server {kind.name} from {kind.source} for use by Marvin only? It reports errors "
+            "in files after each edit."
         )
         try:
             answer = await context.ask(question, _ANSWERS)

@@ -61,6 +61,6 @@ def told(found: Mapping[str, Sequence[Diagnostic]], by: Sequence[str]) -> str:
 def pending(waited: Mapping[str, Sequence[str]]) -> str:
     """What did not come in time, by the names of servers."""
     return "\n".join(
-        f"[{name} has not looked at {', '.join(paths)} yet: what it finds comes with a later edit.]"
+        f"[{name} has not checked {', '.join(paths)} yet: its results are shown with a later edit.]"
         for name, paths in waited.items()
     )

@@ -219,7 +219,7 @@ class Server:
         self._received += len(chunk)
         try:
             if self._received > _FLOOD:
-                raise WireError("it sent more than anybody can read")
+                raise WireError("it sent more data than is allowed")
             for message in self._reader.feed(chunk):
                 self._heed(message)
         except WireError as error:
@@ -244,7 +244,7 @@ class Server:
                 self._tell()
 
     def _ended(self) -> None:
-        self._give_up("it ended by itself" if self._ready else "it ended while it started")
+        self._give_up("it ended by itself" if self._ready else "it ended during its start")
 
     def _give_up(self, fault: str) -> None:
         """It is of no more use, and whoever waits for it need not."""

@@ -132,13 +132,13 @@ class LanguageServers:
         return "\n".join(filter(None, texts))
 
     def _faults(self) -> Iterator[str]:
-        """Once a session: which servers are of no use, and why."""
+        """Once a session: which servers do not work, and why."""
         for server in self.servers:
             if server.fault and server.kind.name not in self._told:
                 self._told.add(server.kind.name)
                 # That is what rustup leaves where it has no such component, and what a broken installation does.
                 way = f" The user can install it: {server.kind.way}" if not server.was_ready else ""
-                yield f"[The language server {server.kind.name} is of no use: {server.fault}.{way}]"
+                yield f"[The language server {server.kind.name} does not work: {server.fault}.{way}]"
 
     def standings(self) -> Sequence[Standing]:
         """How the servers are, and all that they said."""

@@ -72,7 +72,7 @@ class MessageReader:
             # "utf8" is how the first version of the protocol wrote it.
             message = json.loads(body.decode(codecs.lookup(self._charset).name))
         except (ValueError, LookupError, RecursionError) as error:
-            raise WireError(f"it sent what is no JSON: {error}") from error
+            raise WireError(f"it sent what is not valid JSON: {error}") from error
         if not isinstance(message, dict):
-            raise WireError("it sent what is no message")
+            raise WireError("it sent something that is not a message")
         return message

@@ -33,7 +33,7 @@ async def run_command(
     context: ToolContext,
     command: Annotated[str, "The command line"],
     timeout: Annotated[int, Field(ge=1, le=3600), "Seconds"] = 60,
-    cwd: Annotated[str, "Folder to run in; cd does not last"] = "",
+    cwd: Annotated[str, "Folder to run in; cd affects only this command"] = "",
     background: Annotated[bool, "Return at once; jobs shows it"] = False,
 ) -> ToolResult:
     """Run a bash command: its output with errors, and its exit code. No terminal, no input. Servers need background.
@@ -74,7 +74,7 @@ def _folder(context: ToolContext, cwd: str) -> Path | None:
     if not cwd:
         return None
     if context.paths.stat(cwd).kind != "folder":
-        raise ToolError(f"cwd={cwd!r} is no folder. Pass a folder below the working directory, or leave cwd out.")
+        raise ToolError(f"cwd={cwd!r} is not a folder. Pass a folder inside the working directory, or leave cwd out.")
     return context.paths.root / context.paths.locate(cwd)
 
 
@@ -101,20 +101,20 @@ def _started(job: Job) -> ToolResult:
 
 def how_to_look(job_id: str) -> str:
     """What the model can do about a job."""
-    return f"jobs(action='output', job_id='{job_id}') shows its output, action='stop' ends it"
+    return f"jobs(action='output', job_id='{job_id}') shows its output, action='stop' stops it"
 
 
 def _timed_out(seconds: int) -> str:
     return (
-        f"Command timed out after {seconds} s. It was ended, with all it had started. Pass a longer timeout "
-        "(up to 3600), take smaller steps, or start it with background=true as a job."
+        f"Command timed out after {seconds} s. It was stopped, with all processes that it had started. Pass a longer "
+        "timeout (up to 3600), use smaller steps, or start it as a job with background=true."
     )
 
 
 def _ended(result: ProcessResult) -> str:
     ending = exit_text(result.exit_code or 0)
     if result.job:
-        ending += f"; job {result.job} goes on in the background: {how_to_look(result.job)}"
+        ending += f"; job {result.job} continues in the background: {how_to_look(result.job)}"
     return ending
 
 

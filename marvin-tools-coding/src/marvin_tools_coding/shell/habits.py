@@ -51,7 +51,7 @@ def run_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     for_real(given)
     refuse(given, ("stdin", "input", "is_input"), "Write the input into the command: printf '%s' 'text' | program.")
     refuse(given, ("env", "environment"), "Write variables before the command: NAME=value program.")
-    refuse(given, ("restart",), "Each call has a shell of its own; jobs(action='stop') ends what runs on.")
+    refuse(given, ("restart",), "Each call has its own shell; jobs(action='stop') stops background jobs.")
     several = taken(given, "commands")
     if given.get("command") is None and isinstance(several, list):
         given["command"] = "\n".join(map(str, several))
@@ -109,7 +109,9 @@ def _of_milliseconds(value: int) -> int:
 def job_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     """The arguments of jobs."""
     refuse(
-        given, ("chars", "input", "stdin", "text"), "Programs run without input; start one with its input in a pipe."
+        given,
+        ("chars", "input", "stdin", "text"),
+        "Programs run without standard input; pipe the input in the command.",
     )
     action = given.get("action")
     if isinstance(action, str):

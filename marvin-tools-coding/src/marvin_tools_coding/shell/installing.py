@@ -37,7 +37,7 @@ _NO_PIP = b"No module named pip"
 @tool(access=["write", "exec", "net"], confirm=True, group="shell", timeout=_LIMIT, snapshot=True)
 async def install_packages(
     context: ToolContext,
-    packages: Annotated[list[str], Field(min_length=1, max_length=50), "Names, with a version where one is needed"],
+    packages: Annotated[list[str], Field(min_length=1, max_length=50), "Names, with a version if one is needed"],
     dev: Annotated[bool, "Only for development"] = False,
 ) -> ToolResult:
     """Add dependencies with the project's own package manager: uv, pip (into .venv), poetry, npm, pnpm, yarn or cargo.
@@ -66,13 +66,11 @@ async def install_packages(
 def _refuse_names(packages: Sequence[str]) -> None:
     for name in packages:
         if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-            raise ToolError(
-                f"Nothing was installed: {name[:_LONGEST_NAME]!r} is no name of a package. Pass names alone."
-            )
+            raise ToolError(f"Nothing was installed: {name[:_LONGEST_NAME]!r} is not a package name. Pass only names.")
         if name.startswith("-"):
             raise ToolError(
-                f"Nothing was installed: {name!r} is an option, and no package. Pass names alone; dev=true adds for "
-                "development, and for other options use run_command with the manager itself."
+                f"Nothing was installed: {name!r} is an option, not a package. Pass only names; dev=true adds "
+                "development dependencies, and for other options use run_command with the manager itself."
             )
 
 
@@ -82,27 +80,29 @@ def _manager(context: ToolContext, packages: Sequence[str], *, dev: bool) -> Man
     above = lock_above(context.paths)
     if above:
         raise ToolError(
-            f"Nothing was installed: {root} is part of a project whose lock file is {above}. Use set_working_dir to "
-            f"go to its folder; to add to this part alone, run_command there with the manager and the part's name."
+            f"Nothing was installed: {root} is part of a project whose lock file is {above}. Change to its folder "
+            "with set_working_dir; to add the packages only to this part, use run_command there with the package "
+            "manager and the name of the part."
         )
     found = find(context.paths)
     if not found:
         raise ToolError(
-            f"Nothing was installed: {root} has no file of a package manager. Use set_working_dir to go to the "
-            "project, or begin one: run_command uv init, npm init -y or cargo init; for pip create requirements.txt."
+            f"Nothing was installed: {root} has no file of a package manager. Change to the project with "
+            "set_working_dir, or create one: run_command uv init, npm init -y or cargo init; for pip create "
+            "requirements.txt."
         )
     if len(found) > 1:
         names = " and ".join(f"{manager.name} ({manager.because})" for manager in found)
         raise ToolError(
             f"Nothing was installed: {len(found)} package managers fit {root}: {names}. Choose one and use "
-            "run_command with its line below; where one of the files is left over, ask the user to remove it.\n"
-            f"{by_hand(found, packages, dev=dev)}"
+            "run_command with its line below; if one of the files is obsolete, ask the user to remove "
+            f"it.\n{by_hand(found, packages, dev=dev)}"
         )
     manager = found[0]
     if not manager.is_known:
         raise ToolError(
             f"Nothing was installed: the project uses {manager.name} ({manager.because}), which this tool does not "
-            f"call. Use run_command: {by_hand(found, packages, dev=dev)}"
+            f"support. Use run_command: {by_hand(found, packages, dev=dev)}"
         )
     if manager.name != "pip" and context.processes.which(manager.name) is None:
         raise ToolError(
@@ -120,10 +120,10 @@ def _refuse_foreign_environment(context: ToolContext) -> None:
     if place in (os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)):
         raise ToolError(
             f"Nothing was installed: Marvin itself runs from {place}. Ask the user to install the packages, or to "
-            "run Marvin from an environment of its own."
+            "install Marvin in a separate virtual environment."
         )
     if context.paths.stat(ENVIRONMENT).kind != "folder":
-        raise ToolError(f"Nothing was installed: {ENVIRONMENT} is no folder. Move it away first.")
+        raise ToolError(f"Nothing was installed: {ENVIRONMENT} is not a folder. Move it away first.")
 
 
 def _python_of_project() -> str:
@@ -136,7 +136,9 @@ async def _make_environment(context: ToolContext) -> None:
         return
     python = context.processes.which("python3") or context.processes.which("python")
     if python is None:
-        raise ToolError("Nothing was installed: there is no Python in PATH to make .venv with. Ask the user for one.")
+        raise ToolError(
+            "Nothing was installed: there is no Python in PATH to create .venv with. Ask the user to install one."
+        )
     context.progress(f"making {ENVIRONMENT}")
     await _run_well(context, Manager(name="pip", because=""), [python, "-I", "-m", "venv", ENVIRONMENT])
 
@@ -160,8 +162,8 @@ async def _run_well(context: ToolContext, manager: Manager, command: Sequence[st
 
 def _failure(context: ToolContext, manager: Manager, result: ProcessResult) -> ToolError:
     return ToolError(
-        f"{manager.name} failed with {exit_text(result.exit_code or 0)}. Look in what it says for a name that does not "
-        f"exist, versions that do not fit or a registry that is not reached.\n{_output(context, result)}"
+        f"{manager.name} failed with {exit_text(result.exit_code or 0)}. Check its output for a name that does not "
+        f"exist, versions that conflict, or a registry that cannot be reached.\n{_output(context, result)}"
     )
 
 
@@ -176,7 +178,7 @@ def _done(context: ToolContext, manager: Manager, packages: Sequence[str], *, de
     if manager.name == "pip":
         files = [name for name in REQUIREMENTS if context.paths.exists(name)]
         wanted = [name for name in files if "dev" in name] or files if dev else files
-        parts = [f"pip has installed them into {ENVIRONMENT}, and recorded them nowhere: add them to "]
+        parts = [f"pip has installed them into {ENVIRONMENT} but has not recorded them: add them to "]
         parts[0] += wanted[0] if wanted else manager.because
-    parts.append(f"to take them back, run_command: {back}" if back else "")
+    parts.append(f"to undo this, run_command: {back}" if back else "")
     return "; ".join(filter(None, parts))

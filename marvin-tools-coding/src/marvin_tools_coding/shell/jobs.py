@@ -51,7 +51,7 @@ async def jobs(
     context: ToolContext,
     action: Annotated[Literal["list", "output", "stop"], "What to do"] = "list",
     job_id: Annotated[str, "For output and stop"] = "",
-    tail: Annotated[int, Field(ge=1, le=2000), "Newest lines shown"] = 100,
+    tail: Annotated[int, Field(ge=1, le=2000), "Newest lines to show"] = 100,
     wait: Annotated[int, "Seconds to wait for its end"] = 0,
     until: Annotated[str, "Wait for this text in new output"] = "",
 ) -> str:
@@ -78,7 +78,7 @@ def _listing(context: ToolContext) -> str:
         f"{job.id}  {_state(job)}  pid {job.pid}  {one_line(job.command, _SHOWN)}"
         for job in context.processes.job_list()
     ]
-    return "\n".join(lines) or "No jobs. run_command with background=true makes one."
+    return "\n".join(lines) or "There are no jobs. run_command with background=true starts one."
 
 
 def _state(job: Job) -> str:
@@ -110,9 +110,9 @@ async def _wait(context: ToolContext, job: Job, since: int, seconds: int, until:
             return ""
         searched = total - len(data) + data.rfind(b"\n") + 1
         if not running:
-            return f"[It ended, and its new output has no {until!r}.]" if until else ""
+            return f"[It ended, and its new output does not contain {until!r}.]" if until else ""
         if time.monotonic() >= deadline:
-            return f"[Waited {seconds} s for {repr(until) if until else 'its end'} in vain.]"
+            return f"[Waited {seconds} s for {repr(until) if until else 'its end'} without success.]"
         await asyncio.sleep(context.timeouts.job_poll)
 
 
@@ -128,7 +128,7 @@ def _news(context: ToolContext, job: Job, tail: int, looks: _Looks) -> str:
     shown = lines[-tail:]
     log = shown_path(job.log, context.paths.root)
     if unchanged:
-        shown = ["(nothing new since the last look)"]
+        shown = ["(no new output since the last call)"]
     elif cut or len(shown) < len(lines):
         shown.insert(0, f"[older output is left out; {log} has it]")
     return "\n".join([*shown, f"[job {job.id}, {_state(job)}; {total:,} bytes in {log}]"])

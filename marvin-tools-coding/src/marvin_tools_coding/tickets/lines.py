@@ -29,7 +29,7 @@ _LONGEST = 100_000
 _OUTPUT = 1_000_000
 _ADVICE = {
     "not found": "`ls` lists the tickets.",
-    "ambiguous ID": "Give more of it; `ls` lists the tickets.",
+    "ambiguous ID": "Give more characters of the id; `ls` lists the tickets.",
     "Unknown option": "`help` lists the options.",
     "Put it in quotes": "As in: create 'Fix the login' -d 'What and why'",
 }
@@ -74,18 +74,18 @@ async def tk(
 def _words(line: str) -> list[str]:
     """The words of a line. Raises `ToolError` where it has none, or is none."""
     if len(line) > _LONGEST:
-        raise ToolError(f"The line has {len(line):,} characters, {_LONGEST:,} are the most. Put less into the ticket.")
+        raise ToolError(f"The line has {len(line):,} characters; the limit is {_LONGEST:,}. Shorten it.")
     try:
         words = shlex.split(line)
     except ValueError as error:
         raise ToolError(
-            f"The line cannot be read: {error}. Put texts in quotes; one with an apostrophe in double quotes, "
+            f"The line cannot be parsed: {error}. Put texts in quotes, and a text with an apostrophe in double quotes, "
             'as in: add-note ab12 "It\'s done"'
         ) from None
     if not words:
         raise ToolError(f"The line is empty. Commands: {', '.join(ticket_commands())}.")
     if words[0] == "edit":
-        raise ToolError("edit opens an editor, for people. Use status, dep, link or add-note, or create another one.")
+        raise ToolError("edit opens an editor for people. Use status, dep, link or add-note, or create another ticket.")
     if words[0] not in ticket_commands():
         near = did_you_mean(near_names(words[0], ticket_commands()))
         told = [f"There is no command {words[0]!r}.", near, f"Commands: {', '.join(ticket_commands())}."]

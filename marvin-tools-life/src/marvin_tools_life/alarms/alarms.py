@@ -32,10 +32,10 @@ _MINUTES = {"cron", "at", "launchd"}
 
 @tool(access=["write", "exec"], unlisted=["job"])
 async def set_alarm(
-    time: Annotated[str, "As in 14:30, 2027-03-01 09:00, tomorrow 9am, 30m, 1h30m"],
-    message: Annotated[str, "What the notice says"],
-    label: Annotated[str, "A name by which it can be cancelled; made where empty"] = "",
-    job: Annotated[str, "The one that /undo puts back"] = "",
+    time: Annotated[str, "A time such as 14:30, 2027-03-01 09:00, tomorrow 9am, 30m, 1h30m"],
+    message: Annotated[str, "The text of the notification"],
+    label: Annotated[str, "A name to cancel it by; default: a generated name"] = "",
+    job: Annotated[str, "For /undo only: the alarm to restore"] = "",
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -59,7 +59,7 @@ async def list_alarms(*, context: ToolContext) -> ToolResult:
     """List the alarms that are set, the next one first, and whether the system's scheduler really has them."""
     alarms = [(job, is_there) for job, is_there in await scheduled(context) if job.kind == "alarm"]
     if not alarms:
-        return ToolResult(content="No alarm is set. set_alarm sets one.")
+        return ToolResult(content="No alarm is set. Use set_alarm to set one.")
     now = context.clock.now()
     rows = [(job.label, _when(job.due), _state(job, is_there, now), one_line(job.text)) for job, is_there in alarms]
     return ToolResult(
@@ -71,7 +71,7 @@ async def list_alarms(*, context: ToolContext) -> ToolResult:
 @tool(access=["write", "exec"], unlisted=["job"])
 async def cancel_alarm(
     label: Annotated[str, "The alarm"],
-    job: Annotated[str, "Only the one that /undo takes back"] = "",
+    job: Annotated[str, "For /undo only: the alarm to remove"] = "",
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -80,7 +80,7 @@ async def cancel_alarm(
     alarms = [each for each, _ in await scheduled(context) if each.kind == "alarm"]
     found = next((each for each in alarms if (each.id == job if job else folded(each.label) == wanted)), None)
     if found is None and job:
-        raise ToolError(f"The alarm {one_line(label, 80)!r} has gone off, or was cancelled.")
+        raise ToolError(f"The alarm {one_line(label, 80)!r} has already gone off or was cancelled.")
     if found is None:
         raise ToolError(_unknown(label, alarms))
     await cancel(context, ids=[found.id])
@@ -88,15 +88,15 @@ async def cancel_alarm(
     if found.due > context.clock.now():
         exact = datetime.fromtimestamp(found.due).astimezone().isoformat()
         undo = call_of(set_alarm, time=exact, message=found.text, label=found.label, job=found.id)
-    return ToolResult(content=f"Alarm {found.label!r} of {_when(found.due)} is cancelled.", undo=undo)
+    return ToolResult(content=f"Alarm {found.label!r} of {_when(found.due)} was cancelled.", undo=undo)
 
 
 def _unknown(label: str, alarms: Sequence[Job]) -> str:
     if not alarms:
-        return f"There is no alarm {one_line(label, 80)!r}; none is set. set_alarm sets one."
+        return f"There is no alarm {one_line(label, 80)!r}; no alarm is set. Use set_alarm to set one."
     names = [job.label for job in alarms]
-    near = did_you_mean(near_names(label, names)) or f"Set are: {', '.join(names)}."
-    return f"There is no alarm {one_line(label, 80)!r}. {near} list_alarms tells all."
+    near = did_you_mean(near_names(label, names)) or f"Alarms: {', '.join(names)}."
+    return f"There is no alarm {one_line(label, 80)!r}. {near} list_alarms lists them all."
 
 
 def _state(job: Job, is_there: bool, now: float) -> str:
@@ -104,7 +104,7 @@ def _state(job: Job, is_there: bool, now: float) -> str:
         return "going off"
     if job.due + MISSED < now:
         return "missed: the machine was off or the scheduler did not run"
-    return f"scheduled by {job.scheduler}" if is_there else f"lost: {job.scheduler} does not know it any more"
+    return f"scheduled by {job.scheduler}" if is_there else f"lost: {job.scheduler} no longer has it"
 
 
 def _when(due: float) -> str:

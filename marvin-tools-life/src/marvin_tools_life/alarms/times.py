@@ -31,7 +31,7 @@ def moment(text: str, now: float, zone: tzinfo | None = None) -> float:
     """
     written = " ".join(text.split())
     if not written or len(written) > _LONGEST or written.isdigit():
-        raise ToolError(f"{written[:_LONGEST]!r} is no time. {_FORMS}")
+        raise ToolError(f"{written[:_LONGEST]!r} is not a time. {_FORMS}")
     if _ONLY_A_DAY.fullmatch(written):
         raise ToolError(_no_time_of_day(written))
     refuse_span(written)
@@ -39,7 +39,7 @@ def moment(text: str, now: float, zone: tzinfo | None = None) -> float:
     here = datetime.fromtimestamp(now, zone)
     due = now + span if span is not None else _seconds(_exact(written) or _parsed(written, here), zone)
     if due is None:
-        raise ToolError(f"{written!r} is no time. {_FORMS}")
+        raise ToolError(f"{written!r} is not a time. {_FORMS}")
     if due <= now:
         raise ToolError(f"{written!r} is over: it is {here:%Y-%m-%d %H:%M} now. Give a later time.")
     if due - now > _LATEST:
@@ -72,7 +72,7 @@ def _parsed(text: str, here: datetime) -> datetime | None:
 
 
 def _no_time_of_day(text: str) -> str:
-    return f"{text!r} is a day without a time of day. Add one, as in '{text} 09:00'."
+    return f"{text!r} is a day without a time. Add a time, as in '{text} 09:00'."
 
 
 def _seconds(found: datetime | None, zone: tzinfo | None) -> float | None:

@@ -19,9 +19,10 @@ from ..settings import LifeSettings
 _LARGEST = 16 * 1024 * 1024
 _SAID = 2_000
 HOW_TO_START = (
-    "Start Blender with its MCP add-on: install addon.py of github.com/ahujasid/mcp-for-blender (blender-mcp before) "
-    "under Edit > Preferences > Add-ons. It then listens by itself; else press N in the 3D view, choose MCP for "
-    "Blender and click Connect to MCP server. BLENDER_MCP_HOST and BLENDER_MCP_PORT name another place."
+    "Start Blender with its MCP add-on: install addon.py of github.com/ahujasid/mcp-for-blender (blender-mcp "
+    "before) under Edit > Preferences > Add-ons. It then starts automatically; if not, press N in the 3D view, "
+    "choose MCP for Blender and click Connect to MCP server. Set BLENDER_MCP_HOST and BLENDER_MCP_PORT for another "
+    "address."
 )
 
 
@@ -64,21 +65,24 @@ async def ask(context: PackContext, processes: Processes, kind: str, params: Map
 def _why_not(outcome: str, place: str, timeout: float, said: str) -> str:
     if outcome == "late":
         return (
-            f"Blender at {place} did not answer in {timeout:g} seconds. It may be rendering, or show a dialog: ask the "
-            "user to look. What was asked may still be done."
+            f"Blender at {place} did not answer in {timeout:g} seconds. It may be rendering or showing a dialog: ask "
+            "the user to check. The request may still be carried out."
         )
     if outcome == "refused":
         return f"Blender does not answer at {place}. {HOW_TO_START}"
     if outcome == "ended":
         return (
-            f"Blender at {place} ended the connection before its answer was complete. Try again; where that does not "
+            f"Blender at {place} closed the connection before its answer was complete. Try again; if that does not "
             "help, ask the user to restart the add-on."
         )
     if outcome == "large":
         return f"Blender at {place} sent more than {_LARGEST:,} bytes. Ask for less."
     if outcome == "strange":
         return _no_addon(place)
-    return f"Blender at {place} cannot be reached: {one_line(said, 200) or 'the program for it failed'}. {HOW_TO_START}"
+    return (
+        f"Blender at {place} cannot be reached: {one_line(said, 200) or 'the connection program failed'}. "
+        f"{HOW_TO_START}"
+    )
 
 
 def place_of(context: PackContext) -> str:
@@ -94,10 +98,8 @@ def _result(answer: Any, place: str) -> Any:
     result = answer.get("result")
     failed = result.get("error") if isinstance(result, dict) else None
     if answer["status"] == "error" or failed:
-        said = _in_words(str(failed or answer.get("message") or "it does not say why"))
-        raise ToolError(
-            f"Blender says: {said}. What was done before that stays; blender_get_scene tells what there is."
-        )
+        said = _in_words(str(failed or answer.get("message") or "it gave no reason"))
+        raise ToolError(f"Blender says: {said}. Earlier changes are kept; blender_get_scene shows the scene.")
     return result
 
 
@@ -114,4 +116,4 @@ def _in_words(message: str) -> str:
 
 
 def _no_addon(place: str) -> str:
-    return f"What answers at {place} is not the MCP add-on of Blender. {HOW_TO_START}"
+    return f"The program that answers at {place} is not the MCP add-on of Blender. {HOW_TO_START}"

@@ -81,7 +81,7 @@ def _object(found: Any) -> str:
 @tool(access=["write"])
 async def blender_create_object(
     object_type: Annotated[Shape, "Its shape"],
-    name: Annotated[str, "Blender names it where empty"] = "",
+    name: Annotated[str, "The name; default: chosen by Blender"] = "",
     location: Annotated[Three, "x, y, z"] = [0, 0, 0],  # noqa: B006  # nothing changes it, and the schema shows it
     scale: Annotated[Three, "In x, y, z"] = [1, 1, 1],  # noqa: B006
     rotation: Annotated[Three, "In radians"] = [0, 0, 0],  # noqa: B006
@@ -113,7 +113,7 @@ async def blender_modify_object(
     wanted = {"location": location, "scale": scale, "rotation": rotation}
     changed = {field: value for field, value in wanted.items() if value is not None}
     if not changed:
-        raise ToolError("Nothing to change was given. Give location, scale or rotation, three numbers each.")
+        raise ToolError("No change was given. Give location, scale or rotation, with three numbers each.")
     _check(**changed)
 
     def modified(told: Any) -> ToolResult:
@@ -139,7 +139,7 @@ async def blender_delete_object(object_name: Annotated[str, "The object"], *, co
 @tool(access=["write"])
 async def blender_set_material(
     object_name: Annotated[str, "The object"],
-    material_name: Annotated[str, "Made where it is missing"] = "",
+    material_name: Annotated[str, "Created if it does not exist"] = "",
     color: Annotated[
         list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=3, max_length=4), "Red, green, blue, alpha"
     ] = [0.8, 0.8, 0.8, 1],  # noqa: B006  # nothing changes it, and the schema shows it
@@ -153,9 +153,9 @@ async def blender_set_material(
     def painted(told: Any) -> ToolResult:
         if "unfit" in told:
             kind = str(told["unfit"]).lower()
-            raise ToolError(f"{object_name} is a {kind}, which takes no material. Choose a mesh.")
+            raise ToolError(f"{object_name} is a {kind}, which cannot have a material. Choose a mesh.")
         undone = {"name": object_name, **{field: told[field] for field in ("material", "old", "before", "added")}}
-        text = f"{told['object']} has the material {told['material']} of colour {_numbers(given['color'])} now."
+        text = f"{told['object']} has the material {told['material']} with the colour {_numbers(given['color'])} now."
         return ToolResult(content=text, undo=_call(scripts.UNPAINT, undone))
 
     return await _done(context, scripts.MATERIAL, given, painted)
@@ -175,13 +175,13 @@ async def _done(context: ToolContext, body: str, given: Mapping[str, Any], read:
         return read(told)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # another add-on printed it
         raise ToolError(
-            f"Blender did not tell what came of it: {one_line(printed, 200) or 'nothing'}. blender_get_scene tells "
-            "what there is."
+            f"Blender did not report a result: {one_line(printed, 200) or 'nothing'}. blender_get_scene shows the "
+            "scene."
         ) from None
 
 
 def _missing(name: str, names: Sequence[str]) -> ToolError:
-    near = did_you_mean(near_names(name, names)) or f"There are: {', '.join(names[:20]) or 'none'}."
+    near = did_you_mean(near_names(name, names)) or f"Available: {', '.join(names[:20]) or 'none'}."
     return ToolError(f"There is no object {one_line(name, _NAME)!r} in Blender. {one_line(near, _NAMED)}")
 
 
@@ -192,13 +192,13 @@ def _call(body: str, given: Mapping[str, Any]) -> Call:
 def _check(**fields: list[float]) -> None:
     for name, values in fields.items():
         if not all(math.isfinite(value) for value in values):
-            raise ToolError(f"{name} holds something that is no ordinary number. Give finite numbers.")
+            raise ToolError(f"{name} contains a value that is not a finite number. Give finite numbers.")
 
 
 def _name(text: str) -> str:
     name = " ".join(text.split())
     if len(name.encode("utf-8", "replace")) > _NAME:
-        raise ToolError(f"{one_line(name, 80)!r} is too long. Blender takes names of {_NAME} bytes at most.")
+        raise ToolError(f"{one_line(name, 80)!r} is too long. Names in Blender have at most {_NAME} bytes.")
     return name
 
 

@@ -30,13 +30,15 @@ _LARGEST = 20_000_000
 
 
 @tool(access=["exec"], timeout=_SECONDS + 20)
-async def blender_execute_code(code: Annotated[str, "It may use bpy; print tells"], *, context: ToolContext) -> str:
-    """Run Python in Blender; what it prints comes back. It is not in the sandbox and cannot be taken back."""
+async def blender_execute_code(
+    code: Annotated[str, "Python, with bpy; print() returns text"], *, context: ToolContext
+) -> str:
+    """Run Python in Blender; what it prints comes back. It does not run in the sandbox and cannot be undone."""
     if not code.strip() or len(code) > _CODE:
         raise ToolError(f"The code has {len(code):,} characters. Give 1 to {_CODE:,}.")
     answer = await ask(context, context.processes, "execute_code", {"code": code}, _SECONDS)
     printed = str(answer.get("result") or "") if isinstance(answer, dict) else ""
-    return head_and_tail(printed.rstrip(), _SHOWN, "Print less.") or "Done. It printed nothing."
+    return head_and_tail(printed.rstrip(), _SHOWN, "Print less.") or "Done. The code printed nothing."
 
 
 @tool(access=["read"])
@@ -57,8 +59,8 @@ async def blender_screenshot(
     kind = image_type(content[:16])
     if not kind:
         raise ToolError(
-            f"Blender at {place_of(context)} took a screenshot, and it is no image that Marvin finds. It has to run on "
-            "this machine, as it hands over a file."
+            f"Blender at {place_of(context)} took a screenshot, but Marvin cannot find the image. Blender must run "
+            "on this machine, because it passes the image as a file."
         )
     size = _size(answer)
     image = Image(media_type=kind, data=base64.b64encode(content).decode())

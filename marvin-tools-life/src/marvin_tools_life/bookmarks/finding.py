@@ -18,35 +18,35 @@ _TAG, _QUERY = 60, 200
 
 @tool(access=["read"], aliases={"limit": ("max_results", "most")})
 async def bookmark_list(
-    tag: Annotated[str, "Only those with this tag"] = "",
-    limit: Annotated[int, Field(ge=1, le=200), "Most bookmarks"] = 20,
+    tag: Annotated[str, "Only bookmarks with this tag"] = "",
+    limit: Annotated[int, Field(ge=1, le=200), "Maximum bookmarks"] = 20,
     *,
     context: ToolContext,
 ) -> str:
     """List bookmarks, the newest first."""
     found = await bookmarks(context).read()
     if not found:
-        return "There are no bookmarks yet. bookmark_save saves one."
+        return "There are no bookmarks yet. Use bookmark_save to save one."
     wanted = set(split_tags(tag))
     chosen = [one for one in reversed(found) if wanted <= set(map(folded, tags_of(one)))]
     if not chosen:
         tags = sorted({name for one in found for name in tags_of(one)})
         known = ", ".join(tags[:_TAGS_NAMED]) + (", ..." if len(tags) > _TAGS_NAMED else "")
-        return f"No bookmark has the tag {one_line(tag, _TAG)!r}. There are: {known or 'none'}."
+        return f"No bookmark has the tag {one_line(tag, _TAG)!r}. Available: {known or 'none'}."
     return _shown(chosen, limit)
 
 
 @tool(access=["read"], aliases={"query": ("text", "q", "keyword"), "limit": ("max_results", "most")})
 async def bookmark_search(
-    query: Annotated[str, "Words, in any case"],
-    limit: Annotated[int, Field(ge=1, le=200), "Most bookmarks"] = 10,
+    query: Annotated[str, "Words; case is ignored"],
+    limit: Annotated[int, Field(ge=1, le=200), "Maximum bookmarks"] = 10,
     *,
     context: ToolContext,
 ) -> str:
     """Search the titles, addresses, tags and notes of bookmarks."""
     words = list(filter(None, (word.lstrip("#") for word in folded(query).split())))
     if not words:
-        raise ToolError("The query is empty. Give a word, or list all with bookmark_list.")
+        raise ToolError("The query is empty. Give a word, or list all bookmarks with bookmark_list.")
     found = await bookmarks(context).read()
     chosen = await in_thread(lambda: _chosen(found, words))
     if not chosen:

@@ -18,14 +18,16 @@ async def bookmark_save(
     url: Annotated[str, "Address"],
     title: Annotated[str, "Title"] = "",
     tags: Annotated[str, "Separated by commas"] = "",
-    notes: Annotated[str, "Why it was saved"] = "",
+    notes: Annotated[str, "Notes, such as why it was saved"] = "",
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Save a bookmark. Saved again, it gets the new title and notes, and the tags beside its own."""
     if max(map(len, (url, title, tags, notes))) > _LONGEST:
-        raise ToolError(f"That is too long: an address, title or note has up to {_LONGEST:,} characters. Shorten it.")
+        raise ToolError(
+            f"That is too long: an address, title or note may have up to {_LONGEST:,} characters. Shorten it."
+        )
     address = url if taken_back is not None else str(web_address(url))
     given = {"title": " ".join(title.split()), "tags": split_tags(tags), "notes": notes.strip()}
     now = context.clock.now()
@@ -35,10 +37,10 @@ async def bookmark_save(
         before = found[place] if place < len(found) else None
         if taken_back is not None:
             found[place : place + 1] = _restored(context, taken_back, before)
-            return f"The bookmark {address} is as it was before.", {}
+            return f"The bookmark {address} was restored.", {}
         after = _merged(before or {"url": address, "saved": now}, given)
         found[place : place + 1] = [after]
-        done = "Saved" if before is None else "Changed" if after != before else "Saved already, and nothing changed"
+        done = "Saved" if before is None else "Changed" if after != before else "Already saved; nothing was changed"
         return f"{done}: {told([after])[0]}", change(before, after) if after != before else {}
 
     said, done = await bookmarks(context).change(save)

@@ -24,7 +24,7 @@ def bookmarks(context: ToolContext) -> JsonFile[list[Bookmark]]:
 def _check(found: list[Any]) -> None:
     for bookmark in found:
         if not (isinstance(bookmark, dict) and isinstance(bookmark.get("url"), str)):
-            raise ValueError(f"{bookmark!r} is no bookmark")
+            raise ValueError(f"{bookmark!r} is not a bookmark")
 
 
 def tags_of(bookmark: Bookmark) -> list[str]:

@@ -30,8 +30,8 @@ _TITLE, _TEXT = 300, 20_000
 )
 async def calendar_add_event(
     title: Annotated[str, "Title"],
-    start: Annotated[str, "As in '2026-11-24 15:00', 'tomorrow 3pm'; a day alone is all of it"],
-    end: Annotated[str, "A time, the last day, or a span as in 90m; without it an hour or a day"] = "",
+    start: Annotated[str, "A time such as '2026-11-24 15:00' or 'tomorrow 3pm'; a day for an all-day event"],
+    end: Annotated[str, "A time, the last day, or a duration such as 90m; default: an hour or a day"] = "",
     location: Annotated[str, "Where"] = "",
     description: Annotated[str, "Notes"] = "",
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
@@ -43,7 +43,7 @@ async def calendar_add_event(
         return await _restore(context, taken_back)
     title, location = one_line(title, _TITLE), one_line(location, _TITLE)
     if not title:
-        raise ToolError("The event needs a title: what it is, as in title='Dentist'.")
+        raise ToolError("The event needs a title, such as title='Dentist'.")
     now = context.clock.now()
     when = await in_thread(lambda: event_time(start, end, now))
     uid = f"{uuid.uuid4()}@marvin"
@@ -54,30 +54,30 @@ async def calendar_add_event(
 
     await CalendarFile(context).change(add)
     said = await remind(context, reminders_of(uid, title, when, location))
-    past = " It is in the past." if when.begins < now else ""
+    past = " The event is in the past." if when.begins < now else ""
     inverse = call_of(calendar_delete_event, uid=uid, taken_back={"event": sha256(_lines(event)).hexdigest()})
     return ToolResult(content=f"Added {title!r}, {span(when.start, when.end)} [{uid}].{past} {said}", undo=inverse)
 
 
 @tool(access=["write"], aliases={"uid": ("id", "event_id"), "title": ("name", "summary")}, unlisted=["taken_back"])
 async def calendar_delete_event(
-    uid: Annotated[str, "Its id, as lists show it; 'ID 2026-11-24' is only that day of a series"] = "",
-    title: Annotated[str, "Instead: a part of its title"] = "",
+    uid: Annotated[str, "Its id from a list; 'ID 2026-11-24' means only that day of a series"] = "",
+    title: Annotated[str, "A part of its title, instead of uid"] = "",
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     *,
     context: ToolContext,
 ) -> ToolResult:
-    """Delete an event with all its times, or one day of a series; and its reminders."""
+    """Delete an event with all its occurrences, or one day of a series; and its reminders."""
     if not uid.strip() and not title.strip():
-        raise ToolError("Say which event: give its uid, or a part of its title.")
+        raise ToolError("Choose an event: give its uid, or a part of its title.")
     if taken_back is not None and context.origin != "undo":
-        raise ToolError("taken_back is for /undo alone. Leave it out.")
+        raise ToolError("taken_back is for /undo only. Leave it out.")
 
     deleted = await CalendarFile(context).change(lambda text: _deleted(text, uid.strip(), title.strip(), taken_back))
     first = deleted.gone[0]
     gone, said = ((), "") if deleted.day else await forget(context, first.uid)
-    what = " with all its times" if any(event.is_recurring for event in deleted.gone) else ""
-    what = f" of {deleted.day:%a %Y-%m-%d}; its other times stay" if deleted.day else what
+    what = " with all its occurrences" if any(event.is_recurring for event in deleted.gone) else ""
+    what = f" of {deleted.day:%a %Y-%m-%d}; its other occurrences are kept" if deleted.day else what
     content = f"Deleted {one_line(first.title, TITLE)!r}{what}.{said}"
     if taken_back is not None:
         return ToolResult(content=content)
@@ -110,7 +110,7 @@ class _Deleted(NamedTuple):
 def _deleted(text: CalendarText, uid: str, title: str, taken_back: dict[str, Any] | None) -> tuple[bytes, _Deleted]:
     events, day = chosen(list(text.events()), uid, title)
     if taken_back is not None and [digest(event) for event in events] != [taken_back["event"]]:
-        raise ToolError("Somebody changed the event since then. Delete it by hand, if it is not wanted.")
+        raise ToolError("The event was changed since then. Delete it by hand if you do not want it.")
     if day is None:
         after = text.without([event.span for event in events])
         others = sum(event.uid == events[0].uid for event in CalendarText(after).events())
@@ -139,7 +139,7 @@ def _event(uid: str, when: EventTime, texts: tuple[str, str, str], now: float) -
 def _clean(text: str) -> str:
     """A text of several lines without what a terminal would obey."""
     if len(text) > _TEXT:
-        raise ToolError(f"The description has {len(text):,} characters, and up to {_TEXT:,} are kept. Shorten it.")
+        raise ToolError(f"The description has {len(text):,} characters; the limit is {_TEXT:,}. Shorten it.")
     return "\n".join(one_line(line, _TEXT) for line in text.strip().splitlines())
 
 
@@ -150,7 +150,7 @@ def _lines(event: bytes) -> bytes:
 async def _restore(context: ToolContext, taken_back: dict[str, Any]) -> ToolResult:
     """Put deleted events back: where they were, where nobody changed the calendar since then, else behind the last."""
     if context.origin != "undo":
-        raise ToolError("taken_back is for /undo alone. Leave it out.")
+        raise ToolError("taken_back is for /undo only. Leave it out.")
     pieces = [(int(place), b64decode(data)) for place, data in taken_back["pieces"]]
 
     def put(text: CalendarText) -> tuple[bytes, None]:
@@ -159,10 +159,10 @@ async def _restore(context: ToolContext, taken_back: dict[str, Any]) -> ToolResu
         if "edited" in taken_back:
             now = [event for event in text.events() if digest(event) == taken_back["edited"]]
             if not now:
-                raise ToolError("Somebody changed the event since then. Add the day by hand, if it is wanted.")
+                raise ToolError("The event was changed since then. Add the day by hand if you want it.")
             data = text.without([now[0].span])
         elif uid and sum(event.uid == uid for event in text.events()) > taken_back.get("others", 0):
-            raise ToolError(f"There is an event {uid} again by now. Delete that one first.")
+            raise ToolError(f"An event {uid} exists again. Delete that one first.")
         if sha256(data).hexdigest() == taken_back["left"]:
             for place, piece in sorted(pieces):
                 data = data[:place] + piece + data[place:]

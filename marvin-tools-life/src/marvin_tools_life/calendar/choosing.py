@@ -65,7 +65,7 @@ def _one(events: Sequence[EventText], uid: str, title: str) -> Sequence[EventTex
     if not uid or len(_heads(found)) > 1:
         found = [event for event in found if wanted in folded(event.title)]
     if not found:
-        raise ToolError(f"No event has {one_line(title, TITLE)!r} in its title. Look with calendar_view.")
+        raise ToolError(f"No event has {one_line(title, TITLE)!r} in its title. Search with calendar_view.")
     for candidates in (found, [event for event in found if folded(event.title) == wanted]):
         if candidates and len({_key(event) for event in candidates}) == 1:
             whole = _with_times(events, candidates)
@@ -95,4 +95,4 @@ def _several(found: Sequence[EventText]) -> str:
     named = [f"{one_line(event.title, TITLE)!r} ({event.day}) [{one_line(event.uid, TITLE)}]" for event in found]
     more = f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else ""
     how = "Give the uid of one" if len({event.uid for event in found}) > 1 else "Give the uid and the title of one"
-    return f"{len(found):,} events fit: {', '.join(named[:_NAMED])}{more}. {how}."
+    return f"{len(found):,} events match: {', '.join(named[:_NAMED])}{more}. {how}."

@@ -45,13 +45,15 @@ def _without_day(calendar: CalendarText, series: Sequence[EventText], day: date)
     heads = [event for event in series if not event.is_one_time]
     title = one_line(series[0].title, TITLE)
     if not heads or not heads[0].is_recurring:
-        raise ToolError(f"{title!r} is no series: it happens once. Delete it without the day.")
+        raise ToolError(f"{title!r} is not a series: it happens once. Delete it without a day.")
     try:
         times = list(_times(calendar, series, day))
     except Exception as error:  # the libraries raise whatever the values in a file make them raise
-        raise ToolError(f"When {title!r} happens cannot be told: {one_line(str(error))}. Tell the user.") from error
+        raise ToolError(
+            f"When {title!r} happens cannot be determined: {one_line(str(error))}. Tell the user."
+        ) from error
     if not times:
-        raise ToolError(f"{title!r} does not happen on {day}. Look with calendar_list_upcoming or calendar_view.")
+        raise ToolError(f"{title!r} does not happen on {day}. Search with calendar_list_upcoming or calendar_view.")
     head = heads[0]
     place = _BEGIN.search(head.data)
     if place is None:

@@ -54,7 +54,7 @@ def agenda(text: CalendarText, start: datetime, end: datetime) -> Agenda:
     """What happens between two times, the last of which is not in. Blocks: call it in a thread."""
     first, last = ((moment + side).strftime("%Y%m%d") for moment, side in ((start, -_MARGIN), (end, _MARGIN)))
     found = _Found(text, start, end)
-    found.left_out += [f"the time zone {name!r} has rules that are not followed" for name in text.refused_zones]
+    found.left_out += [f"the time zone {name!r} has rules that are not supported" for name in text.refused_zones]
     known = list(text.events())
     found.left_out += [f"{event.title!r}: it has no beginning" for event in known if not event.has_beginning]
     with own_zones():

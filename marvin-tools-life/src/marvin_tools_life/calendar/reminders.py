@@ -36,11 +36,11 @@ async def remind(context: ToolContext, jobs: Sequence[Job]) -> str:
     """Schedule those of the reminders that are still to come; what is said of them."""
     ahead = [job for job in jobs if job.due > context.clock.now()]
     if not ahead:
-        return "No reminders, since it begins too soon."
+        return "It starts too soon for reminders."
     try:
         made = await schedule(context, *ahead)
     except ToolError as error:
-        return f"It is in the calendar, but there are no reminders: {error}"
+        return f"It is in the calendar, but its reminders could not be set: {error}"
     times = " and ".join(f"{datetime.fromtimestamp(job.due).astimezone():%H:%M}" for job in made)
     return f"Reminders at {times} by {made[0].scheduler}: {told_by(made[0])}."
 
@@ -53,4 +53,4 @@ async def forget(context: ToolContext, uid: str) -> tuple[Sequence[Job], str]:
         gone = await cancel(context, groups=[uid])
     except ToolError as error:
         return (), f" Its reminders could not be cancelled: {error}"
-    return gone, " Its reminders are cancelled." if gone else ""
+    return gone, " Its reminders were cancelled." if gone else ""

@@ -67,7 +67,7 @@ def _check(rule: Any, start: date | datetime, end: datetime) -> None:
     if steps / interval > _STEPS:
         raise ValueError(f"it happens too often since {start:%Y}")
     if frequency != "YEARLY" and not _fits(rule, start):
-        raise ValueError("its rule fits no day")
+        raise ValueError("its rule matches no day")
 
 
 def _fits(rule: Any, start: date | datetime) -> bool:

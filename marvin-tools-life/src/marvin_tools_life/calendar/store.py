@@ -65,7 +65,7 @@ class CalendarFile:
 
     def _check_size(self) -> None:
         if self.path.exists() and not self.path.is_file():
-            raise CalendarError("it is no file")
+            raise CalendarError("it is not a file")
         if self.path.exists() and self.path.stat().st_size > _LARGEST:
             raise CalendarError(f"it is larger than {_LARGEST:,} bytes")
 
@@ -75,7 +75,7 @@ class CalendarFile:
             yield
         except CalendarError as error:
             raise ToolError(
-                f"{self.path} is no calendar that can be used: {error}. It stays as it is. Ask the user to repair it."
+                f"{self.path} is not a usable calendar: {error}. It was left unchanged. Ask the user to repair it."
             ) from error
         except OSError as error:
             raise ToolError(

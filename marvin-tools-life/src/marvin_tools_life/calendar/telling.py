@@ -32,10 +32,10 @@ def lines(agenda: Agenda) -> list[str]:
     """What happens, a line each, and what is left out."""
     shown = [_line(one) for one in agenda.occurrences[:_LINES]]
     if len(agenda.occurrences) > _LINES:
-        shown.append(f"[{_LINES} of {len(agenda.occurrences):,} are shown. Look at fewer days.]")
+        shown.append(f"[{_LINES} of {len(agenda.occurrences):,} are shown. Ask for fewer days.]")
     shown += [f"[Left out: {one_line(said, _TEXT)}]" for said in agenda.left_out[:_LEFT_OUT]]
     if len(agenda.left_out) > _LEFT_OUT:
-        shown.append(f"[{len(agenda.left_out) - _LEFT_OUT:,} more are left out.]")
+        shown.append(f"[{len(agenda.left_out) - _LEFT_OUT:,} more were left out.]")
     return shown
 
 

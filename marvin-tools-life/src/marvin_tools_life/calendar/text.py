@@ -217,13 +217,13 @@ class CalendarText:
                 stack.append((name, mark.start()))
                 continue
             if not stack or stack[-1][0] != name:
-                raise CalendarError(f"END:{name.decode()} stands where nothing of that name is open")
+                raise CalendarError(f"END:{name.decode()} has no matching BEGIN")
             _, start = stack.pop()
             self._note(name, Span(start, mark.end()), depth=len(stack), end=mark.start())
         if stack:
             raise CalendarError(f"{stack[-1][0].decode()} has no end, so it may be cut off")
         if self._end < 0:
-            raise CalendarError("it holds no VCALENDAR")
+            raise CalendarError("it contains no VCALENDAR")
 
     def _note(self, name: bytes, span: Span, *, depth: int, end: int) -> None:
         if name == b"VCALENDAR":

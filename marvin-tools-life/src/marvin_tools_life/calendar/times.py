@@ -10,7 +10,7 @@ from marvin_core import ToolError
 from ..spoken_times import refuse_span, spoken
 
 _LONGEST = 100
-_FORMS = "Give a time such as '2026-11-24 15:00' or 'tomorrow 3pm', or a day such as '2026-12-24' for all of it."
+_FORMS = "Give a time such as '2026-11-24 15:00' or 'tomorrow 3pm', or a day such as '2026-12-24' for the whole day."
 _USUAL = timedelta(hours=1)
 _DAY = timedelta(days=1)
 
@@ -57,7 +57,9 @@ def event_time(start: str, end: str, now: float) -> EventTime:
             raise ToolError(f"The end {end!r} is a day and the start {start!r} a time. Give two times, or two days.")
         finish = as_time(datetime.combine(finish, begin.time()))
     if finish <= begin:
-        raise ToolError(f"The end {end!r} is not behind the start {start!r}. Give a later one, or a span such as 90m.")
+        raise ToolError(
+            f"The end {end!r} is not after the start {start!r}. Give a later end, or a duration such as 90m."
+        )
     return EventTime(begin, finish)
 
 
@@ -84,14 +86,14 @@ def _read(text: str, base: datetime) -> tuple[date | datetime, bool]:
     """What is meant: a day, or a time with a zone; and whether it is a span of days. `base` is what it counts from."""
     written = " ".join(text.split())
     if not written or len(written) > _LONGEST:
-        raise ToolError(f"{written[:_LONGEST]!r} is no time. {_FORMS}")
+        raise ToolError(f"{written[:_LONGEST]!r} is not a time. {_FORMS}")
     refuse_span(written)
     found, is_span = _exact(written), False
     if found is None and (said := spoken(written, base)) is not None:
         found = said.moment if said.kind == "time" else said.moment.date()
         is_span = said.kind == "span"
     if found is None:
-        raise ToolError(f"{written!r} is no time. {_FORMS}")
+        raise ToolError(f"{written!r} is not a time. {_FORMS}")
     try:
         if not 1970 <= found.year <= 9000:
             raise ValueError

@@ -17,8 +17,8 @@ _YEARS = range(1970, 9000)
 
 @tool(access=["read"])
 async def calendar_view(
-    month: Annotated[int, Field(ge=0, le=12), "1 to 12; 0 is this month"] = 0,
-    year: Annotated[int, "0 is this year"] = 0,
+    month: Annotated[int, Field(ge=0, le=12), "1 to 12; 0 means this month"] = 0,
+    year: Annotated[int, "0 means this year"] = 0,
     *,
     context: ToolContext,
 ) -> ToolResult:

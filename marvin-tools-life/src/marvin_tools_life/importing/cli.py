@@ -18,11 +18,11 @@ _SHOWN = 20
 def take_over(
     context: typer.Context,
     folder: Annotated[
-        Path | None, typer.Argument(help="The older Marvin's folder; ~/.config/local-finder without it.")
+        Path | None, typer.Argument(help="The folder of the older version of Marvin; default: ~/.config/local-finder.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be taken over.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be imported.")] = False,
 ) -> None:
-    """Take over what an older Marvin kept: tickets, bookmarks, places, topics, logins, typed lines. Copies are kept."""
+    """Import the data of an older version: tickets, bookmarks, places, topics, logins, typed lines. Copies are kept."""
     from .taking import COPIES, Import
 
     run: CliContext = context.obj
@@ -32,20 +32,22 @@ def take_over(
     lines: list[str] = []
     problems: list[str] = []
     for done in work.run(dry_run=dry_run):
-        told = [f"{done.taken:,} {'to take over' if dry_run else 'taken over'}"] if done.taken else []
-        told += [f"{done.there:,} here already"] if done.there else []
+        told = [f"{done.taken:,} {'to import' if dry_run else 'imported'}"] if done.taken else []
+        told += [f"{done.there:,} already here"] if done.there else []
         told += [f"{len(done.problems):,} left out"] if done.problems else []
         lines.append(f"{done.what:24} {', '.join(told) or 'nothing'}")
         problems += done.problems
     if not lines:
-        raise UsageError(f"{older} holds nothing of an older Marvin. Name its folder: marvin import FOLDER")
+        raise UsageError(
+            f"{older} contains no data of an older version of Marvin. Give its folder: marvin import FOLDER"
+        )
     run.write("\n".join(lines) + "\n")
     for problem in problems[:_SHOWN]:
         run.warn(f"marvin: left out: {one_line(problem)}")
     if len(problems) > _SHOWN:
-        run.warn(f"marvin: {len(problems) - _SHOWN:,} more are left out.")
+        run.warn(f"marvin: {len(problems) - _SHOWN:,} more were left out.")
     if work.copies.exists():
-        run.write(f"The files as they were: {work.copies}\n")
+        run.write(f"Copies of the earlier files: {work.copies}\n")
     if problems:
         raise typer.Exit(1)
 
@@ -56,5 +58,7 @@ def _folder(run: CliContext, given: Path | None) -> Path:
     home = "~/" if str(folder).startswith("~/") else ""
     folder = (run.config.home / str(folder).removeprefix(home) if home else folder).absolute()
     if not folder.is_dir():
-        raise UsageError(f"There is no folder {folder}. Name the one of the older Marvin: marvin import FOLDER")
+        raise UsageError(
+            f"The folder {folder} does not exist. Give the folder of the older version of Marvin: marvin import FOLDER"
+        )
     return folder

@@ -60,7 +60,7 @@ def parsed(content: bytes) -> Any:
     except RecursionError:
         raise FormError("it is nested too deeply") from None
     except ValueError as error:
-        raise FormError(f"it is no JSON: {error}") from None
+        raise FormError(f"it is not valid JSON: {error}") from None
 
 
 def written(data: Any) -> bytes:
@@ -107,7 +107,7 @@ def _here(content: bytes) -> Any:
     try:
         return parsed(content)
     except FormError as error:
-        raise FormError(f"the file that is used now is damaged: {error}") from None
+        raise FormError(f"the current file is damaged: {error}") from None
 
 
 def _unless_same(after: Any, before: Any) -> bytes | None:
@@ -138,7 +138,7 @@ def _entries(form: EntryForm, data: Any) -> list[Entry]:
             return _entries(form._replace(around=()), inner)
         return [_named(form, name, value) for name, value in data.items()]
     if not isinstance(data, list):
-        raise FormError("it holds neither an array nor an object")
+        raise FormError("it contains neither an array nor an object")
     return [entry if isinstance(entry, dict) else {form.named_by: entry} for entry in data]
 
 
@@ -207,7 +207,7 @@ PLACES = EntryForm(
 def _subscription(entry: Entry, when: float) -> Entry:
     topic = _text(entry, "topic", "name").rstrip("/").rpartition("/")[2]
     if not is_topic(topic):
-        raise FormError("it names no topic")
+        raise FormError("it has no topic")
     # What came before the older program wrote the file last, it has told.
     since = _time(entry, "since")
     read = {"topic": topic, "label": one_line(_text(entry, "label")), "since": when if since is None else since}
@@ -227,7 +227,7 @@ _ONLY_SERVICE = "spotify"
 
 def _services(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise FormError("it holds no object")
+        raise FormError("it contains no object")
     if isinstance(data.get("access_token", data.get("accessToken")), str):
         data = {_ONLY_SERVICE: data}
     return {name: _token(value) if isinstance(value, dict) else value for name, value in data.items()}

@@ -92,19 +92,19 @@ def older_tickets(name: str, content: bytes, when: float) -> Iterator[OlderTicke
         when: when it was written, in seconds since the epoch; it stands for times that are missing.
 
     Raises:
-        FormError: it holds no tickets.
+        FormError: it contains no tickets.
     """
     data = parsed(content)
     if isinstance(data, Mapping) and isinstance(data.get("tickets"), (list, Mapping)):
         data = data["tickets"]
     if isinstance(data, Mapping) and data and not _is_ticket(data):
         if not all(isinstance(value, Mapping) for value in data.values()):
-            raise FormError("it holds no ticket")
+            raise FormError("it contains no ticket")
         data = [{"id": key, **value} for key, value in data.items()]
     found = data if isinstance(data, list) else [data]
     for number, given in enumerate(found):
         if not isinstance(given, Mapping) or not _is_ticket(given):
-            raise FormError("it holds no ticket")
+            raise FormError("it contains no ticket")
         stem = name if len(found) == 1 else f"{name}-{number + 1}"
         yield OlderTicket(usable_id(old_id(given) or stem), {"id": stem, **given}, when)
 

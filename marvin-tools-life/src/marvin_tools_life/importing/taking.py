@@ -208,7 +208,7 @@ def _read(path: Path) -> tuple[bytes, float]:
     with os.fdopen(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise FormError("it is no file")
+            raise FormError("it is not a file")
         if status.st_size > _LARGEST:
             raise FormError(f"it is larger than {_LARGEST:,} bytes")
         return stream.read(), status.st_mtime
@@ -231,7 +231,7 @@ def _preferences(here: bytes | None, older: bytes, when: float) -> Merged:
 
 def _chat_log(here: bytes | None, older: bytes, when: float) -> Merged:
     if not isinstance(parsed(older), list):
-        raise FormError("it holds no array")
+        raise FormError("it contains no array")
     return _whole(here, older, is_empty=here is None)
 
 

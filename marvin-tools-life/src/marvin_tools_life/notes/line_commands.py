@@ -14,8 +14,8 @@ _COMMAND = re.compile(
     re.IGNORECASE,
 )
 _HELP = (
-    "Send commands such as 'REPLACE 3-5', 'INSERT 7' (behind line 7; 0 is the top) or 'DELETE 2', each on a line of "
-    "its own with its text on the lines below."
+    "Send commands such as 'REPLACE 3-5', 'INSERT 7' (after line 7; 0 is the top) or 'DELETE 2', each on a separate "
+    "line with its text on the lines below."
 )
 
 
@@ -53,14 +53,14 @@ def read_commands(patch: str, total: int) -> list[LineCommand]:
     while at < len(lines):
         head = _COMMAND.fullmatch(lines[at])
         if head is None:
-            raise PatchError(f"{lines[at][:80]!r} is no line command. {_HELP}")
+            raise PatchError(f"{lines[at][:80]!r} is not a line command. {_HELP}")
         end = next((i for i in range(at + 1, len(lines)) if _begins(lines[i], is_loud=is_loud)), len(lines))
         commands.append(_command(head, lines[at + 1 : end], total))
         at = end
     commands.sort(key=lambda command: (command.first, command.last))
     for one, other in pairwise(commands):
         if other.first <= one.last:
-            raise PatchError(f"Two commands change line {other.first}. Make one of them.")
+            raise PatchError(f"Two commands change line {other.first}. Combine them into one.")
     return commands
 
 
@@ -81,7 +81,7 @@ def _command(head: re.Match[str], text: list[str], total: int) -> LineCommand:
     body = "".join(f"{line}\n" for line in text)
     if head["insert"]:
         if head["last"]:
-            raise PatchError(f"{written!r} names two lines, and text is inserted behind one. {_HELP}")
+            raise PatchError(f"{written!r} has two lines, but text is inserted after one. {_HELP}")
         place = first if (head["side"] or "").upper() == "BEFORE" else first + 1
         if not 1 <= place <= total + 1:
             raise PatchError(f"{written!r}: the note has {total:,} lines. Read it with file_read_lines.")

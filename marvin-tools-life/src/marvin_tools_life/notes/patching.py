@@ -39,7 +39,7 @@ _LARGEST = 20_000_000
 async def file_apply_patch(
     path: Annotated[str, "The note"],
     patch: Annotated[
-        str, "Unified diff, or line commands, as in 'REPLACE 3-5', 'INSERT 7' (behind it) or 'DELETE 2', text below"
+        str, "Unified diff, or line commands 'REPLACE 3-5', 'INSERT 7' (after line 7), 'DELETE 2', with text below"
     ],
     dry_run: Annotated[bool, "Only show what would change"] = False,
     *,
@@ -79,7 +79,9 @@ def _by_patch(place: str, patch: str) -> FilePatch:
     if len(patches) != 1:
         raise PatchError(f"The patch changes {len(patches)} files. Send one call for each note.")
     if patches[0].kind != "update" or patches[0].move_to:
-        raise PatchError("The patch makes, moves or deletes a file. Write a new note with write_note.")
+        raise PatchError(
+            "The patch creates, moves or deletes a file, which is not supported. Write a new note with write_note."
+        )
     return patches[0].replace(path=place)
 
 
@@ -88,17 +90,19 @@ async def _by_lines(notes: Notes, place: str, patch: str) -> FilePatch:
     with await in_thread(lambda: notes.files.paths.open(place)) as file:
         status = os.fstat(file.fileno())
         if status.st_size > _LARGEST:
-            raise ToolError(f"The note has {status.st_size:,} bytes, and up to {_LARGEST:,} are edited.")
+            raise ToolError(f"The note has {status.st_size:,} bytes; the limit for edits is {_LARGEST:,}.")
         source = TextSource(place, file)
         await source.lines()
         if source.codec is None:
-            raise ToolError("The encoding of the note cannot be told with certainty. Ask the user to make it UTF-8.")
+            raise ToolError(
+                "The encoding of the note cannot be determined with certainty. Ask the user to make it UTF-8."
+            )
         file.seek(0)
         data = await in_thread(file.read)
         standing = notes.known.standing(place_of(notes.files.paths, place), status, data)
         text = source.codec.decode(data)
     if standing != "same" and not notes.is_asked_by_person:
-        why = "was not read here yet" if standing == "unknown" else "was changed since it was read here"
+        why = "has not been read yet" if standing == "unknown" else "was changed after you read it"
         raise ToolError(f"{notes.told(place)} {why}; nothing was changed. Read it with file_read_lines first.")
     lines = text.replace("\r\n", "\n").split("\n")
     if not lines[-1]:

@@ -60,7 +60,7 @@ class Notes:
         """Where a note is that may be named without its ending, for `files.paths`."""
         names = self._names(path)
         if path.rstrip().endswith("/") or not names:
-            raise ToolError(f"{path!r} names no note. Give its name, as in 'garden' or 'ideas/garden.md'.")
+            raise ToolError(f"{path!r} is not a note. Give its name, such as 'garden' or 'ideas/garden.md'.")
         return self._place(names, ("", _NOTE))
 
     def new(self, path: str) -> str:
@@ -71,7 +71,7 @@ class Notes:
         name = place.rpartition("/")[2]
         if "\\" in path or any(unicodedata.category(sign) in _NO_SIGNS for sign in path.strip()):
             raise ToolError(
-                f"{path!r} is no name for a note. Give a path such as 'ideas/garden', with / between folders."
+                f"{path!r} is not a valid note name. Give a path such as 'ideas/garden', with / between folders."
             )
         return place if _ENDING.search(name.lstrip(".")) else place + _NOTE
 
@@ -121,7 +121,7 @@ class Notes:
                 break
         names = [name for name in given.split("/") if name not in ("", ".")]
         if given.startswith(("/", "~")) or ".." in names:
-            raise ToolError(f"{path!r} is outside of {self.shown}. Give a path below it, as in 'ideas/garden'.")
+            raise ToolError(f"{path!r} is outside of {self.shown}. Give a path inside it, such as 'ideas/garden'.")
         return names
 
 
@@ -135,4 +135,4 @@ def _plain(name: str) -> str:
 
 def no_notes(shown: str) -> ToolError:
     """What is said where no note was ever written."""
-    return ToolError(f"There are no notes yet: {shown} does not exist. write_note makes it.")
+    return ToolError(f"There are no notes yet: {shown} does not exist. write_note creates it.")

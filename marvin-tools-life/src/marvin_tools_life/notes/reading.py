@@ -30,7 +30,7 @@ _FILE = ("file_path", "filename", "file", "name", "note", "title")
 
 
 @tool(access=["read"], aliases={"path": _FILE})
-async def read_note(path: Annotated[str, "The note, as in ideas/garden"], *, context: ToolContext) -> str:
+async def read_note(path: Annotated[str, "The note, such as ideas/garden"], *, context: ToolContext) -> str:
     """Read a note."""
     notes = await in_thread(lambda: Notes(context))
     section = await _section(notes, path, 1, None)
@@ -46,22 +46,24 @@ async def read_note(path: Annotated[str, "The note, as in ideas/garden"], *, con
 async def file_read_lines(
     path: Annotated[str, "The note"],
     start: Annotated[int, "First line, from 1"] = 1,
-    end: Annotated[int, "Last line; 0 is the end"] = 0,
+    end: Annotated[int, "Last line; 0 means the end"] = 0,
     *,
     context: ToolContext,
 ) -> str:
     """Read lines of a note with their numbers, which file_apply_patch takes."""
     notes = await in_thread(lambda: Notes(context))
     if start < 0 or end < 0:
-        raise ToolError(f"start {start} and end {end} count lines from 1 on. Leave them out for all of the note.")
+        raise ToolError(
+            f"start {start} and end {end} are line numbers that start at 1. Leave them out for the whole note."
+        )
     first = max(1, start)
     if end and end < first:
-        raise ToolError(f"start {first} is behind end {end}. Swap them.")
+        raise ToolError(f"start {first} is after end {end}. Swap them.")
     section = await _section(notes, path, first, end or None)
     if section is None:
         return "(The note is empty.)"
     if not section.lines:
-        raise ToolError(f"The note has {section.total:,} lines, so none from {first:,} on. Read from an earlier one.")
+        raise ToolError(f"The note has {section.total:,} lines, so {first:,} does not exist. Read from an earlier one.")
     return section.numbered() + _rest(section, path)
 
 
@@ -87,11 +89,11 @@ def _rest(section: TextSection, path: str) -> str:
         return ""
     total = f" of {section.total:,}" if section.total is not None else ""
     call = f"file_read_lines(path={path!r}, start={section.last + 1})"
-    return f"\n[Lines {section.first:,} to {section.last:,}{total}. Read on with {call}.]"
+    return f"\n[Lines {section.first:,} to {section.last:,}{total}. Continue with {call}.]"
 
 
 @tool(access=["read"], aliases={"path": ("folder", "directory", "dir")})
-async def notes_ls(path: Annotated[str, "A folder; all notes without it"] = "", *, context: ToolContext) -> str:
+async def notes_ls(path: Annotated[str, "A folder; default: all notes"] = "", *, context: ToolContext) -> str:
     """List the notes and folders in a folder of the notes, with their sizes and when they were changed."""
     return await in_thread(lambda: _listed(context, path))
 
@@ -100,14 +102,14 @@ def _listed(context: ToolContext, path: str) -> str:
     notes = Notes(context)
     folder = notes.folder(path)
     if not path.strip() and not notes.files.paths.exists(folder):
-        return f"There are no notes yet in {notes.shown}. write_note makes one."
+        return f"There are no notes yet in {notes.shown}. Use write_note to create one."
     found = [entry for entry in notes.files.paths.list(folder, _ENTRIES + 2) if not _name(entry).startswith(".")]
     entries = sorted(found, key=lambda entry: (entry.kind != "folder", _name(entry).casefold()))
     if not entries:
         return f"{notes.told(folder) if path.strip() else notes.shown} is empty."
     lines = [_line(entry) for entry in entries[:_ENTRIES]]
     if len(entries) > _ENTRIES:
-        lines.append(f"[More than {_ENTRIES}. Name a folder, or find notes with search_notes.]")
+        lines.append(f"[More than {_ENTRIES}. Give a folder, or find notes with search_notes.]")
     return "\n".join(lines)
 
 

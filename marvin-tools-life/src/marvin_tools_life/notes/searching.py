@@ -36,18 +36,18 @@ _NAME = 200
 
 @tool(access=["read"], aliases={"query": ("text", "pattern", "q", "keyword"), "max_results": ("limit", "most")})
 async def search_notes(
-    query: Annotated[str, "Words, in any case"],
-    max_results: Annotated[int, Field(ge=1, le=100), "Most lines"] = 20,
+    query: Annotated[str, "Words; case is ignored"],
+    max_results: Annotated[int, Field(ge=1, le=100), "Maximum lines"] = 20,
     *,
     context: ToolContext,
 ) -> str:
     """Search the names and lines of all notes."""
     words = query.split()
     if not words or "\0" in query:
-        raise ToolError("The query is empty. Give a word, or a few, that a note holds.")
+        raise ToolError("The query is empty. Give one or more words of a note.")
     notes = await in_thread(lambda: Notes(context))
     if not await in_thread(lambda: notes.files.paths.exists(notes.folder(""))):
-        return f"There are no notes yet in {notes.shown}. write_note makes one."
+        return f"There are no notes yet in {notes.shown}. Use write_note to create one."
     names, found = await asyncio.gather(
         in_thread(lambda: _names(notes, words)),
         search_files(notes.files, _query(notes, r"\s+".join(map(_pattern, words)), max_results)),

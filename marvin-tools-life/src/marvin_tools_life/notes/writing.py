@@ -31,9 +31,9 @@ _TEXTS = ("text", "body", "note_content", "contents")
 
 @tool(access=["write"], aliases={"path": _NAMES, "content": _TEXTS})
 async def write_note(
-    path: Annotated[str, "Name or path, as in ideas/garden"],
+    path: Annotated[str, "Name or path, such as ideas/garden"],
     content: Annotated[str, "Markdown"],
-    append: Annotated[bool, "Add to the end, in place of replacing all of it"] = False,
+    append: Annotated[bool, "Append the text instead of replacing the note"] = False,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -77,17 +77,17 @@ def _replace(notes: Notes, place: str, text: str) -> tuple[str, str]:
         known = None if notes.is_asked_by_person else notes.known
         written = write_text_file(notes.files.paths, place, text, known=known)
     except FileChanged as error:
-        raise ToolError(f"{error} To keep what is there, add to the note with append=true.") from error
+        raise ToolError(f"{error} To keep its content, add to the note with append=true.") from error
     if written.old_size is None:
         return written.diff, f"Wrote the new note {notes.told(place)} ({written.size:,} bytes)"
     before = f"which had {written.old_size:,} bytes"
-    return written.diff, f"Replaced all of {notes.told(place)}, {before}; it has {written.size:,} now"
+    return written.diff, f"Replaced {notes.told(place)}, {before}; it has {written.size:,} now"
 
 
 @tool(access=["write"], aliases={"path": ("folder", "directory", "name", "dir")}, unlisted=["remove"])
 async def notes_mkdir(
-    path: Annotated[str, "The folder, as in ideas/garden"],
-    remove: Annotated[bool, "Remove it again, as long as it is empty"] = False,
+    path: Annotated[str, "The folder, such as ideas/garden"],
+    remove: Annotated[bool, "For /undo only: remove the folder if it is empty"] = False,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -99,12 +99,12 @@ def _folder(context: ToolContext, path: str, *, remove: bool) -> ToolResult:
     notes = Notes(context, writing=True)
     place = notes.folder(path)
     if place == notes.folder(""):
-        raise ToolError("The path names no folder. Give its name, as in 'ideas'.")
+        raise ToolError("The path is not a folder name. Give a name such as 'ideas'.")
     if remove:
         check_undo(context, "remove")
         notes.files.paths.remove_folder(place)
         return ToolResult(content=f"Removed the folder {notes.told(place)}.")
     if not notes.files.paths.make_folder(place):
-        return ToolResult(content=f"The folder {notes.told(place)} is there already.")
+        return ToolResult(content=f"The folder {notes.told(place)} already exists.")
     inverse = call_of(notes_mkdir, path=path, remove=True)
-    return ToolResult(content=f"Made the folder {notes.told(place)}.", undo=inverse)
+    return ToolResult(content=f"Created the folder {notes.told(place)}.", undo=inverse)

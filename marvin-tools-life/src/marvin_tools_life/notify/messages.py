@@ -143,7 +143,7 @@ def _told(context: MessageContext, profile: str) -> JsonFile[dict[str, Any]]:
 def _check(topics: dict[str, Any]) -> None:
     for topic in topics.values():
         if not (isinstance(topic, dict) and _is_time(topic.get("time")) and isinstance(topic.get("ids"), dict)):
-            raise ValueError(f"{topic!r} is no state of a topic")
+            raise ValueError(f"{topic!r} is not a state of a topic")
         if not all(map(_is_time, topic["ids"].values())):
             raise ValueError(f"{topic!r} has a message without a time")
 

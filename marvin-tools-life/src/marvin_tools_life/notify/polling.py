@@ -52,7 +52,7 @@ class Polling:
             messages, more = await take(context, answer)
         except RequestFailed as error:
             if error.status in _REFUSALS:
-                self._tell_once(context, str(error.status), f"New messages of ntfy cannot be had: {error}")
+                self._tell_once(context, str(error.status), f"New ntfy messages are not available: {error}")
             return
         except MarvinError as error:
             self._tell_once(context, str(error), str(error))
@@ -60,7 +60,7 @@ class Polling:
         for message in messages:
             context.notify(f"🔔 {message.text}")
         if more:
-            context.notify(f"🔔 {more} older messages are left out; the ntfy app has them.")
+            context.notify(f"🔔 {more} older messages were left out; the ntfy app shows them.")
 
     def _tell_once(self, context: HookContext, reason: str, text: str) -> None:
         if reason not in self._told:

@@ -27,9 +27,9 @@ def subscriptions(context: ProfileContext) -> JsonFile[list[Subscription]]:
 def _check(entries: list[Any]) -> None:
     for entry in entries:
         if not (isinstance(entry, dict) and isinstance(entry.get("topic"), str) and is_topic(entry["topic"])):
-            raise ValueError(f"{entry!r} is no subscription")
+            raise ValueError(f"{entry!r} is not a subscription")
         if not (isinstance(entry.get("label") or "", str) and isinstance(entry.get("since") or 0, (int, float))):
-            raise ValueError(f"{entry!r} is no subscription")
+            raise ValueError(f"{entry!r} is not a subscription")
 
 
 def server(context: PackContext) -> NtfyServer:

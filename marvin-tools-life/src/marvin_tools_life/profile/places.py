@@ -38,7 +38,7 @@ _LISTED = 200
     unlisted=["taken_back"],
 )
 async def save_place(
-    label: Annotated[str, "What the user calls it, as in home"],
+    label: Annotated[str, "The user's name for it, such as home"],
     name: Annotated[str, "Name"] = "",
     address: Annotated[str, "Address"] = "",
     phone: Annotated[str, "Phone"] = "",
@@ -67,7 +67,7 @@ async def save_place(
             # A place that was removed stands where it stood, as far as that is known.
             place = min(int(taken_back.get("place", place)), len(places))
             places[place : place + (before is not None)] = [] if old is None else [old]
-            return f"The place {label} is as it was before.", {}
+            return f"The place {label} was restored.", {}
         after = {"label": label, **(before or {}), **given}
         places[place : place + 1] = [after]
         done = "Saved" if before is None else "Changed"
@@ -78,7 +78,7 @@ async def save_place(
 
 
 @tool(access=["write"], aliases={"label": ("name", "place")})
-async def remove_place(label: Annotated[str, "What the user calls it"], *, context: ToolContext) -> ToolResult:
+async def remove_place(label: Annotated[str, "The user's name for it"], *, context: ToolContext) -> ToolResult:
     """Remove a place from the address book."""
 
     def remove(places: list[Place]) -> tuple[Place, int]:
@@ -99,7 +99,7 @@ async def list_places(context: ToolContext) -> ToolResult:
     """List the places in the user's address book."""
     places = await _file(context).read()
     if not places:
-        return ToolResult(content="There are no saved places yet. save_place keeps one.")
+        return ToolResult(content="There are no saved places yet. Use save_place to save one.")
     shown = places[:_LISTED]
     rows = [[_cell(place.get(key)) for key in ("label", "name", "address", "phone", "notes")] for place in shown]
     left = len(places) - len(shown)
@@ -115,14 +115,14 @@ def _file(context: ToolContext) -> JsonFile[list[Place]]:
 def _check(places: list[Any]) -> None:
     for place in places:
         if not (isinstance(place, dict) and isinstance(place.get("label"), str)):
-            raise ValueError(f"{place!r} is no place with a label")
+            raise ValueError(f"{place!r} is not a place with a label")
 
 
 def _check_given(label: str, given: Mapping[str, Any]) -> None:
     if not label:
-        raise ToolError("The place needs a label: what the user calls it, as in label='home'.")
+        raise ToolError("The place needs a label, the user's name for it, such as label='home'.")
     if not given:
-        raise ToolError(f"Nothing is known of {one_line(label, 60)!r}. Give its address, lat and lng, or notes.")
+        raise ToolError(f"The place {one_line(label, 60)!r} has no data. Give its address, lat and lng, or notes.")
     if max(len(str(value)) for value in (label, *given.values())) > _LONGEST:
         raise ToolError(f"That is too long: each field has up to {_LONGEST:,} characters. Shorten it.")
     if len(label) > _LABEL:
@@ -131,11 +131,11 @@ def _check_given(label: str, given: Mapping[str, Any]) -> None:
 
 def _position(lat: float | None, lng: float | None) -> dict[str, float]:
     if (lat is None) != (lng is None):
-        raise ToolError("lat and lng belong together. Give both, or none.")
+        raise ToolError("lat and lng must be given together. Give both, or none.")
     if lat is None or lng is None:
         return {}
     if not (-90 <= lat <= 90 and -180 <= lng <= 180):
-        raise ToolError(f"lat {lat}, lng {lng} is no place: lat goes from -90 to 90, lng from -180 to 180.")
+        raise ToolError(f"lat {lat}, lng {lng} is not a valid place: lat must be from -90 to 90, lng from -180 to 180.")
     return {"lat": lat, "lng": lng}
 
 
@@ -148,7 +148,7 @@ def _unknown(places: list[Place], label: str) -> str:
     labels = [place["label"] for place in places]
     known = ", ".join(repr(one_line(name, 60)) for name in labels[:_NAMED]) or "none"
     hint = did_you_mean(near_names(label, labels))
-    return f"There is no place {one_line(label, 60)!r}. {hint or f'There are: {known}.'}"
+    return f"There is no place {one_line(label, 60)!r}. {hint or f'Available: {known}.'}"
 
 
 def _cell(value: Any) -> str:

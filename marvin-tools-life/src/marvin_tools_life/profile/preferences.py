@@ -41,9 +41,10 @@ async def update_preferences(
     *,
     key: Annotated[Preference, "Which preference"],
     action: Annotated[
-        Literal["set", "add", "remove"], "add and remove change a list or the notes; remove ends any other"
+        Literal["set", "add", "remove"],
+        "add and remove change a list or the notes; remove deletes any other value",
     ] = "set",
-    value: Annotated[str, "Its value; several of a list are separated by commas"],
+    value: Annotated[str, "Its value; for a list, separated by commas"],
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     context: ToolContext,
 ) -> ToolResult:
@@ -76,15 +77,15 @@ async def update_preferences(
 def _changed(key: str, before: Any, action: str, value: str) -> Any:
     """The new value of a preference; None where none is left."""
     if len(value) > _LONGEST:
-        raise ToolError(f"The value has {len(value):,} characters, and {_LONGEST:,} are kept. Shorten it.")
+        raise ToolError(f"The value has {len(value):,} characters; the limit is {_LONGEST:,}. Shorten it.")
     if isinstance(before, dict) and action != "set":
-        raise ToolError(f"{key} holds keys of its own in preferences.yaml. Ask the user to change it there.")
+        raise ToolError(f"{key} is a mapping in preferences.yaml. Ask the user to change it there.")
     if key in _LISTS:
         return _changed_list(before, action, _words(value))
     if key == _NOTES and action != "set":
         return _changed_notes(str(before or ""), action, value)
     if action == "add":
-        raise ToolError(f"{key} holds one value and no list. Call update_preferences with action='set'.")
+        raise ToolError(f"{key} is a single value, not a list. Call update_preferences with action='set'.")
     return None if action == "remove" else _typed(key, value)
 
 
@@ -99,14 +100,16 @@ def _changed_list(before: Any, action: str, words: list[str]) -> list[str] | Non
     if action == "remove":
         missing = names - {folded(word) for word in known}
         if missing:
-            raise ToolError(f"There is no {', '.join(sorted(missing))} to remove; there is {_told(known or None)}.")
+            raise ToolError(
+                f"There is no {', '.join(sorted(missing))} to remove; the current entries are {_told(known or None)}."
+            )
         known = [word for word in known if folded(word) not in names]
     elif action == "add":
         known += [word for word in words if folded(word) not in {folded(one) for one in known}]
     else:
         known = words
     if len(known) > _MOST:
-        raise ToolError(f"That makes {len(known)} entries, and {_MOST} are kept. Leave some out.")
+        raise ToolError(f"That makes {len(known)} entries; the limit is {_MOST}. Leave some out.")
     return known or None
 
 
@@ -123,18 +126,20 @@ def _changed_notes(before: str, action: str, value: str) -> str | None:
     if place is not None or not value:
         return before or None
     if len(after) > _LONGEST:
-        raise ToolError(f"The notes would have {len(after):,} characters, and {_LONGEST:,} are kept. Set shorter ones.")
+        raise ToolError(
+            f"The notes would have {len(after):,} characters; the limit is {_LONGEST:,}. Use shorter notes."
+        )
     return after
 
 
 def _typed(key: str, value: str) -> Any:
     if key == "has_car":
         if value.casefold() not in _YES_OR_NO:
-            raise ToolError(f"has_car is yes or no, not {value!r}.")
+            raise ToolError(f"has_car must be yes or no, not {value!r}.")
         return _YES_OR_NO[value.casefold()]
     if key == "distance_unit":
         if value.casefold() not in _UNITS:
-            raise ToolError(f"{value!r} is no unit of distances here. Give miles or kilometers.")
+            raise ToolError(f"{value!r} is not a supported unit of distance. Give miles or kilometers.")
         return _UNITS[value.casefold()]
     if key == "max_distance_km":
         try:
@@ -142,7 +147,7 @@ def _typed(key: str, value: str) -> Any:
         except ValueError:
             number = -1.0
         if not 0 <= number < float("inf"):
-            raise ToolError(f"max_distance_km is a number of kilometres, as in 5, not {value!r}.")
+            raise ToolError(f"max_distance_km must be a number of kilometres, such as 5, not {value!r}.")
         return int(number) if number.is_integer() else number
     return value or None
 

@@ -64,12 +64,12 @@ def job_of(data: Any) -> Job:
         push = PushTarget(**data["push"]) if data.get("push") else None
         job = Job(**{**data, "push": push, "due": float(data["due"]), "began": float(data.get("began", 0))})
     except (TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise ValueError(f"it is no job: {error}") from error
+        raise ValueError(f"it is not a job: {error}") from error
     texts = [job.title, job.text, job.kind, job.label, job.group, job.id, job.scheduler, job.handle]
     if push is not None:
         texts += [push.topic, push.server, push.token]
     if not all(isinstance(text, str) for text in texts):
-        raise ValueError("it is no job: a field is no text")
+        raise ValueError("it is not a job: a field is not text")
     return job
 
 

@@ -17,7 +17,7 @@ _SECONDS = 55
 """For the program of the jobs, which waits for other Marvins that change jobs at the moment."""
 
 
-_WAYS = {"desktop": "a desktop notice", "sound": "a sound"}
+_WAYS = {"desktop": "a desktop notification", "sound": "a sound"}
 
 
 async def schedule(context: ToolContext, *jobs: Job) -> Sequence[Job]:
@@ -90,7 +90,10 @@ def told_by(job: Job) -> str:
     lacking = [f"no {_WAYS[way].removeprefix('a ')}, since {why}" for way, why in missing.items()]
     lacking += [] if job.push else ["no push, since no topic of ntfy is set for alarms"]
     if not ways:
-        return f"nothing here can show it: {'; '.join(lacking)}. Tell the user; ntfy_subscribe lets it reach a phone"
+        return (
+            f"this machine cannot show it: {'; '.join(lacking)}. Tell the user; with ntfy_subscribe it can be "
+            "sent to a phone"
+        )
     return "; ".join([" and ".join(filter(None, [", ".join(ways[:-1]), ways[-1]])), *lacking])
 
 

@@ -180,7 +180,7 @@ def _usable(known: Mapping[str, Scheduler], wanted: str) -> Scheduler:
         if scheduler.name != "launchd" or sys.platform == "darwin" or wanted == "launchd":
             reasons.append(why_not)
     raise OrderError(
-        "Nothing on this machine starts a program at a time, so nothing was set: "
+        "This machine has no working scheduler, so nothing was set: "
         f"{'; '.join(reasons) or f'there is no scheduler {wanted}'}. Tell the user."
     )
 
@@ -190,8 +190,8 @@ def _label(job: Job, others: list[Job]) -> str:
     if job.label:
         if job.kind == "alarm" and folded(job.label) in taken:
             raise OrderError(
-                f"There is an alarm {taken[folded(job.label)].label!r} already. Cancel it with cancel_alarm first, "
-                "or choose another label."
+                f"An alarm {taken[folded(job.label)].label!r} already exists. Cancel it with cancel_alarm first, or "
+                "choose another label."
             )
         return job.label
     number = 1

@@ -70,9 +70,9 @@ class Cron(Scheduler):
     def why_not(self) -> str:
         """A crontab without a cron that runs would be read by nobody."""
         if shutil.which("crontab") is None:
-            return "there is no cron (install the package cron)"
+            return "cron is not installed (install the package cron)"
         if not daemon_runs("cron", "crond", "busybox-crond", places=_FIXED_PLACES):
-            return "cron is installed and does not run (start it: sudo service cron start)"
+            return "cron is installed but not running (start it: sudo service cron start)"
         try:
             self._read()
         except SchedulerError as error:  # an administrator may forbid it to users
@@ -85,7 +85,7 @@ class Cron(Scheduler):
         line = " ".join(shlex.quote(word) for word in command).replace("%", r"\%")
         entry = f"{at.minute} {at.hour} {at.day} {at.month} * {line} >/dev/null 2>&1 {_mark(job)}\n".encode()
         if b"\n" in entry[:-1]:
-            raise SchedulerError("a path with a line break cannot stand in a crontab")
+            raise SchedulerError("a crontab cannot contain a path with a line break")
         self._write(entry + self._read())
         if job not in self.known({job: ""}):  # somebody else wrote it in the same moment
             raise SchedulerError("the crontab was changed by another program at the same time; try again")
@@ -127,9 +127,9 @@ class At(Scheduler):
     def why_not(self) -> str:
         """Without its daemon nothing leaves the queue."""
         if shutil.which("at") is None:
-            return "there is no at (install the package at)"
+            return "at is not installed (install the package at)"
         if not daemon_runs("atd", places=("/run/atd.pid", "/var/run/atd.pid")):
-            return "at is installed and atd does not run (start it: sudo service atd start)"
+            return "at is installed but atd is not running (start it: sudo service atd start)"
         return ""
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
@@ -172,7 +172,7 @@ class Systemd(Scheduler):
     def why_not(self) -> str:
         """It needs a systemd of the user that answers."""
         if shutil.which("systemctl") is None:
-            return "there is no systemd"
+            return "systemd is not installed"
         told = _run(["systemctl", "--user", "show-environment"])
         return "" if told.returncode == 0 else f"the user's systemd does not answer ({_said(told)})"
 
@@ -222,7 +222,7 @@ class Launchd(Scheduler):
 
     def why_not(self) -> str:
         """It is part of macOS."""
-        return "" if shutil.which("launchctl") else "there is no launchd"
+        return "" if shutil.which("launchctl") else "launchd is not available"
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
         """A file that launchd reads at each login, and now."""

@@ -29,8 +29,8 @@ _LATE = 120
 """Seconds after which a notice says when it was due."""
 _RATE = 22_050
 _PLAYERS = (("pw-play",), ("paplay",), ("aplay", "-q"), ("afplay",))
-_NO_PLAYER = "there is no player of sounds (pw-play, paplay, aplay, afplay)"
-_NO_NOTICES = "there is no notify-send (install the package libnotify-bin)"
+_NO_PLAYER = "no sound player is installed (pw-play, paplay, aplay, afplay)"
+_NO_NOTICES = "notify-send is not installed (install the package libnotify-bin)"
 _SCRIPT = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
 
 

@@ -87,9 +87,11 @@ def _none_yet(path: str) -> str:
     except OSError:
         is_older = False
     older = (
-        " Those of an older Marvin are taken over by the command `marvin import`: tell the user." if is_older else ""
+        " The command `marvin import` imports the tickets of an older version of Marvin: tell the user."
+        if is_older
+        else ""
     )
-    return f"There is no ticket yet. create_ticket makes one.{older}"
+    return f"There are no tickets yet. Use create_ticket to create one.{older}"
 
 
 def _in_words(error: str, names: Sequence[str], path: str) -> str:

@@ -36,32 +36,34 @@ _NOTE_OVERHEAD = 80
 
 @tool(access=["write"])
 async def create_ticket(
-    title: Annotated[str, "What is to be done"],
-    description: Annotated[str, "What there is to know"] = "",
-    ticket_type: Annotated[Kind, "What kind of work"] = "task",
+    title: Annotated[str, "What should be done"],
+    description: Annotated[str, "Background and details"] = "",
+    ticket_type: Annotated[Kind, "The kind of work"] = "task",
     priority: Annotated[int, Field(ge=0, le=4), "0 is the most urgent"] = 2,
     tags: Annotated[str, "Separated by commas"] = "",
-    parent: Annotated[str, "The id of the ticket it is a part of"] = "",
+    parent: Annotated[str, "The id of its parent ticket"] = "",
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Make a personal ticket. Those of a project are made with tk."""
     title = one_line(title).lstrip("- ")
     if not title or len(title) > _TITLE:
-        raise ToolError(f"The title has {len(title)} characters. Give 1 to {_TITLE}, and the rest as description.")
+        raise ToolError(
+            f"The title has {len(title)} characters. Give 1 to {_TITLE}, and put the rest into description."
+        )
     _check("description", description)
     words = ["create", title, "-t", ticket_type, "-p", str(priority)]
     given = {"-d": description.strip(), "--tags": ",".join(_tags(tags)), "--parent": parent.strip()}
     words += [word for option, value in given.items() if value for word in (option, value)]
     name = one_line("\n".join((await run(context, *words)).lines))
     made = await look(context, lambda folder: digest(folder.read(name).text))
-    return ToolResult(content=f"Ticket {name} is made: {title}", undo=call_of(ticket_close, ticket_id=name, made=made))
+    return ToolResult(content=f"Ticket {name} created: {title}", undo=call_of(ticket_close, ticket_id=name, made=made))
 
 
 @tool(access=["write"], unlisted=["remove"])
 async def ticket_add_dep(
     ticket_id: Id,
-    depends_on: Annotated[str, "The id of the ticket that comes first"],
+    depends_on: Annotated[str, "The id of the ticket that must be done first"],
     remove: bool = False,
     *,
     context: ToolContext,
@@ -123,8 +125,8 @@ async def ticket_show(ticket_id: Id, *, context: ToolContext) -> str:
 
 @tool(access=["read"])
 async def ticket_list(
-    status: Annotated[Literal["", "open", "in_progress", "closed"], "All where empty"] = "",
-    tags: Annotated[str, "Only with all of these, separated by commas"] = "",
+    status: Annotated[Literal["", "open", "in_progress", "closed"], "Default: all"] = "",
+    tags: Annotated[str, "Only with all of these tags, separated by commas"] = "",
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -137,7 +139,7 @@ async def ticket_list(
         if status in ("", ticket.status) and wanted <= set(map(folded, ticket.items("tags")))
     ]
     if not found:
-        return ToolResult(content=f"None of the {len(tickets)} tickets is like that. Leave out status or tags.")
+        return ToolResult(content=f"None of the {len(tickets)} tickets matches. Leave out status or tags.")
     found.sort(key=lambda ticket: (ticket.status == "closed", ticket.priority, ticket.id))
     rows = [_row(ticket) for ticket in found[:_LISTED]]
     lines = [
@@ -147,7 +149,7 @@ async def ticket_list(
         for name, state, priority, title, labels, on in rows
     ]
     if len(found) > _LISTED:
-        lines.append(f"{len(found) - _LISTED} more are left out. Give a status or tags.")
+        lines.append(f"{len(found) - _LISTED} more were left out. Give a status or tags.")
     table = Table(columns=("ticket", "status", "priority", "title", "tags", "waits for"), rows=rows)
     return ToolResult(content="\n".join(lines), show=[table])
 
@@ -191,7 +193,9 @@ def _tags(text: str) -> list[str]:
 
 def _check(name: str, text: str) -> None:
     if len(text) > _TEXT:
-        raise ToolError(f"The {name} has {len(text):,} characters, {_TEXT:,} are the most. Give it in several notes.")
+        raise ToolError(
+            f"The {name} has {len(text):,} characters; the limit is {_TEXT:,}. Split it into several notes."
+        )
 
 
 def _checked_names(folder: TicketFolder, ticket_id: str, depends_on: str) -> tuple[str, str]:
@@ -200,7 +204,7 @@ def _checked_names(folder: TicketFolder, ticket_id: str, depends_on: str) -> tup
     tickets = folder.all()
     if first == then or first in _below(tickets, then):
         raise ToolError(
-            f"{then} waits for {first} already, so {first} cannot wait for it: neither could be done."
+            f"{then} waits for {first} already, so {first} cannot wait for it: that would be a cycle."
             if first != then
             else f"{first} cannot wait for itself. Give another ticket."
         )
@@ -225,9 +229,11 @@ def _removed(folder: TicketFolder, name: str, made: str) -> str:
     with folder.locked():
         ticket = folder.read(folder.resolve(name))
         if digest(ticket.text) != made:
-            raise ToolError(f"{ticket.name} was changed since it was made, so it stays. Close it with ticket_close.")
+            raise ToolError(
+                f"{ticket.name} was changed after it was created, so it was not removed. Close it with ticket_close."
+            )
         os.unlink(os.path.join(folder.path, f"{ticket.name}.md"))
-    return f"Ticket {ticket.name} is removed."
+    return f"Ticket {ticket.name} was removed."
 
 
 def _without_note(folder: TicketFolder, name: str, known: str) -> str:
@@ -236,6 +242,6 @@ def _without_note(folder: TicketFolder, name: str, known: str) -> str:
     with folder.locked():
         ticket = folder.read(folder.resolve(name))
         if digest(ticket.text) != after or not length.isdigit():
-            raise ToolError(f"{ticket.name} was changed since the note was added, so the note stays.")
+            raise ToolError(f"{ticket.name} was changed after the note was added, so the note was not removed.")
         folder.write(ticket.name, ticket.text[: int(length)])
-    return f"The note of {ticket.name} is removed."
+    return f"The note of {ticket.name} was removed."

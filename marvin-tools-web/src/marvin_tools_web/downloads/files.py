@@ -50,7 +50,7 @@ _LIMIT = 900.0
 @tool(access=["net", "write"], timeout=_LIMIT, unlisted=["taken_back"])
 async def download_file(
     url: Annotated[str, "The address of the file"],
-    filename: Annotated[str, "A name to save it under, no path; without it the server's name"] = "",
+    filename: Annotated[str, "A file name without folders; default: the server's name"] = "",
     taken_back: Annotated[Marks | None, "For /undo"] = None,
     *,
     context: ToolContext,
@@ -60,17 +60,19 @@ async def download_file(
     if taken_back is not None:
         return ToolResult(content=await undoing.remove(context, folder, taken_back))
     if filename and filenames.safe(filename) != filename:
-        raise ToolError(f"{filename!r} cannot be a file's name. Give a plain name without folders, as in report.pdf.")
+        raise ToolError(
+            f"{filename!r} is not a valid file name. Give a plain name without folders, such as report.pdf."
+        )
     await context.may_reach(str(web_address(url)))
     async with open_url(context.http, url, headers={"accept-encoding": "identity"}, raw=True) as response:
         if response.status_code == _PARTIAL:
-            raise RequestFailed(f"{response.url.host} sent a part of the file, and not all of it. Use another source.")
+            raise RequestFailed(f"{response.url.host} sent only a part of the file. Use another source.")
         name = filename or filenames.of_response(response)
         saved, size = await _save(response, folder, name, context)
     kind = one_line(response.headers.get("content-type", "").partition(";")[0], _KIND) or "of an unknown type"
     shown = f"~/{_FOLDER}/{saved.name}"
     encoding = response.headers.get("content-encoding", "")
-    packed = f" The server sent it compressed ({encoding[:_ENCODING]}), and so it was saved." if encoding else ""
+    packed = f" The server sent it compressed ({encoding[:_ENCODING]}), and it is saved that way." if encoding else ""
     return ToolResult(
         content=f"Saved {shown} ({size_text(size)}, {kind}).{packed}",
         details={"path": str(saved), "bytes": size, "type": kind, "url": str(response.url)},
@@ -107,7 +109,7 @@ def _open_part(folder: Path, name: str, total: int) -> tuple[Path, BinaryIO]:
     free = _room(folder)()
     if total > free:
         raise ToolError(
-            f"The file has {size_text(total)}, and only {size_text(max(free, 0))} are free. Ask the user to make room."
+            f"The file has {size_text(total)}, but only {size_text(max(free, 0))} are free. Ask the user to free space."
         )
     return part_files.begin(folder, name)
 
@@ -155,7 +157,7 @@ class _Writing:
 
     async def _go_on(self, mark: _Mark) -> bool:
         """Ask for what is missing; False where the server sends something else."""
-        self._context.progress(f"The connection broke off at {size_text(self._size)}; it is gone on with", self._size)
+        self._context.progress(f"The connection was lost at {size_text(self._size)}; continuing", self._size)
         headers = {"accept-encoding": "identity", "range": f"bytes={self._size}-", "if-range": mark.validator}
         async with open_url(self._context.http, mark.url, headers=headers, raw=True) as response:
             found = _RANGE.fullmatch(response.headers.get("content-range", "").strip())
@@ -186,13 +188,13 @@ class _Writing:
         self._looked = self._size
         if await in_thread(self._room) < 0:
             raise ToolError(
-                f"The disk is full after {size_text(self._size)}. Nothing was saved. Ask the user to make room."
+                f"The disk is full after {size_text(self._size)}. Nothing was saved. Ask the user to free space."
             )
 
     def _check_whole(self, response: httpx.Response) -> None:
         if self._total and self._size != self._total and not response.headers.get("content-encoding"):
             raise RequestFailed(
-                f"Only {size_text(self._size)} of {size_text(self._total)} came. Nothing was saved. Try again later."
+                f"Only {size_text(self._size)} of {size_text(self._total)} arrived. Nothing was saved. Try again later."
             )
 
 

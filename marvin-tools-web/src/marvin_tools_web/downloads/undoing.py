@@ -27,7 +27,7 @@ async def remove(context: ToolContext, folder: Path, kept: Sequence[Mapping[str,
         ToolError: one of them was changed since then, and none was removed; or nobody takes a call back.
     """
     if context.origin != "undo":
-        raise ToolError("taken_back is for /undo alone. Leave it out.")
+        raise ToolError("taken_back is for /undo only. Leave it out.")
     return await in_thread(lambda: _remove(folder, kept))
 
 
@@ -37,7 +37,7 @@ def _remove(folder: Path, kept: Sequence[Mapping[str, Any]]) -> str:
         path = folder / str(one["name"])
         try:
             if not path.parent.resolve().is_relative_to(folder.resolve()) or _mark(path) != one["mark"]:
-                raise ToolError(f"Somebody changed {one_line(str(path), _SHOWN)} since then. Remove it by hand.")
+                raise ToolError(f"{one_line(str(path), _SHOWN)} was changed since then. Remove it by hand.")
         except FileNotFoundError:
             continue
         there.append(path)
@@ -47,7 +47,7 @@ def _remove(folder: Path, kept: Sequence[Mapping[str, Any]]) -> str:
     except OSError as error:
         raise ToolError(f"{error.filename} cannot be removed: {error.strerror}. Remove it by hand.") from error
     if len(there) < len(kept):
-        return f"Removed {len(there)} of {len(kept)} files; somebody removed the others."
+        return f"Removed {len(there)} of {len(kept)} files; the others were removed before."
     return f"Removed: {', '.join(path.name for path in there)}"
 
 

@@ -63,7 +63,7 @@ class _Progress:
     def after(self, status: Mapping[str, Any]) -> None:
         """Take what the library says of the work after the download."""
         if status.get("status") == "started":
-            tell({"text": f"{status.get('postprocessor') or 'The file'} is at work"})
+            tell({"text": f"{status.get('postprocessor') or 'The file'} is being processed"})
 
 
 def tell(line: Mapping[str, Any]) -> None:

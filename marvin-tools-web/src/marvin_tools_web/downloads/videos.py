@@ -46,8 +46,8 @@ _HALF = (".part", ".ytdl", ".temp")
 @tool(access=["net", "write", "exec"], timeout=_LIMIT, unlisted=["taken_back"])
 async def yt_dlp_download(
     url: Annotated[str, "The page of the video"],
-    audio_only: Annotated[bool, "Only the sound, as MP3"] = False,
-    output_dir: Annotated[str, "A folder inside of ~/Downloads/yt-dlp"] = "",
+    audio_only: Annotated[bool, "Save only the sound, as MP3"] = False,
+    output_dir: Annotated[str, "A folder in ~/Downloads/yt-dlp"] = "",
     taken_back: Annotated[Marks | None, "For /undo"] = None,
     *,
     context: ToolContext,
@@ -63,11 +63,11 @@ async def yt_dlp_download(
         found = await _download(address, work, audio_only=audio_only, context=context)
         saved = await in_thread(lambda: moved(work, target, base))
     if not saved:
-        raise ToolError(f"{address} has no video that could be saved. Check the address, or use another one.")
+        raise ToolError(f"{address} has no video that can be saved. Check the address, or use another one.")
     lines = [f"~/{path.relative_to(context.home)} ({size_text(path.stat().st_size)})" for path in saved]
     title = one_line(str(found.get("title") or ""), _TITLE)
     origin = f" from {title}" if title else ""
-    note = "" if context.processes.which("ffmpeg") else " ffmpeg is not installed, so it is not of the best quality."
+    note = "" if context.processes.which("ffmpeg") else " Without ffmpeg, the best quality is not available."
     return ToolResult(
         content=f"Saved {len(saved)} file{'s' if len(saved) > 1 else ''}{origin}:\n{numbered(lines, _SHOWN)}{note}",
         details={"files": [str(path) for path in saved], "url": found.get("url") or address},
@@ -80,7 +80,8 @@ def _checked(folder: str) -> Path:
     parts = Path(folder.strip()).parts
     if any(part == ".." or filenames.safe(part) != part for part in parts):
         raise ToolError(
-            f"{folder!r} cannot be a folder in ~/{_FOLDER}. Give a plain name as in talks, or talks/2026, or nothing."
+            f"{folder!r} is not a valid folder in ~/{_FOLDER}. Give a plain name such as talks or talks/2026, or "
+            "leave it out."
         )
     return Path(*parts)
 
@@ -107,7 +108,7 @@ async def _download(address: str, work: Path, *, audio_only: bool, context: Tool
     if "result" in last:
         found: dict[str, Any] = last["result"]
         return found
-    why = one_line(str(last.get("error") or "")) or "the program that downloads ended before it was done"
+    why = one_line(str(last.get("error") or "")) or "the download program ended early"
     raise ToolError(f"{address} cannot be downloaded: {why}. Check the address, or use another source.")
 
 
@@ -143,8 +144,8 @@ def _work_folder(root: Path) -> Iterator[Path]:
         made = tempfile.mkdtemp(prefix=f"{_WORK}{os.getpid()}-", dir=root)
     except OSError as error:
         raise ToolError(
-            f"Nothing can be written to the working directory {root}: {error.strerror}. A download needs room there "
-            "for a while. Tell the user."
+            f"Nothing can be written to the working directory {root}: {error.strerror}. Downloads are stored there "
+            "temporarily. Tell the user."
         ) from error
     try:
         yield Path(made)
@@ -173,7 +174,7 @@ def moved(work: Path, target: Path, base: Path) -> list[Path]:
     try:
         target.mkdir(parents=True, exist_ok=True)
         if not target.resolve().is_relative_to(base.resolve()):
-            raise ToolError(f"~/{_FOLDER} has a link in that place which leads elsewhere. Use another output_dir.")
+            raise ToolError(f"In ~/{_FOLDER}, that path is a link to another folder. Use another output_dir.")
         files = sorted(work.iterdir())
         return [_placed_from(path, target) for path in files if _is_whole(path)]
     except OSError as error:

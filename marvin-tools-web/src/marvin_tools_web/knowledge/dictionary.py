@@ -33,14 +33,14 @@ _SENSE = re.compile(r"^\d+\. ", re.MULTILINE)
 @tool(access=["net"], labels=["Free Dictionary", "WordNet"], probe={"word": "bridge"})
 async def dictionary_lookup(
     word: Annotated[str, "An English word"],
-    include_synonyms: Annotated[bool, "Synonyms and antonyms too"] = True,
+    include_synonyms: Annotated[bool, "Include synonyms and antonyms"] = True,
     *,
     context: ToolContext,
 ) -> str:
     """Look up what an English word means, and how it is pronounced."""
     asked = " ".join(word.translate(_APOSTROPHES).split()).strip(_AROUND)
     if not _WORD.fullmatch(asked):
-        raise ToolError(f"{asked[:80]!r} is no word. Give one word or a fixed phrase, as in 'give up'.")
+        raise ToolError(f"{asked[:80]!r} is not a word. Give one word or a fixed phrase, as in 'give up'.")
     client = ServiceClient(context, DICTIONARY)
     try:
         text = await client.get_json(
@@ -49,13 +49,13 @@ async def dictionary_lookup(
         return f"{text}\n{source_line([DICTIONARY])}"
     except RequestFailed as error:
         is_missing = error.status == _NOT_FOUND
-        failure = f"{DICTIONARY.title} has no such word." if is_missing else str(error)
+        failure = f"{DICTIONARY.title} does not have this word." if is_missing else str(error)
         offline = await _by_wordnet(asked, context, synonyms=include_synonyms)
         if offline:
             return f"{offline}\n[Source: WordNet, on this machine. Failed: {failure}]"
         if is_missing:
             raise ToolError(
-                f"There is no English word {asked!r} in the dictionary. Check its spelling, or use web_search."
+                f"The dictionary has no English word {asked!r}. Check its spelling, or use web_search."
             ) from error
         raise
 

@@ -113,7 +113,7 @@ def _address(answer: Any, api: str, title: str) -> str:
 def _refuse_errors(answer: Any) -> None:
     said = values.text(answer, "error", "info") or values.text(answer, "error", "code")
     if said:
-        raise RequestFailed(f"it refused this: {said}. Change what is asked for.")
+        raise RequestFailed(f"it refused this: {said}. Change the request.")
 
 
 async def article(context: ToolContext, title: str, *, lead: bool) -> Article | None:

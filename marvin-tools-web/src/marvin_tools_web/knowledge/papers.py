@@ -76,11 +76,11 @@ class Papers(Record):
 
 @tool(access=["net"], labels=["Semantic Scholar", "arXiv"], probe={"query": "graph theory", "max_results": 1})
 async def search_papers(
-    query: Annotated[str, "Words to look for"],
-    max_results: Annotated[int, Field(ge=1, le=20), "Most papers"] = 5,
-    year_min: Annotated[int, "Since this year; 0 is any"] = 0,
-    year_max: Annotated[int, "Up to this year; 0 is any"] = 0,
-    open_access_only: Annotated[bool, "Only those that are free for all"] = False,
+    query: Annotated[str, "Words to search for"],
+    max_results: Annotated[int, Field(ge=1, le=20), "Maximum papers"] = 5,
+    year_min: Annotated[int, "The earliest year; 0 means any"] = 0,
+    year_max: Annotated[int, "The latest year; 0 means any"] = 0,
+    open_access_only: Annotated[bool, "Only open access"] = False,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -88,7 +88,7 @@ async def search_papers(
     asked = checked(query, "query", _QUERY)
     wrong = next((year for year in (year_min, year_max) if year and year not in _YEARS), 0)
     if wrong:
-        raise ToolError(f"{wrong} is no year. Give four digits, as in 2020, or 0 for any.")
+        raise ToolError(f"{wrong} is not a year. Give four digits, as in 2020, or 0 for any.")
     if year_min and year_max and year_min > year_max:
         raise ToolError(f"year_min {year_min} is after year_max {year_max}. Swap them.")
     years = f"{year_min or ''}-{year_max or ''}" if year_min or year_max else None
@@ -110,16 +110,18 @@ async def search_papers(
             Backend(SEMANTIC_SCHOLAR, lambda: _scholar(context, params)),
             Backend(ARXIV, in_arxiv),
         ],
-        "Try again later, or look with web_search.",
+        "Try again later, or search with web_search.",
     )
     return _result(answered.value, asked, max_results, answered.source)
 
 
 @tool(access=["net"], labels=["arXiv"], probe={"query": "graph theory", "max_results": 1})
 async def search_arxiv(
-    query: Annotated[str, "Words, or fields as in au:hinton AND cat:cs.LG"],
-    max_results: Annotated[int, Field(ge=1, le=20), "Most papers"] = 5,
-    sort_by: Annotated[Literal["relevance", "lastUpdatedDate", "submittedDate"], "Which come first"] = "relevance",
+    query: Annotated[str, "Words, or fields such as au:hinton AND cat:cs.LG"],
+    max_results: Annotated[int, Field(ge=1, le=20), "Maximum papers"] = 5,
+    sort_by: Annotated[
+        Literal["relevance", "lastUpdatedDate", "submittedDate"], "The order of the results"
+    ] = "relevance",
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -131,9 +133,9 @@ async def search_arxiv(
 
 def _result(found: Papers, asked: str, most: int, source: str) -> ToolResult:
     if not found.papers:
-        return ToolResult(content=f"No paper fits {asked!r}. Try fewer or other words.\n{source}")
+        return ToolResult(content=f"No paper matches {asked!r}. Try fewer or other words.\n{source}")
     papers = found.papers[:most]
-    text = numbered(map(_in_words, papers), _RESULTS, total=found.total, advice="For others use other words.")
+    text = numbered(map(_in_words, papers), _RESULTS, total=found.total, advice="For other results, use other words.")
     return ToolResult(
         content=f"{text}\n{source}", show=[Link(url=one.url, text=one.title) for one in papers if one.url]
     )
@@ -191,7 +193,7 @@ def arxiv_expression(asked: str, year_min: int, year_max: int) -> str:
         texts = [f'"{phrase}"' if phrase else word for phrase, word in found if word.upper() not in _JOINING]
         expression = " AND ".join(f"all:{text}" for text in texts)
     if not expression:
-        raise ToolError(f"{asked!r} has no words to look for. Give a few words.")
+        raise ToolError(f"{asked!r} has no words to search for. Give a few words.")
     if year_min or year_max:
         years = f"[{year_min or 1991:04}01010000 TO {year_max or 9999:04}12312359]"
         expression = f"({expression}) AND submittedDate:{years}"
@@ -215,12 +217,10 @@ async def _arxiv(context: ToolContext, expression: str, most: int, sort_by: str)
         found = await in_thread(lambda: json.loads(result.output))
         entries = values.objects(values.required(found, "entries"))
     except (ValueError, TypeError):
-        raise RequestFailed(
-            f"{ARXIV.title}: what it sent cannot be read as a list of papers. Try another source."
-        ) from None
+        raise RequestFailed(f"{ARXIV.title}: its answer is not a list of papers. Try another source.") from None
     if entries and "/api/errors" in values.text(entries[0], "link"):
-        why = values.text(entries[0], "summary") or "it does not say why"
-        raise RequestFailed(f"{ARXIV.title}: the query was refused: {why}. Write it in another way.")
+        why = values.text(entries[0], "summary") or "it gave no reason"
+        raise RequestFailed(f"{ARXIV.title}: the query was refused: {why}. Change the query.")
     return Papers(papers=tuple(map(_arxiv_paper, entries)), total=values.whole(found, "total"))
 
 

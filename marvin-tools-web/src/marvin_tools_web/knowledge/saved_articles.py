@@ -61,7 +61,7 @@ class SavedArticles:
             lambda: [one["title"] for name, one in index.items() if self._content(name, 0) is not None]
         )
         near = near_names(title, sorted(there))
-        hint = f" Saved are: {', '.join(near or sorted(there)[:_NAMED])}." if there else ""
+        hint = f" Saved articles: {', '.join(near or sorted(there)[:_NAMED])}." if there else ""
         raise ToolError(f"The article {one_line(title, _TITLE)!r} is not saved. Save it with wiki_full first.{hint}")
 
     def _content(self, name: str, most: int = _LARGEST) -> bytes | None:
@@ -111,4 +111,4 @@ def _check(index: Mapping[str, Any]) -> None:
     for name, entry in index.items():
         is_entry = isinstance(entry, dict) and isinstance(entry.get("asked", []), list)
         if not (is_entry and isinstance(entry.get("title"), str) and isinstance(entry.get("url"), str)):
-            raise ValueError(f"{name!r} is no article")
+            raise ValueError(f"{name!r} is not an article")

@@ -57,18 +57,18 @@ class _Page(Record):
 
 @tool(access=["net"], labels=["Stack Exchange"], probe={"query": "python", "max_results": 1})
 async def stack_search(
-    query: Annotated[str, "Words to look for"],
-    site: Annotated[str, "As in superuser or unix"] = "stackoverflow",
-    tagged: Annotated[str | None, "Tags, as in python;asyncio"] = None,
-    sort: Annotated[Literal["relevance", "votes", "creation", "activity"], "Which come first"] = "relevance",
-    max_results: Annotated[int, Field(ge=1, le=10), "Most questions"] = 5,
+    query: Annotated[str, "Words to search for"],
+    site: Annotated[str, "A site such as superuser or unix"] = "stackoverflow",
+    tagged: Annotated[str | None, "Tags such as python;asyncio"] = None,
+    sort: Annotated[Literal["relevance", "votes", "creation", "activity"], "The order of the results"] = "relevance",
+    max_results: Annotated[int, Field(ge=1, le=10), "Maximum questions"] = 5,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Find questions on Stack Overflow or another site of Stack Exchange."""
     asked = " ".join(query.split())[:_QUERY]
     if not asked and not tagged:
-        raise ToolError("query is empty. Give a few words to look for, or tags.")
+        raise ToolError("query is empty. Give a few words to search for, or tags.")
     params: dict[str, str | float | None] = {
         "q": asked or None,
         "site": _checked_site(site),
@@ -81,7 +81,7 @@ async def stack_search(
     if not page.items:
         what = repr(asked) if asked else f"the tags {tagged}"
         return ToolResult(
-            content=f"No question on {site} fits {what}. Try fewer words, or another site.{_source(page)}"
+            content=f"No question on {site} matches {what}. Try fewer words, or another site.{_source(page)}"
         )
     entries = [_question_in_short(item) for item in page.items[:max_results]]
     links = [
@@ -119,9 +119,9 @@ async def stack_answers(
     head = [f"{_title(question)}\n{link}", head_and_tail(_body(question), _QUESTION)]
     entries = [f"{_answer_head(item)}\n{head_and_tail(_body(item), _ANSWER)}" for item in answers[:_ANSWERS]]
     count = values.whole(question, "answer_count")
-    advice = "The others are on the page."
-    shown = numbered(entries, _ANSWERS * _ANSWER, total=count, advice=advice) if entries else "[Nobody has answered.]"
-    source = _source(page) + " Texts are under CC BY-SA."
+    advice = "The other answers are on the page."
+    shown = numbered(entries, _ANSWERS * _ANSWER, total=count, advice=advice) if entries else "[No answers yet.]"
+    source = _source(page) + " The texts are licensed under CC BY-SA."
     return ToolResult(content="\n\n".join([*head, shown]) + source, show=[Link(url=link, text=_title(question))])
 
 
@@ -135,7 +135,7 @@ def _checked_site(site: str) -> str:
     name = re.sub(r"\.stackexchange\.com$|\.com$", "", "".join(host.split()))
     if not _SITE.fullmatch(name):
         raise ToolError(
-            f"{one_line(site, 80)!r} is no site of Stack Exchange. Use its short name, as in stackoverflow or unix."
+            f"{one_line(site, 80)!r} is not a Stack Exchange site. Use a short name such as stackoverflow or unix."
         )
     return name
 
@@ -163,7 +163,7 @@ async def _leave_alone(context: ToolContext, client: ServiceClient, seconds: flo
 
 def page_in(answer: Any) -> _Page:
     if values.text(answer, "error_name"):
-        raise RequestFailed(f"it refused this: {values.text(answer, 'error_message')}. Change what is asked for.")
+        raise RequestFailed(f"it refused this: {values.text(answer, 'error_message')}. Change the request.")
     items = values.objects(values.required(answer, "items"))
     return _Page(
         items=tuple(items),

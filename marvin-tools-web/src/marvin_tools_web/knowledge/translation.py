@@ -55,18 +55,18 @@ def _time(arguments: Mapping[str, Any]) -> float:
 @tool(access=["net"], labels=["MyMemory"], timeout=_time, probe={"text": "Good morning", "target_language": "de"})
 async def translate_text(
     text: Annotated[str, "At most 6,000 characters"],
-    target_language: Annotated[str, "Code, as in de"],
+    target_language: Annotated[str, "A language code such as de"],
     source_language: Annotated[str, "Code, or auto"] = "auto",
     *,
     context: ToolContext,
 ) -> str:
     """Translate a text."""
     if not text.strip() or len(text) > _LONGEST:
-        wrong = "is empty" if not text.strip() else f"has {len(text):,} characters, and at most {_LONGEST:,} go"
-        raise ToolError(f"text {wrong}. Give a part of it at a time.")
+        wrong = "is empty" if not text.strip() else f"has {len(text):,} characters; the limit is {_LONGEST:,}"
+        raise ToolError(f"text {wrong}. Give 1 to {_LONGEST:,} characters, a part at a time.")
     target, source = _language(target_language), _language(source_language)
     if target == "autodetect":
-        raise ToolError("target_language has to be a language. Give its code, as in de.")
+        raise ToolError("target_language must be a language. Give its code, such as de.")
     parts = list(parts_of(text))
     done: list[_Part] = []
     rest = ""
@@ -79,7 +79,7 @@ async def translate_text(
             if not any(one.text.strip() for one in done):
                 raise
             left = sum(map(len, parts[number:]))
-            rest = f"\n[The last {left:,} characters are not translated: {error}]"
+            rest = f"\n[The last {left:,} characters were not translated: {error}]"
             break
     found = next((part.source for part in done if part.source), source)
     pair = f"{found} to {target}" if found != "autodetect" else f"to {target}"
@@ -94,7 +94,7 @@ def _language(given: str) -> str:
     code = _NAMES.get(name.lower(), name)
     code = code.partition("-")[0].lower() + code[code.find("-") :] if "-" in code else code.lower()
     if not _CODE.fullmatch(code):
-        raise ToolError(f"{one_line(given, 60)!r} is no language. Give its ISO 639-1 code, as in de for German.")
+        raise ToolError(f"{one_line(given, 60)!r} is not a language. Give its ISO 639-1 code, as in de for German.")
     return code
 
 
@@ -139,7 +139,9 @@ def part_in(answer: Any) -> _Part:
     # It tells of that in the place of the translation, too.
     said = f"{details} {found[:200] if isinstance(found, str) else ''}".upper()
     if answer.get("quotaFinished") is True or any(sign in said for sign in _USED_UP):
-        raise RequestFailed("the free translations of today are used up. Translate it yourself, or try again tomorrow.")
+        raise RequestFailed(
+            "the daily limit of free translations is reached. Translate it yourself, or try again tomorrow."
+        )
     status = values.whole(answer, "responseStatus")
     if status is not None and status != 200:
         raise RequestFailed(f"it refused this: {details or status}. Check the languages.", status=status)

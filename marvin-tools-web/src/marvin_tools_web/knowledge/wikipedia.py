@@ -41,8 +41,8 @@ _PATTERN = 500
 
 @tool(access=["net"], labels=_LABELS, probe={"query": "bridge", "max_results": 1})
 async def wiki_search(
-    query: Annotated[str, "Words to look for"],
-    max_results: Annotated[int, Field(ge=1, le=10), "Most articles"] = 5,
+    query: Annotated[str, "Words to search for"],
+    max_results: Annotated[int, Field(ge=1, le=10), "Maximum articles"] = 5,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -57,7 +57,9 @@ async def wiki_search(
         "\n".join(filter(None, (f"{hit.title}{f' ({hit.words:,} words)' if hit.words else ''}", hit.url, hit.snippet)))
         for hit in found.hits[:max_results]
     ]
-    text = numbered(entries, _RESULTS, total=found.total, advice="For more use other words or a larger max_results.")
+    text = numbered(
+        entries, _RESULTS, total=found.total, advice="For more results, use other words or a larger max_results."
+    )
     links = [Link(url=hit.url, text=hit.title) for hit in found.hits[:max_results]]
     return ToolResult(content=f"{text}\n{source_line([mediawiki.wiki(context)])}", show=links)
 
@@ -67,11 +69,9 @@ async def wiki_summary(title: Annotated[str, "The article's title"], *, context:
     """Show the beginning of a Wikipedia article."""
     article = await _article(title, context, lead=True)
     text = (
-        head_and_tail(article.text, _LEAD, "wiki_full has all of it.") or "[The article has no beginning of its own.]"
+        head_and_tail(article.text, _LEAD, "wiki_full saves the whole article.") or "[The article has no introduction.]"
     )
-    note = (
-        "\n[The title means several things. Find the right one with wiki_search.]" if article.is_disambiguation else ""
-    )
+    note = "\n[The title is ambiguous. Find the right article with wiki_search.]" if article.is_disambiguation else ""
     return ToolResult(
         content=f"{article.title}\n{article.url}\n\n{text}{note}\n{source_line([mediawiki.wiki(context)])}",
         show=[Link(url=article.url, text=article.title)],
@@ -90,7 +90,7 @@ async def wiki_full(title: Annotated[str, "The article's title"], *, context: To
         f"{article.title}\n{article.url}\nSaved {path} ({len(article.text):,} characters).",
         listed,
         begin,
-        f"[Look into it with wiki_grep, title {article.title!r}.]\n{source_line([mediawiki.wiki(context)])}",
+        f"[Search it with wiki_grep, title {article.title!r}.]\n{source_line([mediawiki.wiki(context)])}",
     ]
     return ToolResult(
         content="\n\n".join(filter(None, parts)),
@@ -101,8 +101,8 @@ async def wiki_full(title: Annotated[str, "The article's title"], *, context: To
 
 @tool(access=["read"], labels=_LABELS)
 async def wiki_grep(
-    title: Annotated[str, "An article that wiki_full saved"],
-    pattern: Annotated[str, "Regular expression, of any case"],
+    title: Annotated[str, "The title of an article that wiki_full saved"],
+    pattern: Annotated[str, "A regular expression; case is ignored"],
     *,
     context: ToolContext,
 ) -> str:
@@ -119,12 +119,12 @@ async def wiki_grep(
         found: dict[str, Any] = json.loads(result.output)
     except ValueError:
         raise ToolError(
-            f"{pattern!r} takes too long: it tries too many ways to match. "
-            "Write it without a repetition in a repetition."
+            f"{pattern!r} takes too long: it tries too many ways to match. Avoid nested repetitions."
         ) from None
     if "error" in found:
         raise ToolError(
-            f"{pattern!r} is no regular expression: {found['error']}. For the text itself use {re.escape(pattern)!r}."
+            f"{pattern!r} is not a regular expression: {found['error']}. To search for the literal text, use "
+            f"{re.escape(pattern)!r}."
         )
     if not found["matches"]:
         return f"Nothing in the article {name!r} matches {pattern!r}. Try another pattern, or read its wiki_summary."
@@ -141,7 +141,7 @@ async def _article(title: str, context: ToolContext, *, lead: bool) -> mediawiki
         near = (await mediawiki.search(context, asked, 5)).hits
     except RequestFailed:
         near = ()
-    hint = f"Near it are: {'; '.join(hit.title for hit in near)}." if near else "Find one with wiki_search."
+    hint = f"Similar titles: {'; '.join(hit.title for hit in near)}." if near else "Find one with wiki_search."
     raise ToolError(f"{mediawiki.wiki(context).title} has no article {asked!r}. {hint}")
 
 

@@ -41,5 +41,5 @@ def given(value: Mapping[str, Any], key: str, limit: int = 300) -> str:
 
 def listed(entries: Iterable[str], source: str, links: Iterable[Link] = (), total: int | None = None) -> ToolResult:
     """A numbered list with its source."""
-    text = numbered(entries, _RESULTS, total=total, advice="Use narrower words for others.")
+    text = numbered(entries, _RESULTS, total=total, advice="Use more specific words for other results.")
     return ToolResult(content=f"{text}\n{source}", show=list(links))

@@ -29,7 +29,7 @@ _NOT_FOUND = 404
 @tool(access=["net"], labels=["RAWG", *LABELS], probe={"query": "Portal", "max_results": 1})
 async def search_games(
     query: Annotated[str, "The title, or a part of it"],
-    max_results: Annotated[int, Field(ge=1, le=10), "Most games"] = 5,
+    max_results: Annotated[int, Field(ge=1, le=10), "Maximum games"] = 5,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -45,12 +45,12 @@ async def search_games(
         try:
             found: ToolResult = await web_search.function(f"{asked} video game", max_results, "", context=context)
         except ToolError as other:
-            raise ToolError(f"{error}\nA web search fails as well: {other}") from other
-        return found.replace(content=f"{found.content}\n[By a web search: {error}]")
+            raise ToolError(f"{error}\nA web search failed too: {other}") from other
+        return found.replace(content=f"{found.content}\n[From a web search, because: {error}]")
     if not hits:
-        return ToolResult(content=f"RAWG has no game {asked!r}. Write the title in another way, or try steam_search.")
+        return ToolResult(content=f"RAWG has no game {asked!r}. Change the title, or try steam_search.")
     links = [Link(url=_page(one), text=given(one, "name")) for one in hits[:max_results] if _page(one)]
-    source = f"[Details by get_game_details.] {source_line([RAWG])}"
+    source = f"[For details, use get_game_details.] {source_line([RAWG])}"
     return listed(map(_in_short, hits[:max_results]), source, links, total)
 
 
@@ -62,7 +62,7 @@ async def get_game_details(
 ) -> ToolResult:
     """Tell about a video game: what it is, who made it, ratings."""
     if game_id < 1:
-        raise ToolError(f"There is no game {game_id}. Find one with search_games.")
+        raise ToolError(f"The game {game_id} does not exist. Find one with search_games.")
     try:
         text, page, name = await _ask(context, f"games/{game_id}", details_in, {})
     except RequestFailed as error:

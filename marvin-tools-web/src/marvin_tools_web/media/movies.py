@@ -32,7 +32,7 @@ _BY_WEB = 5
 @tool(access=["net"], labels=["OMDb", *LABELS], probe={"query": "Metropolis"})
 async def search_movies(
     query: Annotated[str, "The title, or a part of it"],
-    year: Annotated[str, "Of its release"] = "",
+    year: Annotated[str, "The year of its release"] = "",
     type: Annotated[Literal["", "movie", "series", "episode"], "Only these"] = "",
     *,
     context: ToolContext,
@@ -40,7 +40,7 @@ async def search_movies(
     """Find films and series by their titles."""
     asked = checked(query, "query", _QUERY, _TITLE)
     if year and not _YEAR.fullmatch(year.strip()):
-        raise ToolError(f"{year[:40]!r} is no year. Give four digits, as in 1999, or nothing.")
+        raise ToolError(f"{year[:40]!r} is not a year. Give four digits, as in 1999, or nothing.")
     params = {"s": asked, "y": year.strip() or None, "type": type or None}
     kind = {"": "film or series", "movie": "film", "series": "series", "episode": "episode of a series"}[type]
     try:
@@ -49,27 +49,27 @@ async def search_movies(
         return await _by_web(context, f"{asked} {year} {kind} imdb".replace("  ", " "), error)
     if found == _TOO_MANY:
         raise ToolError(
-            f"OMDb finds too many titles with {asked!r}. Give more of the title, or use get_movie_details with all "
-            "of it."
+            f"OMDb found too many titles for {asked!r}. Give more of the title, or use get_movie_details with the "
+            "full title."
         )
     if found is None:
-        return ToolResult(content=f"OMDb has no {kind} {asked!r}. Write the title in another way, or use web_search.")
+        return ToolResult(content=f"OMDb has no {kind} {asked!r}. Change the title, or use web_search.")
     hits = values.objects(found[0])
     links = [Link(url=_page(one), text=given(one, "Title")) for one in hits if _page(one)]
-    return listed(map(_in_short, hits), f"[Details by get_movie_details.] {source_line([OMDB])}", links, found[1])
+    return listed(map(_in_short, hits), f"[For details, use get_movie_details.] {source_line([OMDB])}", links, found[1])
 
 
 @tool(access=["net"], labels=["OMDb", *LABELS], probe={"title": "Metropolis"})
 async def get_movie_details(
     title: Annotated[str, "The title"] = "",
-    imdb_id: Annotated[str, "Instead of the title, as in tt0133093"] = "",
+    imdb_id: Annotated[str, "The IMDb id instead of the title, such as tt0133093"] = "",
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Tell about a film or series: plot, people, ratings."""
     number = _IMDB.search(imdb_id)
     if imdb_id and number is None:
-        raise ToolError(f"{imdb_id[:40]!r} is no id of IMDb. Give one as in tt0133093, or the title.")
+        raise ToolError(f"{imdb_id[:40]!r} is not an IMDb id. Give one such as tt0133093, or the title.")
     asked = number[0] if number else checked(title, "title", _QUERY, _TITLE)
     params = {"i" if number else "t": asked, "plot": "full"}
     try:
@@ -77,7 +77,7 @@ async def get_movie_details(
     except RequestFailed as error:
         return await _by_web(context, f"{asked} film imdb plot ratings", error)
     if found is None or found == _TOO_MANY:
-        raise ToolError(f"OMDb has nothing called {asked!r}. Find it with search_movies.")
+        raise ToolError(f"OMDb does not have {asked!r}. Find it with search_movies.")
     text, page, name = found
     return ToolResult(content=f"{text}\n{source_line([OMDB])}", show=[Link(url=page, text=name)] if page else [])
 
@@ -99,7 +99,7 @@ async def _ask(context: ToolContext, params: Mapping[str, str | None], read: Any
                 return _TOO_MANY
             if any(sign in why.lower() for sign in _NOTHING):
                 return None
-            raise RequestFailed(f"it refused this: {why or 'it does not say why'}. Try another source.")
+            raise RequestFailed(f"it refused this: {why or 'it gave no reason'}. Try another source.")
         return read(answer)
 
     return await ServiceClient(context, OMDB).get_json("", understood, params={"apikey": key, "r": "json", **params})
@@ -110,8 +110,8 @@ async def _by_web(context: ToolContext, query: str, error: RequestFailed) -> Too
     try:
         found: ToolResult = await web_search.function(query, _BY_WEB, "", context=context)
     except ToolError as other:
-        raise ToolError(f"{error}\nA web search fails as well: {other}") from other
-    return found.replace(content=f"{found.content}\n[By a web search: {error}]")
+        raise ToolError(f"{error}\nA web search failed too: {other}") from other
+    return found.replace(content=f"{found.content}\n[From a web search, because: {error}]")
 
 
 def _total(answer: Any) -> int | None:

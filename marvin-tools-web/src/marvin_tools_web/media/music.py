@@ -45,9 +45,9 @@ _INCLUDED = {
 
 @tool(access=["net"], labels=["MusicBrainz"], probe={"query": "Bach", "max_results": 1})
 async def music_search(
-    query: Annotated[str, "A name or title, or as in artist:Muse AND country:GB"],
-    entity: Annotated[Entity, "What to find"] = "artist",
-    max_results: Annotated[int, Field(ge=1, le=25), "Most results"] = 10,
+    query: Annotated[str, "A name or title, or a query such as artist:Muse AND country:GB"],
+    entity: Annotated[Entity, "What to search for"] = "artist",
+    max_results: Annotated[int, Field(ge=1, le=25), "Maximum results"] = 10,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -60,12 +60,10 @@ async def music_search(
     params: dict[str, str | float | None] = {"query": expression(asked), "limit": max_results, "fmt": "json"}
     hits, total = await ServiceClient(context, MUSICBRAINZ).get_json(entity, read, params=params)
     if not hits:
-        return ToolResult(
-            content=f"MusicBrainz has no {entity} {asked!r}. Write it in another way, or try another entity."
-        )
+        return ToolResult(content=f"MusicBrainz has no {entity} {asked!r}. Change the query, or try another entity.")
     shown = hits[:max_results]
     links = [Link(url=_page(entity, one), text=_title(one)) for one in shown if _page(entity, one)]
-    source = f"[More by music_lookup.] {source_line([MUSICBRAINZ])}"
+    source = f"[For more, use music_lookup.] {source_line([MUSICBRAINZ])}"
     return listed((lines(_IN_SHORT[entity](one), _page(entity, one)) for one in shown), source, links, total)
 
 
@@ -83,14 +81,14 @@ def expression(asked: str) -> str:
 @tool(access=["net"], labels=["MusicBrainz"], probe={"mbid": "24f1766e-9635-4d58-a4d4-9413f9f98a4c"})
 async def music_lookup(
     mbid: Annotated[str, "The id from music_search"],
-    entity: Annotated[Entity, "What it is the id of"] = "artist",
+    entity: Annotated[Entity, "What the id stands for"] = "artist",
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Tell about an artist and their albums, an album and its tracks, or a song and where it appears."""
     found = _MBID.search(mbid[:200])
     if found is None:
-        raise ToolError(f"{mbid[:60]!r} is no id of MusicBrainz. Find one with music_search.")
+        raise ToolError(f"{mbid[:60]!r} is not a MusicBrainz id. Find one with music_search.")
     number = found[0].lower()
     params = {"inc": _INCLUDED[entity].replace("+", " "), "fmt": "json"}
     client = ServiceClient(context, MUSICBRAINZ)
@@ -100,9 +98,7 @@ async def music_lookup(
         )
     except RequestFailed as error:
         if error.status == _NOT_FOUND:
-            raise ToolError(
-                f"There is no {entity} {found[0]}. Check what it is the id of, or use music_search."
-            ) from error
+            raise ToolError(f"There is no {entity} {found[0]}. Check the entity, or use music_search.") from error
         raise
     if entity == "artist":
         told += await _albums(client, number)
@@ -197,12 +193,12 @@ async def _albums(client: ServiceClient, artist: str) -> list[str]:
     try:
         return await client.get_json("release-group", albums_in, params=params)
     except RequestFailed as error:
-        return [f"[The albums cannot be had: {error}]"]
+        return [f"[The albums are not available: {error}]"]
 
 
 def _shown(there: int) -> str:
     """How many of a list are shown, where that is not all of it."""
-    return f"{there:,}, {_MOST} of them here" if there > _MOST else f"{there:,}"
+    return f"{there:,}, {_MOST} of them are listed here" if there > _MOST else f"{there:,}"
 
 
 def albums_in(answer: Any) -> list[str]:

@@ -28,7 +28,7 @@ _SHOWN = 15
 @tool(access=["net"], labels=["TheMealDB"], probe={"query": "soup"})
 async def recipe_search(
     query: Annotated[str, "A dish, or one ingredient"],
-    search_type: Annotated[Literal["name", "ingredient"], "What query is"] = "name",
+    search_type: Annotated[Literal["name", "ingredient"], "The kind of query"] = "name",
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -45,7 +45,7 @@ async def recipe_search(
         )
     shown = meals[:_SHOWN]
     links = [Link(url=_page(one), text=given(one, "strMeal")) for one in shown if _page(one)]
-    source = f"[The whole recipe by recipe_lookup.] {source_line([THEMEALDB])}"
+    source = f"[For the whole recipe, use recipe_lookup.] {source_line([THEMEALDB])}"
     return listed(map(_in_short, shown), source, links, len(meals))
 
 
@@ -54,10 +54,10 @@ async def recipe_lookup(meal_id: Annotated[str, "From recipe_search"], *, contex
     """Tell a whole recipe: ingredients, amounts, how it is made."""
     number = meal_id.strip()
     if not number.isascii() or not number.isdecimal() or len(number) > 12:
-        raise ToolError(f"{meal_id[:40]!r} is no id of a recipe. Give the number that recipe_search tells.")
+        raise ToolError(f"{meal_id[:40]!r} is not a recipe id. Give a number from recipe_search.")
     meals = await ServiceClient(context, THEMEALDB).get_json("lookup.php", meals_in, params={"i": number})
     if not meals:
-        raise ToolError(f"There is no recipe {number}. Find one with recipe_search.")
+        raise ToolError(f"The recipe {number} does not exist. Find one with recipe_search.")
     meal = meals[0]
     page = _page(meal)
     links = [Link(url=page, text=given(meal, "strMeal"))] if page else []
@@ -99,8 +99,8 @@ def recipe_in(meal: Mapping[str, Any]) -> str:
         joined(given(meal, "strArea", 40), given(meal, "strCategory", 40), given(meal, "strTags", 120)),
         "Ingredients:",
         *_ingredients(meal),
-        "How it is made:",
-        how or "(The recipe does not say.)",
+        "Instructions:",
+        how or "(The recipe has no instructions.)",
         labelled("From", values.address(meal, "strSource")),
         labelled("Video", values.address(meal, "strYoutube")),
         _page(meal),

@@ -37,7 +37,7 @@ _LOGGED_IN = "The user is logged in to Spotify."
 
 @tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS, unlisted=["taken_back"])
 async def spotify_auth(
-    auth_code: Annotated[str, "What the browser ended at, where it could not reach Marvin"] = "",
+    auth_code: Annotated[str, "The browser's last address, if it could not reach Marvin"] = "",
     taken_back: Annotated[bool, "For /undo"] = False,
     *,
     context: ToolContext,
@@ -57,9 +57,9 @@ async def spotify_auth(
     url = await login.begin()
     return ToolResult(
         content=(
-            f"Have the user open this address and log in:\n{url}\nThen use the other tools of Spotify. "
-            "Where the browser is on another machine, its last page cannot be shown: call spotify_auth with the "
-            "address of that page."
+            f"Ask the user to open this address and log in:\n{url}\nThen use the other Spotify tools. If the browser "
+            "is on another machine, it shows an error on the last page: call spotify_auth with the address of that "
+            "page."
         ),
         show=[Link(url=url, text="Log in to Spotify")],
         undo=undo,
@@ -68,9 +68,9 @@ async def spotify_auth(
 
 @tool(access=["net"], labels=["Spotify"], settings=_SETTINGS, probe={"query": "Bach", "max_results": 1})
 async def spotify_search(
-    query: Annotated[str, "Words, or as in artist:Muse year:2003"],
-    search_type: Annotated[Literal["track", "artist", "album", "playlist"], "What to find"] = "track",
-    max_results: Annotated[int, Field(ge=1, le=20), "Most results"] = 10,
+    query: Annotated[str, "Words, or a query such as artist:Muse year:2003"],
+    search_type: Annotated[Literal["track", "artist", "album", "playlist"], "What to search for"] = "track",
+    max_results: Annotated[int, Field(ge=1, le=20), "Maximum results"] = 10,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -85,8 +85,8 @@ async def spotify_search(
 @tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS, unlisted=["taken_back"])
 async def spotify_create_playlist(
     name: Annotated[str, "Its name"],
-    description: Annotated[str, "What it is"] = "",
-    public: Annotated[bool, "Whether others see it"] = False,
+    description: Annotated[str, "The description"] = "",
+    public: Annotated[bool, "Whether others can see it"] = False,
     taken_back: Annotated[str, "For /undo"] = "",
     *,
     context: ToolContext,
@@ -110,7 +110,7 @@ async def spotify_create_playlist(
         return number, _page(answer)
 
     number, page = await Spotify(context).post("me/playlists", body, read)
-    text = lines(f"The playlist {title!r} was made, id {number}.", page, "[Fill it by spotify_add_tracks.]")
+    text = lines(f"The playlist {title!r} was created, id {number}.", page, "[Add tracks with spotify_add_tracks.]")
     return ToolResult(
         content=f"{text}\n{source_line([SPOTIFY])}",
         details={"id": number},
@@ -128,7 +128,7 @@ def _time(arguments: Mapping[str, Any]) -> float:
 @tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS, timeout=_time, unlisted=["taken_back"])
 async def spotify_add_tracks(
     playlist_id: Annotated[str, "From spotify_create_playlist or spotify_search"],
-    track_queries: Annotated[list[str], "A search for each track, as in 'Hysteria Muse'"],
+    track_queries: Annotated[list[str], "A search for each track, such as 'Hysteria Muse'"],
     taken_back: Annotated[bool, "For /undo"] = False,
     *,
     context: ToolContext,
@@ -167,7 +167,7 @@ async def _found_tracks(context: ToolContext, queries: Sequence[str]) -> tuple[l
     tracks: list[tuple[str, str]] = []
     missing: list[str] = []
     for number, query in enumerate(queries):
-        context.progress(f"Looking for {one_line(query, _NAME)}", number, len(queries))
+        context.progress(f"Searching for {one_line(query, _NAME)}", number, len(queries))
         named = _TRACK.fullmatch(query.strip())
         if named:
             tracks.append((f"spotify:track:{named[1]}", f"https://open.spotify.com/track/{named[1]}"))
@@ -185,7 +185,7 @@ def _playlist(given_id: str) -> str:
     """The id of a playlist, out of that or its address."""
     last = given_id.strip().partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
     if not _ID.fullmatch(last):
-        raise ToolError(f"{given_id[:60]!r} is no playlist of Spotify. Give its id, or its address.")
+        raise ToolError(f"{given_id[:60]!r} is not a Spotify playlist. Give its id or its address.")
     return last
 
 

@@ -23,7 +23,7 @@ LOGIN = LoginService(
     client_id=CLIENT_ID,
     # Of a loopback address that is entered without a port, any port is allowed.
     how=(
-        "Spotify wants an application of the user's own. Have the user make one at developer.spotify.com/dashboard "
+        "Spotify requires the user's own application. Ask the user to create one at developer.spotify.com/dashboard "
         f"with the redirect URI http://{HOST}{PATH}"
     ),
     scopes="playlist-modify-private playlist-modify-public playlist-read-private user-library-modify",

@@ -24,7 +24,7 @@ _MOST = 1_000
 def check(context: ToolContext) -> None:
     """Refuse what is for /undo alone to everybody else."""
     if context.origin != "undo":
-        raise ToolError("taken_back is for /undo alone. Leave it out.")
+        raise ToolError("taken_back is for /undo only. Leave it out.")
 
 
 async def remove_playlist(context: ToolContext, playlist: str, name: str) -> str:
@@ -37,9 +37,9 @@ async def remove_playlist(context: ToolContext, playlist: str, name: str) -> str
     _, total = await spotify.get(f"playlists/{playlist}/items", items_in, {"limit": 1, "fields": _FIELDS})
     if total:
         there = "a track" if total == 1 else f"{total} tracks"
-        raise ToolError(f"The playlist {name!r} has {there} by now. Take that back first, or remove it by hand.")
+        raise ToolError(f"The playlist {name!r} has {there} now. Undo that first, or remove it by hand.")
     await spotify.delete("me/library", None, {"uris": f"spotify:playlist:{playlist}"})
-    return f"The playlist {name!r} is removed."
+    return f"The playlist {name!r} was removed."
 
 
 async def remove_tracks(context: ToolContext, playlist: str, uris: Sequence[str]) -> str:
@@ -55,7 +55,7 @@ async def remove_tracks(context: ToolContext, playlist: str, uris: Sequence[str]
     there = await _all(spotify, playlist)
     if there[len(there) - len(uris) :] != list(uris):
         raise ToolError(
-            "Somebody changed the playlist since then: the tracks are not at its end any more. Remove them by hand."
+            "The playlist was changed since then: the tracks are no longer at its end. Remove them by hand."
         )
     before = there[: len(there) - len(uris)]
     added = list(dict.fromkeys(uris))
@@ -91,6 +91,6 @@ async def _all(spotify: Spotify, playlist: str) -> list[str]:
         more, total = await spotify.get(f"playlists/{playlist}/items", items_in, params)
         found += more
         if total > _MOST:
-            raise ToolError(f"The playlist has {total:,} tracks, which are too many to compare. Remove them by hand.")
+            raise ToolError(f"The playlist has {total:,} tracks, too many to compare. Remove them by hand.")
         if not more or len(found) >= total:
             return found

@@ -34,7 +34,7 @@ _NEEDS = [f"env:{_KEY}"]
 async def steam_player_stats(app_id: Annotated[int, "From steam_search"], *, context: ToolContext) -> ToolResult:
     """Tell how many play a game on Steam now, and which achievements players have."""
     if app_id < 1:
-        raise ToolError(f"There is no app {app_id}. Find one with steam_search.")
+        raise ToolError(f"The app {app_id} does not exist. Find one with steam_search.")
     client = ServiceClient(context, STEAM)
     try:
         count = await client.get_json(
@@ -42,17 +42,19 @@ async def steam_player_stats(app_id: Annotated[int, "From steam_search"], *, con
         )
     except RequestFailed as error:
         if error.status == _NOT_FOUND:
-            raise ToolError(f"Steam counts no players of app {app_id}. Find the game with steam_search.") from error
+            raise ToolError(f"Steam has no player count for app {app_id}. Find the game with steam_search.") from error
         raise
     if count is None:
-        raise ToolError(f"Steam counts no players of app {app_id}. Find the game with steam_search.")
+        raise ToolError(f"Steam has no player count for app {app_id}. Find the game with steam_search.")
     achievements = await _achievements(client, app_id, context.secret(_KEY, None))
-    return ToolResult(content=lines(f"{count:,} play app {app_id} now.", achievements, source_line([STEAM])))
+    return ToolResult(
+        content=lines(f"{count:,} people are playing app {app_id} now.", achievements, source_line([STEAM]))
+    )
 
 
 @tool(access=["net"], labels=["Steam"], requires=_NEEDS, secrets=[_KEY], probe={"steam_id": "76561197960435530"})
 async def steam_user_games(
-    steam_id: Annotated[str, "17 digits, the name in the profile's address, or that"],
+    steam_id: Annotated[str, "17 digits, or the profile's name or address"],
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -68,7 +70,7 @@ async def steam_user_games(
     }
     found = await client.get_json("IPlayerService/GetOwnedGames/v1/", games_in, params=params)
     if found is None:
-        raise ToolError(f"The games of {one_line(steam_id, 80)!r} are private, or there are none. Ask the user.")
+        raise ToolError(f"The games of {one_line(steam_id, 80)!r} are private, or the profile has none. Ask the user.")
     games = sorted(found, key=lambda one: -(values.number(one, "playtime_forever") or 0))
     links = [Link(url=_shop(one), text=given(one, "name")) for one in games[:_GAMES]]
     return listed(map(_game, games[:_GAMES]), source_line([STEAM]), links, len(games))
@@ -76,7 +78,7 @@ async def steam_user_games(
 
 @tool(access=["net"], labels=["Steam"], requires=_NEEDS, secrets=[_KEY], probe={"steam_id": "76561197960435530"})
 async def steam_user_summary(
-    steam_id: Annotated[str, "17 digits, the name in the profile's address, or that"],
+    steam_id: Annotated[str, "17 digits, or the profile's name or address"],
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -119,13 +121,13 @@ async def _achievements(client: ServiceClient, app_id: int, key: str | None) -> 
             params={"key": key, "appid": app_id, "l": "english", "format": "json"},
         )
     except RequestFailed as error:
-        return f"[The achievements cannot be had: {error}]"
+        return f"[The achievements are not available: {error}]"
     titles = {values.text(one, "name"): one for one in known}
     ranked = sorted(shares, key=lambda one: -(values.number(one, "percent") or 0))
     entries = [_achievement(one, titles.get(values.text(one, "name"), {})) for one in ranked[:_ACHIEVEMENTS]]
     if not entries:
         return "[The game has no achievements.]"
-    return "\n".join([f"The commonest of {len(ranked)} achievements:", *(f"- {entry}" for entry in entries)])
+    return "\n".join([f"The most common of {len(ranked)} achievements:", *(f"- {entry}" for entry in entries)])
 
 
 def _achievement(share: Mapping[str, Any], known: Mapping[str, Any]) -> str:
@@ -146,7 +148,7 @@ async def _number(client: ServiceClient, steam_id: str, key: str) -> str:
         return given_id
     if not _NAME.fullmatch(given_id):
         raise ToolError(
-            f"{one_line(steam_id, 80)!r} is no profile of Steam. Give its 17 digits, its name or its address."
+            f"{one_line(steam_id, 80)!r} is not a Steam profile. Give its 17 digits, its name or its address."
         )
 
     def read(answer: Any) -> str:

@@ -27,7 +27,7 @@ _SECTIONS = (("specials", "Specials"), ("top_sellers", "Top sellers"), ("new_rel
 @tool(access=["net"], labels=["Steam"], probe={"query": "Portal", "max_results": 1})
 async def steam_search(
     query: Annotated[str, "The title, or a part of it"],
-    max_results: Annotated[int, Field(ge=1, le=25), "Most games"] = 10,
+    max_results: Annotated[int, Field(ge=1, le=25), "Maximum games"] = 10,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -40,9 +40,7 @@ async def steam_search(
     client = ServiceClient(context, STEAM_STORE)
     hits, total = await client.get_json("api/storesearch/", read, params={"term": asked, **_SHOP})
     if not hits:
-        return ToolResult(
-            content=f"Steam sells no game {asked!r}. Write the title in another way, or use search_games."
-        )
+        return ToolResult(content=f"The Steam store has no game {asked!r}. Change the title, or use search_games.")
     shown = hits[:max_results]
     links = [Link(url=_page(one), text=given(one, "name")) for one in shown]
     return listed(map(_in_short, shown), source_line([STEAM_STORE]), links, total)
@@ -52,7 +50,7 @@ async def steam_search(
 async def steam_app_details(app_id: Annotated[int, "From steam_search"], *, context: ToolContext) -> ToolResult:
     """Tell about a game in Steam's shop: what it is, price, who made it."""
     if app_id < 1:
-        raise ToolError(f"There is no app {app_id}. Find one with steam_search.")
+        raise ToolError(f"The app {app_id} does not exist. Find one with steam_search.")
 
     def read(answer: Any) -> str | None:
         entry = answer[str(app_id)]
@@ -61,7 +59,9 @@ async def steam_app_details(app_id: Annotated[int, "From steam_search"], *, cont
     client = ServiceClient(context, STEAM_STORE)
     text = await client.get_json("api/appdetails", read, params={"appids": app_id, **_SHOP})
     if text is None:
-        raise ToolError(f"Steam's shop has no app {app_id}, or not in the United States. Find one with steam_search.")
+        raise ToolError(
+            f"The Steam store has no app {app_id}, or not in the United States. Find one with steam_search."
+        )
     page = f"https://store.steampowered.com/app/{app_id}"
     return ToolResult(
         content=f"{text}\n{page}\n{source_line([STEAM_STORE])}", show=[Link(url=page, text=text.partition("\n")[0])]

@@ -65,7 +65,7 @@ class Page(Record):
 async def browse_web(
     url: Annotated[str, "Address of the page or PDF"],
     max_length: Annotated[int, Field(ge=1, le=8000), "Characters to show"] = 4000,
-    offset: Annotated[int, Field(ge=0), "Where to go on, as an earlier answer says"] = 0,
+    offset: Annotated[int, Field(ge=0), "Where to continue, from an earlier answer"] = 0,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -95,16 +95,14 @@ def part_of(page: Page, offset: int, length: int) -> str:
     """
     whole = len(page.text)
     if offset and offset >= whole:
-        raise ToolError(
-            f"The page has {whole:,} characters, so that nothing is left at {offset:,}. Use a lower offset."
-        )
+        raise ToolError(f"The page has {whole:,} characters, so there is nothing at {offset:,}. Use a lower offset.")
     part = page.text[offset : offset + length]
     head = f"{page.title}\n{page.url}" if page.title else page.url
     if not whole:
         return f"{head}\n\n[The page has no text. It may need JavaScript: try scrape_page.]"
     end = offset + len(part)
     if end < whole:
-        left = f"\n\n[Characters {offset:,} to {end:,} of {whole:,}. For more use offset={end}.]"
+        left = f"\n\n[Characters {offset:,} to {end:,} of {whole:,}. To continue, use offset={end}.]"
     else:
         left = f"\n\n[The end, at character {whole:,}.]" if offset else ""
     return f"{head}\n\n{part.strip(chr(10))}{left}"
@@ -131,13 +129,13 @@ async def _page(fetched: Fetched, context: ToolContext) -> Page:
         return Page(url=fetched.url, title="", text=text)
     what = one_line(fetched.kind, _KIND_SHOWN) or "data of an unknown kind"
     raise ToolError(
-        f"{fetched.short_url} is no page but {what} "
-        f"({len(fetched.content):,} bytes). Save it with download_file, or read another address."
+        f"{fetched.short_url} is not a page but {what} ({len(fetched.content):,} bytes). Save it with "
+        "download_file, or read another address."
     )
 
 
 def _kind(fetched: Fetched) -> str:
-    """What was fetched, by its first bytes and then by what the server calls it; empty where it is no text."""
+    """What was fetched, by its first bytes and then by what the server calls it; empty where it is not text."""
     head = fetched.content[:_SAMPLE].lstrip()
     if head.startswith(b"%PDF-") or (fetched.kind == "application/pdf" and b"%PDF-" in fetched.content[:_SAMPLE]):
         return "pdf"
@@ -189,7 +187,7 @@ async def _by_lynx(markup: str, url: str, context: ToolContext) -> str:
 async def _document(fetched: Fetched, context: ToolContext) -> Page:
     found = await _read({"kind": "pdf", "url": fetched.url}, fetched.content, context)
     if not found.get("text"):
-        why = found.get("error") or "it is too large, or made so that reading it takes too much"
+        why = found.get("error") or "it is too large or too complex to be read"
         raise ToolError(
             f"The PDF {fetched.short_url} cannot be read: {why}. Save it with download_file, or use another source."
         )

@@ -48,9 +48,7 @@ async def read_rss(
     page = await fetch(context.http, address, headers={"accept": _ACCEPT}, largest=_LARGEST)
     feed = await _read(page, max_items, context)
     if "error" in feed:
-        raise ToolError(
-            f"{page.short_url} is damaged, so that it cannot be read ({feed['error']}). Use another source."
-        )
+        raise ToolError(f"{page.short_url} is damaged and cannot be read ({feed['error']}). Use another source.")
     if "feeds" in feed:
         raise ToolError(_no_feed(feed["feeds"], page))
     title, entries = feed["title"] or page.short_url, feed["entries"]
@@ -69,8 +67,7 @@ async def _read(page: Fetched, most: int, context: ToolContext) -> dict[str, Any
         found: dict[str, Any] = await in_thread(lambda: json.loads(result.output))
     except ValueError:
         raise ToolError(
-            f"{page.short_url} cannot be read as a feed: it is too large, or made so that reading it takes too much. "
-            "Use another source."
+            f"{page.short_url} cannot be read as a feed: it is too large or too complex to be read. Use another source."
         ) from None
     return found
 
@@ -89,6 +86,6 @@ def _entry(entry: dict[str, str]) -> str:
 
 def _no_feed(feeds: list[str], page: Fetched) -> str:
     if feeds:
-        return f"{page.short_url} is a web page. It names these feeds: {', '.join(feeds)}. Read one of them."
+        return f"{page.short_url} is a web page. It links to these feeds: {', '.join(feeds)}. Read one of them."
     kind = one_line(page.kind, _KIND) or "something"
-    return f"{page.short_url} is no feed but {kind}. Look for the feed's own address on the site."
+    return f"{page.short_url} is not a feed but {kind}. Look for the address of the feed on the site."

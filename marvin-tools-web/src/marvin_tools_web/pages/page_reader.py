@@ -97,7 +97,7 @@ def _document(body: bytes) -> dict[str, str]:
     if not parts:
         return {"error": "it has no pages"}
     if size < len(parts) * (len("[page 1]") + 4):
-        return {"error": f"its {len(parts)} pages hold no text, only pictures of it, as scans do"}
+        return {"error": f"its {len(parts)} pages contain only images, as in a scan"}
     return {"title": _line(title), "text": "\n\n".join(parts)[:TEXT]}
 
 

@@ -45,9 +45,11 @@ def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
             parts = _outermost(tree.css(selector[:_SELECTOR]))[:_PARTS]
         except (SelectolaxError, ValueError) as error:
             why = one_line(str(error), 100)
-            return {"error": f"{selector[:80]!r} is no CSS selector ({why}). Use one as in main .price, or none."}
+            return {"error": f"{selector[:80]!r} is not a CSS selector ({why}). Use one such as main .price, or none."}
         if not parts:
-            return {"error": f"Nothing on the page matches {selector[:80]!r}. Leave css_selector out to see it whole."}
+            return {
+                "error": f"Nothing on the page matches {selector[:80]!r}. Leave css_selector out to see the whole page."
+            }
         markup = "\n".join(f"<div>{part.html}</div>" for part in parts)
     if asked["extract"] == "links":
         return {"text": _links(LexborHTMLParser(_with_base(tree, markup)) if selector else tree, str(asked["url"]))}
@@ -56,7 +58,7 @@ def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
         markup = tree.html or ""
     text = plain_text(markup)
     if asked["extract"] == "menu":
-        text = "\n".join(menu(text.splitlines())) or f"[No prices were found. The page says:]\n\n{text}"
+        text = "\n".join(menu(text.splitlines())) or f"[No prices were found. The text of the page:]\n\n{text}"
     return {"text": text[:_TEXT]}
 
 
@@ -64,7 +66,7 @@ def _as_it_stands(markup: str, *, is_enough: bool) -> dict[str, str]:
     """The text of a page that cannot be taken apart."""
     if is_enough:
         return {"text": plain_text(markup)[:_TEXT]}
-    return {"error": "The page is nested too deeply to be taken apart. Take its text, without css_selector."}
+    return {"error": "The page is nested too deeply to be parsed. Read its text, without css_selector."}
 
 
 def _outermost(nodes: Sequence[LexborNode]) -> list[LexborNode]:

@@ -33,7 +33,7 @@ _NO_TUNNEL = ("ERR_TUNNEL_CONNECTION_FAILED", "proxyConnectFailure")
 async def scrape_page(
     url: Annotated[str, "Address of the page"],
     extract: Annotated[Literal["text", "menu", "links"], "menu: dishes with prices"] = "text",
-    css_selector: Annotated[str, "Only what this matches"] = "",
+    css_selector: Annotated[str, "Only what this CSS selector matches"] = "",
     max_length: Annotated[int, Field(ge=1, le=8000), "Characters to show"] = 4000,
     *,
     context: ToolContext,
@@ -52,7 +52,7 @@ async def scrape_page(
     try:
         found: dict[str, str] = await in_thread(lambda: json.loads(result.output))
     except ValueError:
-        raise ToolError(f"{address} is made so that reading it takes too much. Use another source.") from None
+        raise ToolError(f"{address} is too complex to be read. Use another source.") from None
     if "error" in found:
         raise ToolError(found["error"])
     if found["text"].startswith(_REFUSED):
@@ -89,7 +89,7 @@ async def _shown(address: str, context: ToolContext) -> dict[str, str]:
         return found
     why = found.get("error") or one_line(result.stderr.decode("utf-8", "replace").strip()[-_SAID:], _SAID)
     if any(sign in why for sign in _NO_TUNNEL):
-        why = "the host cannot be reached, or is one of this machine or of a private network, which tools do not reach"
+        why = "the host cannot be reached, or it is on this machine or in a private network, which tools may not reach"
     raise ToolError(f"The browser could not show {address}: {why or 'it ended'}. Try browse_web, or another source.")
 
 
@@ -119,6 +119,6 @@ def _installed(context: ToolContext) -> Mapping[str, str]:
         if program is not None and its_driver is not None:
             return {"kind": kind, "program": program, "driver": its_driver}
     raise ToolError(
-        "There is no browser with its driver: Firefox with geckodriver, or Chromium with chromedriver. Use browse_web, "
-        "or ask the user to install one of them (on Debian: apt install chromium chromium-driver)."
+        "No browser with a driver is installed (Firefox with geckodriver, or Chromium with chromedriver). Use "
+        "browse_web, or ask the user to install one of them (on Debian: apt install chromium chromium-driver)."
     )

@@ -30,17 +30,17 @@ _SETTINGS = [CLIENT_ID]
     probe={"text_query": "museum in Berlin", "max_results": 1},
 )
 async def places_text_search(
-    text_query: Annotated[str, "As in 'ramen in Kyoto'"],
-    latitude: Annotated[float | None, "Around this point"] = None,
+    text_query: Annotated[str, "A query such as 'ramen in Kyoto'"],
+    latitude: Annotated[float | None, "Search around this point"] = None,
     longitude: Annotated[float | None, "Degrees"] = None,
     radius: Annotated[float, "Metres"] = 5000,
-    max_results: Annotated[int, Field(ge=1, le=20), "Most results"] = 5,
-    open_now: Annotated[bool, "Only what is open"] = False,
+    max_results: Annotated[int, Field(ge=1, le=20), "Maximum results"] = 5,
+    open_now: Annotated[bool, "Only places that are open"] = False,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Find shops, restaurants and other places by what is said of them."""
-    query = checked(text_query, "text_query", _QUERY, "Say what to look for and where, as in 'ramen in Kyoto'.")
+    query = checked(text_query, "text_query", _QUERY, "Give what to search for and where, such as 'ramen in Kyoto'.")
     near = _near(latitude, longitude)
     size = _radius(radius)
     backends: list[Backend[list[FoundPlace]]] = []
@@ -58,7 +58,9 @@ async def places_text_search(
     if not answered.value and answered.service is NOMINATIM:
         # It knows names and addresses. What things are, the map itself has to be asked for.
         answered = await around.described(context, query, max_results, near, size, answered)
-    return _result(answered, f"No place fits {query!r}. Use other words, or overpass_query with tags.", near, open_now)
+    return _result(
+        answered, f"No place matches {query!r}. Use other words, or overpass_query with tags.", near, open_now
+    )
 
 
 @tool(
@@ -79,10 +81,10 @@ async def places_nearby_search(
     longitude: Annotated[float | None, "Degrees"] = None,
     near: Annotated[str, "A place's name"] = "",
     *,
-    included_types: Annotated[list[str], "As in restaurant, cafe, pharmacy, gas_station"],
+    included_types: Annotated[list[str], "Types such as restaurant, cafe, pharmacy, gas_station"],
     radius: Annotated[float, Field(le=_LARGEST), "Metres"] = 5000,
-    max_results: Annotated[int, Field(ge=1, le=20), "Most results"] = 5,
-    rank_by: Annotated[Literal["POPULARITY", "DISTANCE"], "What comes first"] = "POPULARITY",
+    max_results: Annotated[int, Field(ge=1, le=20), "Maximum results"] = 5,
+    rank_by: Annotated[Literal["POPULARITY", "DISTANCE"], "The order of the results"] = "POPULARITY",
     context: ToolContext,
 ) -> ToolResult:
     """Find places of given types around a point."""
@@ -90,8 +92,8 @@ async def places_nearby_search(
     tags = [kinds.tags(kind) for kind in types]
     if not types or len(types) > _TYPES or not all(tags):
         wrong = next((kind for kind, found in zip(types, tags, strict=True) if not found), "")
-        what = f"has {wrong[:60]!r}, which is no type" if wrong else f"has {len(types)} types"
-        raise ToolError(f"included_types {what}. Give 1 to {_TYPES} types, as in restaurant, cafe, pharmacy, museum.")
+        what = f"has {wrong[:60]!r}, which is not a type" if wrong else f"has {len(types)} types"
+        raise ToolError(f"included_types {what}. Give 1 to {_TYPES} types, such as restaurant, cafe, pharmacy, museum.")
     size = _radius(radius)
     at, failures = await point_of(context, latitude, longitude, near, "near, or latitude and longitude")
     backends: list[Backend[list[FoundPlace]]] = []
@@ -129,5 +131,5 @@ def _result(
 ) -> ToolResult:
     source = answered.source
     if open_now and answered.service is not GOOGLE_PLACES:
-        source = f"OpenStreetMap does not tell what is open now; look at opening_hours.\n{source}"
+        source = f"OpenStreetMap cannot filter by what is open now; check opening_hours.\n{source}"
     return listed(answered.value, source, near=near) if answered.value else ToolResult(content=f"{nothing}\n{source}")

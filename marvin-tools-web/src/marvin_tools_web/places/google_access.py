@@ -28,7 +28,7 @@ LOGIN = LoginService(
     tool="setup_google_auth",
     client_id=CLIENT_ID,
     client_secret="GOOGLE_CLIENT_SECRET",  # noqa: S106 - the name of a variable
-    how="Have the user make a desktop application at console.cloud.google.com/auth/clients",
+    how="Ask the user to create a desktop application at console.cloud.google.com/auth/clients",
     scopes="https://www.googleapis.com/auth/cloud-platform",
     authorize=(GOOGLE_ACCOUNTS, "o/oauth2/v2/auth"),
     tokens=(GOOGLE_TOKENS, "token"),
@@ -39,7 +39,7 @@ GCLOUD = "google_gcloud"
 """The name in tokens.json of what is known of gcloud's login."""
 CREDENTIALS = "application_default_credentials.json"
 _LARGEST = 100_000
-_LOG_IN = "Have the user run `gcloud auth application-default login`, then call setup_google_auth."
+_LOG_IN = "Ask the user to run `gcloud auth application-default login`, then call setup_google_auth."
 _UNAUTHORIZED = 401
 
 
@@ -145,7 +145,7 @@ class GcloudLogin:
             found = await ServiceClient(self._context, GOOGLE_TOKENS).post_form("token", form, given_tokens)
         except RequestFailed as error:
             if error.status in (400, 401):
-                raise ToolError(f"gcloud's login has ended. {_LOG_IN}") from error
+                raise ToolError(f"The login of gcloud has expired. {_LOG_IN}") from error
             raise
         until = self._context.clock.now() + float(found["expires_in"])
         fresh = {"access_token": found["access_token"], "expires_at": until}
@@ -176,5 +176,5 @@ def _credentials(folder: Path) -> dict[str, str]:
     names = ("client_id", "client_secret", "refresh_token")
     texts = {name: token_in(found, name) for name in names} if isinstance(found, dict) else {}
     if not texts or not all(texts.values()):
-        raise ToolError(f"{path} holds no login of a person. {_LOG_IN}")
+        raise ToolError(f"{path} contains no login of a person. {_LOG_IN}")
     return texts

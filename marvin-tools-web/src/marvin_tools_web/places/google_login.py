@@ -16,8 +16,8 @@ _PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _TIME = 120.0
 _SHOWN = 500
 _INSTALL = (
-    "Have the user install it from cloud.google.com/sdk, or set a key as GOOGLE_PLACES_API_KEY, or the client id of a "
-    "desktop application as GOOGLE_CLIENT_ID and its secret as GOOGLE_CLIENT_SECRET."
+    "Ask the user to install it from cloud.google.com/sdk, to set GOOGLE_PLACES_API_KEY to a key, or to set "
+    "GOOGLE_CLIENT_ID and GOOGLE_CLIENT_SECRET to the client id and secret of a desktop application."
 )
 _USED = "The places tools use Google Places"
 
@@ -31,7 +31,7 @@ _USED = "The places tools use Google Places"
     unlisted=["auth_code", "taken_back"],
 )
 async def setup_google_auth(
-    auth_code: Annotated[str, "What the browser ended at, where it could not reach Marvin"] = "",
+    auth_code: Annotated[str, "The browser's last address, if it could not reach Marvin"] = "",
     taken_back: Annotated[bool, "For /undo"] = False,
     *,
     context: ToolContext,
@@ -39,10 +39,12 @@ async def setup_google_auth(
     """Set up Google Places with gcloud: look at its login, enable the API, set the quota project."""
     if taken_back:
         if context.origin != "undo":
-            raise ToolError("taken_back is for /undo alone. Leave it out.")
+            raise ToolError("taken_back is for /undo only. Leave it out.")
         await Login(context, LOGIN).forget()
         await GcloudLogin(context).forget()
-        return ToolResult(content="Marvin uses no login at Google any more. What was enabled there stays enabled.")
+        return ToolResult(
+            content="Marvin no longer uses the Google login. APIs that were enabled at Google stay enabled."
+        )
     if context.setting(CLIENT_ID):
         return await _by_own_application(context, auth_code)
     return await _by_gcloud(context)
@@ -56,9 +58,9 @@ async def _by_own_application(context: ToolContext, auth_code: str) -> ToolResul
         url = await login.begin()
         return ToolResult(
             content=(
-                f"Have the user open this address and log in:\n{url}\nThen use the places tools. Where the browser is "
-                "on another machine, its last page cannot be shown: call setup_google_auth with the address of that "
-                f"page as auth_code. {_API} has to be enabled in the project of the application."
+                f"Ask the user to open this address and log in:\n{url}\nThen use the places tools. If the browser is "
+                "on another machine, it shows an error on the last page: call setup_google_auth with the address of "
+                f"that page as auth_code. {_API} must be enabled in the project of the application."
             ),
             show=[Link(url=url, text="Log in to Google")],
             undo=undo,
@@ -73,10 +75,10 @@ async def _by_gcloud(context: ToolContext) -> ToolResult:
         raise ToolError(f"gcloud is not installed. {f'{KEY} is set, which is enough.' if has_key else _INSTALL}")
     account = await _gcloud(context, program, "auth", "list", "--filter=status:ACTIVE", "--format=value(account)")
     if not account:
-        raise ToolError("gcloud has no login. Have the user run `gcloud auth login`, then call this again.")
+        raise ToolError("gcloud has no login. Ask the user to run `gcloud auth login`, then call this again.")
     project = await _gcloud(context, program, "config", "get-value", "project")
     if not _PROJECT.fullmatch(project):
-        raise ToolError("gcloud has no project. Have the user run `gcloud config set project NAME`, then call again.")
+        raise ToolError("gcloud has no project. Ask the user to run `gcloud config set project NAME`, then call again.")
     context.progress(f"Enabling {_API} in {project}")
     await _gcloud(context, program, "services", "enable", _API, f"--project={project}", "--quiet")
     if not has_key:
@@ -87,7 +89,9 @@ async def _by_gcloud(context: ToolContext) -> ToolResult:
     done = f"Login: {account}\nProject: {project}\n{_API} is enabled, and {project} pays for the quota."
     if has_key:
         return ToolResult(content=f"{done}\n{KEY} is set: the places tools use Google Places.")
-    return ToolResult(content=f"{done}\n{_USED} by gcloud's login.", undo=call_of(setup_google_auth, taken_back=True))
+    return ToolResult(
+        content=f"{done}\n{_USED} with the login of gcloud.", undo=call_of(setup_google_auth, taken_back=True)
+    )
 
 
 async def _gcloud(context: ToolContext, program: str, *arguments: str) -> str:

@@ -62,7 +62,7 @@ async def get_my_location(*, context: ToolContext) -> ToolResult:
         )
         at = answered.value
         failed = "".join(f" Failed: {failure}" for failure in answered.failures)
-        source = f"{answered.service.title}, by the internet address: the town may be another one.{failed}"
+        source = f"{answered.service.title}, based on the IP address: the town may be wrong.{failed}"
     lines = [at.name, f"latitude {at.latitude:.5f}, longitude {at.longitude:.5f}", f"[Source: {source}]"]
     return ToolResult(content="\n".join(filter(None, lines)), show=[Link(url=at.map_link, text="On a map")])
 

@@ -26,15 +26,15 @@ _TIME = 25
 _SETTINGS = re.compile(r"\s*\[(?:out|timeout|maxsize|bbox|date|diff|adiff)\b")
 _OTHER_FORM = re.compile(r"\[out:(?!json\b)\w+(?:\([^()]{0,500}\))?")
 _HELP = (
-    "Overpass QL looks as in: node[amenity=cafe](around:500,52.52,13.405);out center; "
-    "with around:METRES,LATITUDE,LONGITUDE."
+    "An example of Overpass QL: node[amenity=cafe](around:500,52.52,13.405);out center; with "
+    "around:METRES,LATITUDE,LONGITUDE."
 )
 
 
 @tool(access=["net"], labels=["Nominatim"], probe={"query": "Berlin", "max_results": 1})
 async def osm_search(
     query: Annotated[str, "A place's name or address"],
-    max_results: Annotated[int, Field(ge=1, le=20), "Most results"] = 5,
+    max_results: Annotated[int, Field(ge=1, le=20), "Maximum results"] = 5,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -42,7 +42,7 @@ async def osm_search(
     found = await search(context, query, max_results)
     if not found:
         return ToolResult(
-            content=f"Nothing on the map is called {query[:100]!r}. Use fewer words, or another spelling.\n"
+            content=f"The map has no place called {query[:100]!r}. Use fewer words, or another spelling.\n"
             + source_line([NOMINATIM])
         )
     return listed(found, source_line([NOMINATIM]))
@@ -107,20 +107,20 @@ def _of_nominatim(item: Any) -> FoundPlace | None:
 )
 async def overpass_query(
     query: Annotated[str, "Overpass QL, e.g. node[shop=bakery](around:800,48.1,11.5);out;"],
-    max_results: Annotated[int, Field(ge=1, le=100), "Most results"] = 20,
+    max_results: Annotated[int, Field(ge=1, le=100), "Maximum results"] = 20,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Query the map data of OpenStreetMap with Overpass QL."""
     if "{{" in query:
         raise ToolError(
-            "What stands in {{}} is for Overpass Turbo alone. Write the area itself: south,west,north,east in place of "
-            f"{{{{bbox}}}}, or around. {_HELP}"
+            "What stands in {{}} works only in Overpass Turbo. Write the area itself: south,west,north,east "
+            f"instead of {{{{bbox}}}}, or around. {_HELP}"
         )
     found = await interpret(context, query, max_results, facts=_FACTS)
     source = f"{found.remark}{source_line([OVERPASS])}"
     if not found.places:
-        return ToolResult(content=f"Nothing fits the query. Check the tags, and widen the area. {_HELP}\n{source}")
+        return ToolResult(content=f"Nothing matches the query. Check the tags, and widen the area. {_HELP}\n{source}")
     return listed(found.places, source, total=found.total)
 
 
@@ -148,9 +148,9 @@ async def interpret(context: ToolContext, query: str, most: int, *, facts: int =
         )
     except RequestFailed as error:
         if error.status == 400:
-            raise ToolError(f"{error} The query is not understood. {_HELP}") from error
+            raise ToolError(f"{error} The query is not valid. {_HELP}") from error
         if error.status in (429, 504):
-            raise ToolError(f"{error} The server is busy. Ask for a smaller area, or later.") from error
+            raise ToolError(f"{error} The server is busy. Use a smaller area, or try again later.") from error
         raise
 
 
@@ -179,10 +179,10 @@ def read_overpass(answer: Fetched, most: int, facts: int = 0) -> Elements:
     remark = values.text(data, "remark")
     is_cut = "error" in remark.lower()
     if is_cut and not elements:
-        raise RequestFailed(f"it gave up: {remark} Ask for a smaller area, or for less.")
+        raise RequestFailed(f"it stopped: {remark} Use a smaller area, or ask for less.")
     tagged = [one for one in elements if values.inner(one, "tags")] or elements
     found = [one for one in (_of_overpass(element, facts) for element in tagged[:most]) if one is not None]
-    said = f"[Not all of it came: {remark} Ask for a smaller area.]\n" if is_cut else ""
+    said = f"[The result is incomplete: {remark} Use a smaller area.]\n" if is_cut else ""
     return Elements(places=tuple(found), total=len(tagged), remark=said)
 
 

@@ -18,7 +18,7 @@ _LONGEST = 300
 _COORDINATES = re.compile(r"\s*\(?\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*[,;\s]\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*\)?\s*")
 _MINUS = str.maketrans(dict.fromkeys("\u2212\u2010\u2011\u2013\ufe63\uff0d", "-"))
 """Signs that are written for a minus."""
-_HOW = "Give a place as a name or as 'latitude,longitude', as in 52.52,13.405."
+_HOW = "Give a place as a name or as 'latitude,longitude', such as 52.52,13.405."
 
 
 class Point(Record):
@@ -57,7 +57,8 @@ def point(latitude: float, longitude: float, name: str = "") -> Point:
         swapped = -90 <= longitude <= 90 and -180 <= latitude <= 180
         hint = " Latitude comes first; they seem to be swapped." if swapped else ""
         raise ToolError(
-            f"{latitude},{longitude} is no point: latitudes are from -90 to 90, longitudes from -180 to 180.{hint}"
+            f"{latitude},{longitude} is not a valid point: latitudes are from -90 to 90, longitudes from -180 to "
+            f"180.{hint}"
         )
     return Point(latitude=float(latitude), longitude=float(longitude), name=name)
 
@@ -84,7 +85,7 @@ async def point_of(
     if (latitude is None) != (longitude is None) and not name.strip():
         raise ToolError(f"Only one of latitude and longitude was given. Give both, or a name: {what}.")
     if not name.strip():
-        raise ToolError(f"There is no place to start from. Give {what}.")
+        raise ToolError(f"No place was given. Give {what}.")
     return await located(context, name)
 
 
@@ -107,7 +108,7 @@ async def located(context: ToolContext, name: str) -> tuple[Point, Sequence[str]
         "Ask the user for the coordinates.",
     )
     if answered.value is None:
-        raise ToolError(f"There is no place {asked!r} on the map. Write it in another way, with its town. {_HOW}")
+        raise ToolError(f"The map has no place {asked!r}. Write it differently, with its town. {_HOW}")
     return answered.value, answered.failures
 
 

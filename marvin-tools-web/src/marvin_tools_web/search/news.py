@@ -38,8 +38,8 @@ _SIGNS = re.compile(r"[^\w\s\"]+")
     probe={"query": "weather", "max_results": 1},
 )
 async def search_news(
-    query: Annotated[str, "What the news are about"],
-    max_results: Annotated[int, Field(ge=1, le=50), "Most articles"] = 20,
+    query: Annotated[str, "The topic of the news"],
+    max_results: Annotated[int, Field(ge=1, le=50), "Maximum articles"] = 20,
     time_filter: Annotated[Literal["", "d", "w", "m"], "Of the last day, week, month"] = "",
     *,
     context: ToolContext,
@@ -58,7 +58,7 @@ async def search_news(
     found = [one for one in without_duplicates(dated) if not since or not one.date or one.date >= since.isoformat()]
     source = source_line(worked, failures)
     if not found:
-        return ToolResult(content=f"There are no news about {asked!r}. Use other words, or a longer time.\n{source}")
+        return ToolResult(content=f"There is no news about {asked!r}. Use other words, or a longer time.\n{source}")
     shown = found[:max_results]
     links = [Link(url=result.url, text=result.title) for result in shown[:_LINKS]]
     return ToolResult(content=f"{numbered(texts(shown), _CHARACTERS)}\n{source}", show=links)

@@ -42,8 +42,8 @@ LABELS = tuple(service.title for service in (SEARXNG, BRAVE, DUCKDUCKGO, MOJEEK)
     probe={"query": "weather", "max_results": 1},
 )
 async def web_search(
-    query: Annotated[str, "As for a search engine"],
-    max_results: Annotated[int, Field(ge=1, le=20), "Most results"] = 5,
+    query: Annotated[str, "Words, as for a search engine"],
+    max_results: Annotated[int, Field(ge=1, le=20), "Maximum results"] = 5,
     time_filter: Annotated[Literal["", "d", "w", "m", "y"], "Of the last day, week, month, year"] = "",
     *,
     context: ToolContext,
@@ -59,9 +59,7 @@ async def web_search(
     backends.append(Backend(DUCKDUCKGO, lambda: _by_duckduckgo(context, asked, time_filter)))
     if not time_filter:  # Mojeek cannot search by time
         backends.append(Backend(MOJEEK, lambda: _by_mojeek(context, asked)))
-    answered = await first_answer(
-        context.origin, backends, "Try again later, or go to a page that is known with browse_web."
-    )
+    answered = await first_answer(context.origin, backends, "Try again later, or open a known page with browse_web.")
     found = without_duplicates(answered.value, by_title=False)
     if not found:
         return ToolResult(content=f"Nothing was found for {asked!r}. Use other or fewer words.\n{answered.source}")
@@ -85,7 +83,7 @@ def read_brave(answer: Any) -> list[Result]:
         ValueError: it is none.
     """
     if values.text(answer, "type") != "search":
-        raise ValueError("it is no search")
+        raise ValueError("it does not offer a search")
     if values.inner(answer, "web") is None:
         return []  # where nothing is found
     return _results(values.required(answer, "web", "results"), "url", "description")
@@ -99,7 +97,7 @@ async def _by_searxng(context: ToolContext, query: str, time_filter: str) -> lis
     except RequestFailed as error:
         if error.status != 403:
             raise
-        raise ToolError(f"{error} Its settings have to allow JSON: `search: {{formats: [html, json]}}`.") from error
+        raise ToolError(f"{error} Its settings must allow JSON: `search: {{formats: [html, json]}}`.") from error
 
 
 def read_searxng(answer: Any) -> list[Result]:
@@ -114,7 +112,7 @@ def read_searxng(answer: Any) -> list[Result]:
     if not given and isinstance(silent, list) and silent:
         named = [values.text(one, 0, limit=_NAME) or values.text(one, limit=_NAME) for one in silent]
         told = ", ".join(filter(None, named[:_ENGINES]))
-        raise RequestFailed(f"its engines do not answer ({told or 'it does not say which'}). Try another source.")
+        raise RequestFailed(f"its engines do not answer ({told or 'it did not say which'}). Try another source.")
     return _results(given, "url", "content")
 
 
@@ -144,7 +142,7 @@ async def _by_mojeek(context: ToolContext, query: str) -> list[Result]:
 
 def _page(answer: Fetched) -> str:
     if answer.kind not in ("text/html", "application/xhtml+xml", ""):
-        raise ValueError("it is no page")
+        raise ValueError("it is not a page")
     return answer.text
 
 
@@ -160,7 +158,7 @@ async def _on_page(context: ToolContext, client: ServiceClient, engine: str, pag
     found = [one for one in map(_of_page, given) if one.url]
     if not found and not any(said in page for said in _NOTHING):
         # A page for people, who are to prove that they are some.
-        raise await client.unusable("it sent a page without results, as it does to programs at times. Try later.")
+        raise await client.unusable("it sent a page without results, which it sometimes does for programs. Try later.")
     return found
 
 

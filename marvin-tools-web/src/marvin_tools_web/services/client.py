@@ -152,8 +152,8 @@ class ServiceClient:
     def _address(self, path: str) -> str:
         if not self.url:
             raise RequestFailed(
-                f"{self.service.title} has no address. The user sets one as packs.web.services.{self.service.name} in "
-                f"config.yaml, or as {self.service.variable}."
+                f"{self.service.title} has no address. The user can set it as packs.web.services.{self.service.name} "
+                f"in config.yaml, or as {self.service.variable}."
             )
         return f"{self.url}/{path}" if path else self.url
 
@@ -199,7 +199,7 @@ class ServiceClient:
         except RequestFailed as error:
             raise await self._noted(error) from error
         except _UNREADABLE as error:
-            why = "it answered in a form that cannot be understood. Try another source."
+            why = "its answer has an unexpected form. Try another source."
             raise await self._noted(RequestFailed(why)) from error
 
     async def _noted(self, error: ToolError) -> RequestFailed:

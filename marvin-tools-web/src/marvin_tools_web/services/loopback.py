@@ -12,9 +12,9 @@ PATH = "/callback"
 _HEAD = 16 * 1024
 """Bytes of a request's head."""
 _PAGE = "<!doctype html><meta charset=utf-8><title>Marvin</title><p>{}</p>"
-_THANKS = "Thank you. You can close this page and go on in the chat."
-_REFUSED = "You were not let in. You can close this page."
-_STRANGE = "This is not the answer to a login that Marvin waits for. You can close this page."
+_THANKS = "Thank you. You can close this page and continue in the chat."
+_REFUSED = "The login was refused. You can close this page."
+_STRANGE = "This belongs to no login in progress. You can close this page."
 _NOTHING = "There is nothing here."
 
 

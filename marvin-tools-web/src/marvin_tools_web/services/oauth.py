@@ -139,13 +139,13 @@ def code_in(given: str, state: str, title: str = "the service") -> str:
     """
     fields = fields_in(given)
     if "error" in fields:
-        raise ToolError(f"The user did not let Marvin in at {title}. Ask whether to try again.")
+        raise ToolError(f"The login to {title} was refused. Ask the user whether to try again.")
     if fields and fields.get("state", [state]) != [state]:
-        raise ToolError("That is the answer to another login. Begin a new one, and log in at its address.")
+        raise ToolError("That is the answer to a different login. Start a new login, and open its address.")
     code = fields["code"][0] if "code" in fields else given.strip()
     if not _CODE.fullmatch(code):
         raise ToolError(
-            f"That is no code of {title}. Give the whole address that the browser ended at after the login."
+            f"That is not a login code of {title}. Give the whole final address of the browser after the login."
         )
     return code
 
@@ -180,7 +180,7 @@ class Login:
             waiting = await self._context.resource(loopback)
         except OSError as error:
             raise ToolError(
-                f"No port of this machine can be opened for the answer: {error.strerror or error}. Tell the user."
+                f"No port can be opened on this machine for the answer: {error.strerror or error}. Tell the user."
             ) from error
         waiting.limit = self._context.timeouts.http
         now = self._context.clock.now()
@@ -216,7 +216,7 @@ class Login:
         pendings = await self._pendings()
         if not pendings:
             raise ToolError(
-                f"No login to {self._service.title} was begun. Call {self._service.tool} without auth_code first."
+                f"No login to {self._service.title} was started. Call {self._service.tool} without auth_code first."
             )
         state = fields_in(given).get("state", [pendings[-1].state])[0]
         pending = next((one for one in pendings if one.state == state), pendings[-1])
@@ -267,7 +267,7 @@ class Login:
         kept = await self._file.read(self._service.key)
         if not token_in(kept, "refresh_token"):
             raise ToolError(
-                f"The user is not logged in to {self._service.title}. Call {self._service.tool}, and have the user "
+                f"The user is not logged in to {self._service.title}. Call {self._service.tool}, and ask the user to "
                 "open its address."
             )
         return token_in(kept) if holds(kept, self._context.clock.now()) else await self.renewed(token_in(kept))
@@ -292,8 +292,8 @@ class Login:
             if token_in(kept, "refresh_token") != refresh and holds(kept, self._context.clock.now()):
                 return token_in(kept)
             raise ToolError(
-                f"The login to {self._service.title} has ended. Call {self._service.tool}, and have the user log in "
-                "again."
+                f"The login to {self._service.title} has expired. Call {self._service.tool}, and ask the user to log "
+                "in again."
             ) from error
 
     def _client(self) -> dict[str, str]:

@@ -25,11 +25,11 @@ _STEPS = 2_000
 _TOO_FAR = 50_000.0
 """Metres from a point to the nearest road: OSRM takes any road, however far away, in its place."""
 _REFUSALS = {
-    "NoRoute": "There is no way between these points by such means. Try another mode, or points nearer to roads.",
-    "NoSegment": "No road is near one of these points. Give a point nearer to a road.",
-    "TooBig": "These are too many points for the service. Ask for parts of the way.",
-    "InvalidQuery": "The service does not take these points. Check the coordinates.",
-    "InvalidValue": "The service does not take these points. Check the coordinates.",
+    "NoRoute": "There is no route between these points with this mode. Try another mode, or points nearer to roads.",
+    "NoSegment": "One of these points is not near a road. Give a point nearer to a road.",
+    "TooBig": "These are too many points for the service. Ask for parts of the route.",
+    "InvalidQuery": "The service does not accept these points. Check the coordinates.",
+    "InvalidValue": "The service does not accept these points. Check the coordinates.",
 }
 """What the codes of errors mean for who asked."""
 
@@ -85,8 +85,7 @@ async def route(context: ToolContext, points: Sequence[Point], mode: Mode, *, st
         if metres > _TOO_FAR:
             raise ToolError(
                 f"{service.title} knows no road near {point.shown}: the nearest one is {metres / 1000:,.0f} km away. "
-                "Check the coordinates, of which the latitude comes first, or tell the user that it has no map of that "
-                "place."
+                "Check the coordinates (latitude first), or tell the user that the service has no map of that place."
             )
     return found
 

@@ -26,7 +26,7 @@ _SHORTEST = 20.0
 """Metres of a step that is left out where it only goes on."""
 _ENGINES = {"driving": "fossgis_osrm_car", "cycling": "fossgis_osrm_bike", "foot": "fossgis_osrm_foot"}
 _BY = {"driving": "by car", "cycling": "by bicycle", "foot": "on foot"}
-_NOTE = "The multipliers are rules of thumb; the traffic of the moment is not known."
+_NOTE = "The multipliers are rules of thumb; the current traffic is unknown."
 
 Latitude: TypeAlias = Annotated[float | None, "Degrees"]
 Longitude: TypeAlias = Annotated[float | None, "Degrees"]
@@ -115,7 +115,7 @@ async def get_directions(
     dest_lat: Latitude = None,
     dest_lng: Longitude = None,
     mode: Annotated[osrm.Mode, "How"] = "driving",
-    waypoints: Annotated[str, "On the way: 'lat,lng;lat,lng'"] = "",
+    waypoints: Annotated[str, "Points on the way: 'lat,lng;lat,lng'"] = "",
     origin: Place = "",
     destination: Place = "",
     *,
@@ -132,7 +132,7 @@ async def get_directions(
     total = f"{distance(found.distance)}, {duration(found.duration)} without traffic"
     lines = [
         f"{_head(ends, mode)}: {total}",
-        numbered(steps, _CHARACTERS, advice="Ask for a part of the way."),
+        numbered(steps, _CHARACTERS, advice="Ask for a part of the route."),
         *_off_road(found, points),
         source_line([found.service], ends.failures),
     ]
@@ -178,11 +178,13 @@ def _hour_here(context: ToolContext, mode: osrm.Mode) -> Multiplier:
 def _between(waypoints: str) -> list[Point]:
     given = [part for part in _SEPARATORS.split(waypoints) if part.strip()]
     if len(given) > _WAYPOINTS:
-        raise ToolError(f"{len(given)} waypoints are too many; {_WAYPOINTS} are allowed. Ask for parts of the way.")
+        raise ToolError(f"{len(given)} waypoints are too many; {_WAYPOINTS} are allowed. Ask for parts of the route.")
     points = [coordinates_in(part) for part in given]
     wrong = next((part for part, found in zip(given, points, strict=True) if found is None), "")
     if wrong:
-        raise ToolError(f"The waypoint {wrong[:100]!r} is no 'lat,lng'. Give waypoints as '52.52,13.40;52.40,13.06'.")
+        raise ToolError(
+            f"The waypoint {wrong[:100]!r} is not of the form 'lat,lng'. Give waypoints as '52.52,13.40;52.40,13.06'."
+        )
     return [found for found in points if found is not None]
 
 
@@ -201,7 +203,7 @@ def _off_road(found: osrm.Route, points: Sequence[Point]) -> Iterator[str]:
     """What is to be known of points that no road leads to."""
     for point, metres in zip(points, found.off_road, strict=False):
         if metres >= _NEAR:
-            yield f"No road leads to {point.shown}: the way is that of the nearest one, {distance(metres)} away."
+            yield f"No road leads to {point.shown}: the route goes to the nearest road, {distance(metres)} away."
 
 
 def _head(ends: _Ends, mode: osrm.Mode) -> str:

@@ -24,7 +24,7 @@ from .wmo import words
 async def weather_forecast(
     latitude: Annotated[float | None, "With longitude, instead of location"] = None,
     longitude: Annotated[float | None, "Degrees"] = None,
-    days: Annotated[int, Field(ge=1, le=7), "Days, today included"] = 3,
+    days: Annotated[int, Field(ge=1, le=7), "Days, including today"] = 3,
     location: Annotated[str, "A place's name, or 'lat,lng'"] = "",
     *,
     context: ToolContext,

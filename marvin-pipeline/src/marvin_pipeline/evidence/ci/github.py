@@ -75,7 +75,7 @@ def write_summary(path: str, summary: str) -> str:
         descriptor = os.open(path, _APPEND, 0o644)
         with open(descriptor, "ab") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return f"The job summary {path} is no file."
+                return f"The job summary {path} is not a file."
             file.write(data)
     except OSError as error:
         return f"The job summary {path} cannot be written: {error.strerror}."

@@ -86,18 +86,18 @@ def _reported(case: Case) -> Case:
     """A case of a run that ended well: what failed in it is told, and not held against the run."""
     if case.verdict != "failed":
         return case
-    return case.replace(verdict="skipped", text=f"Reported, not held against the run: {case.text}")
+    return case.replace(verdict="skipped", text=f"Reported, but not counted against the run: {case.text}")
 
 
 def _run(results: Results) -> Case:
     ending = results.ending
     if ending.exit_code is None:
-        return Case(suite="run", name="the run comes to its end", verdict="failed", text="It goes on, or was killed.")
+        return Case(suite="run", name="the run ends", verdict="failed", text="It is still running, or was killed.")
     text = f"{ending.ended}: {ending.reason}".rstrip(": ")
     if ending.exit_code:
         text = f"Exit code {ending.exit_code}. {text}"
     verdict: Verdict = "failed" if ending.exit_code else "passed"
-    return Case(suite="run", name="the run comes to its end", verdict=verdict, text=text, seconds=results.seconds)
+    return Case(suite="run", name="the run ends", verdict=verdict, text=text, seconds=results.seconds)
 
 
 def _criterion(result: CriterionResult) -> Case:
@@ -115,7 +115,7 @@ def _phase(result: PhaseResult) -> Case:
         verdict = "failed"
     elif result.outcome in ("skipped", "not_run"):
         verdict = "skipped"
-    text = result.reason or {"not_run": "It was not begun.", "unfinished": "It did not come to its end."}.get(
+    text = result.reason or {"not_run": "It was not started.", "unfinished": "It did not finish."}.get(
         result.outcome, ""
     )
     lines = (*result.blocking, *result.carried)

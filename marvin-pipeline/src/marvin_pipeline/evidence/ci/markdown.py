@@ -17,11 +17,11 @@ from .words import GATE_WORDS, proof_words
 _CELL, _LISTED = 300, 200
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#|!~&@:$])")
 _ENDS = {
-    "running": "goes on, or was killed",
+    "running": "is still running, or was killed",
     "done": "is done",
-    "paused": "ended where it was to end",
+    "paused": "ended as planned",
     "failed": "failed",
-    "budget": "came to its limit",
+    "budget": "reached its limit",
     "interrupted": "was interrupted",
 }
 
@@ -46,7 +46,7 @@ def summary_markdown(results: Results) -> str:
         f"{used}, {cost}. Commit `{results.commit[:12] or 'none'}`.",
     ]
     if ending.next_phase:
-        lines.append(f"The next run begins with {ending.next_phase}.")
+        lines.append(f"The next run starts with {ending.next_phase}.")
     lines += [
         "",
         "## Phases",
@@ -81,7 +81,7 @@ def matrix_markdown(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-_NO_CRITERIA = "The specification names no acceptance criteria as lines `AC-1: ...`."
+_NO_CRITERIA = "The specification has no acceptance criteria in lines of the form `AC-1: ...`."
 
 
 def _cell(parts: Iterable[str]) -> str:
@@ -104,7 +104,7 @@ def _gates(gates: Sequence[GateResult]) -> Iterator[str]:
     for one in gates:
         if not one.holds and one.gate.places:
             yield ""
-            yield f"What the gate `{one.gate.name}` of {plain(one.gate.phase)} found:"
+            yield f"Findings of the gate `{one.gate.name}` of {plain(one.gate.phase)}:"
             yield ""
             yield from _list(one.gate.places)
 
@@ -114,7 +114,7 @@ def _criteria(criteria: Sequence[CriterionResult]) -> Iterator[str]:
         yield _NO_CRITERIA
         return
     shown = sum(one.proof == "shown" for one in criteria)
-    yield f"{shown} of {len(criteria)} are shown by tests that pass; `matrix.md` has all of them."
+    yield f"{shown} of {len(criteria)} are covered by passing tests; `matrix.md` lists all of them."
     rest = [one for one in criteria if one.proof != "shown"]
     if rest:
         yield ""

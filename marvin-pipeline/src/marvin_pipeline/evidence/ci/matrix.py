@@ -78,13 +78,13 @@ def matrix_of(
 
 def _proof(mentions: Sequence[Mention], greens: Sequence[Gate], phases: Sequence[PhaseResult]) -> tuple[Proof, str]:
     if not mentions:
-        return "untested", "No test names it."
+        return "untested", "No test refers to it."
     if greens:
         return _by_gate(mentions, greens[-1])
     debugged = next((phase for phase in phases if phase.phase == "4a"), None)
     if debugged is not None and debugged.outcome == "passed":
-        return "shown", "Phase 4a ended with all tests passing; no report names the single tests."
-    return "pending", "Nothing tells yet whether its tests pass."
+        return "shown", "Phase 4a ended with all tests passing; no report lists the individual tests."
+    return "pending", "It is not known yet whether its tests pass."
 
 
 def _by_gate(mentions: Sequence[Mention], gate: Gate) -> tuple[Proof, str]:
@@ -92,14 +92,14 @@ def _by_gate(mentions: Sequence[Mention], gate: Gate) -> tuple[Proof, str]:
     place = f"phase {gate.phase}, commit {gate.commit[:12]}"
     named = [name for name in gate.tests if any(is_of(one, name) for one in mentions)]
     if gate.outcome == "not_measured":
-        return "pending", f"Nothing tells whether its tests pass ({place}): {gate.reason}"
+        return "pending", f"It is not known whether its tests pass ({place}): {gate.reason}"
     if gate.outcome == "failed":
         if named or not gate.tests:
             return "failing", f"Its tests do not pass ({place})."
         return "pending", f"Other tests do not pass ({place})."
     if named:
-        return "shown", f"Its tests pass by the report of their runner ({place})."
-    return "shown", f"All tests pass ({place}); the report names none of these."
+        return "shown", f"Its tests pass according to the report of their runner ({place})."
+    return "shown", f"All tests pass ({place}); the report does not list these tests."
 
 
 def is_of(mention: Mention, name: str) -> bool:

@@ -63,7 +63,7 @@ def _rules(found: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
 def _rule_words(id: str) -> str:
     kind, _, name = id.partition("/")
     if kind == "gate":
-        return next((f"Not so: {words}." for gate, words in GATE_WORDS.items() if gate == name), id)
+        return next((f"Not fulfilled: {words}." for gate, words in GATE_WORDS.items() if gate == name), id)
     return f"A finding of the review in phase {name}: {MEANINGS.get(name, name)}."
 
 

@@ -49,7 +49,7 @@ def _gates(results: Results, unmeasured: Collection[GateName]) -> Sequence[str]:
     done = [phase.phase for phase in results.history.phases if phase.is_done]
     needed = [(phase, name) for phase in done for name in _NEEDED.get(phase, ())]
     missing = [
-        f"Phase {phase} recorded nothing on this: {GATE_WORDS[name]}."
+        f"Phase {phase} recorded no result for this: {GATE_WORDS[name]}."
         for phase, name in needed
         if (phase, name) not in there
     ]
@@ -82,10 +82,10 @@ def _criteria(results: Results) -> Sequence[str]:
     if "2b" not in done:
         return []
     if not results.criteria:
-        return ["The specification names no acceptance criteria, so nothing tells what the tests show."]
+        return ["The specification has no acceptance criteria, so it is not known what the tests show."]
     wrong = ("untested", "failing", "pending") if "4a" in done else ("untested",)
     ids = [one.criterion.id for one in results.criteria if one.proof in wrong]
     if not ids:
         return []
     more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return [f"No test that passes shows {', '.join(ids[:_NAMED])}{more}."]
+    return [f"No passing test covers {', '.join(ids[:_NAMED])}{more}."]

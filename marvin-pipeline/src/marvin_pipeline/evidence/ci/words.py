@@ -8,10 +8,10 @@ from ..records import GateName
 from .matrix import Proof
 
 GATE_WORDS: Mapping[GateName, str] = {
-    "red": "new tests fail before the code is there, and for that reason",
+    "red": "new tests fail before the code exists, and for that reason",
     "green": "the tests pass",
     "unweakened": "no test was weakened, skipped or deleted",
-    "no_mocks": "no mocks stand in for real behaviour",
+    "no_mocks": "no mocks replace real behaviour",
     "mutations": "mutations of the new code are caught by the tests",
 }
 """What each gate looks at."""

@@ -116,7 +116,7 @@ async def check_copy(run: Run, copy: Path, command: ProjectCommand, files: Seque
     well = await run_command(processes, copy, command, timeout)
     if not well.passed:
         raise NotMeasured(
-            f"In a copy of the project its tests do not pass, so nothing tells what they catch ({well.ending})."
+            f"The tests do not pass in a copy of the project, so mutations cannot be checked ({well.ending})."
         )
     contents = await in_thread(lambda: break_code(copy, files))
     try:
@@ -124,8 +124,8 @@ async def check_copy(run: Run, copy: Path, command: ProjectCommand, files: Seque
     finally:
         await in_thread(lambda: [path.write_bytes(content) for path, content in contents.items()])
     if broken.passed:
-        more = f" and {len(files) - 1} more files that are" if len(files) > 1 else " that is"
-        raise NotMeasured(f"The tests pass with {files[0]}{more} no code at all: they do not use the new code.")
+        more = f" and {len(files) - 1} more files are" if len(files) > 1 else " is"
+        raise NotMeasured(f"The tests pass even if {files[0]}{more} empty: they do not use the new code.")
     return well
 
 

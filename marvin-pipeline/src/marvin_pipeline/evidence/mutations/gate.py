@@ -140,7 +140,7 @@ def _judged(phase: str, commit: str, found: _Found) -> Gate:
         gate = _gate(phase, commit, "not_measured", why)
         return gate.replace(faults=found.faults, excused="" if found.faults else why)
     caught = sum(one.caught for one in mutations)
-    tools = ", ".join(f"{one.tool}{' (cut off by its time)' if one.is_cut_off else ''}" for one in found.done)
+    tools = ", ".join(f"{one.tool}{' (stopped by its time limit)' if one.is_cut_off else ''}" for one in found.done)
     reason = (
         f"{caught} of {len(mutations)} mutations of the new code are caught ({share(mutations):.0%}), a sample of "
         f"{sum(one.found for one in found.done)} by {tools}. {told}"

@@ -56,7 +56,7 @@ async def try_javascript(run: Run, part: Part, limit: Limit) -> Tried:
         report = await in_thread(lambda: text_below(place, f"{_FOLDER}/{_REPORT}"))
     mutations = tuple(_mutations(report, folder))
     if not mutations:
-        raise NotMeasured(f"{TOOL} tried nothing.", is_fault=False)
+        raise NotMeasured(f"{TOOL} tested no mutation.", is_fault=False)
     return Tried(tool=TOOL, mutations=mutations, found=len(mutations))
 
 

@@ -67,13 +67,13 @@ class _Session:
         named = ("all.sqlite", "sample.sqlite", "lines.json", f"{given.mutations}", "marvin")
         drawn = json.loads(await self._do("-P", sample, *named))
         if not drawn["drawn"]:
-            raise NotMeasured("There is nothing in the new code that the tool could change.", is_fault=False)
+            raise NotMeasured("The tool found nothing to mutate in the new code.", is_fault=False)
         left = seconds - (clock.monotonic() - begun)
         ended = await self._do(*_PROGRAM, "exec", "config.toml", "sample.sqlite", seconds=left, may_be_cut=True)
         dumped = await self._do(*_PROGRAM, "dump", "sample.sqlite")
         mutations = tuple(_mutations(dumped.splitlines()))
         if not mutations:
-            raise NotMeasured(f"Not one mutation was tried in {seconds:.0f} s.")
+            raise NotMeasured(f"No mutation was tested in {seconds:.0f} s.")
         return Tried(tool=TOOL, mutations=mutations, found=int(drawn["found"]), is_cut_off=ended == _CUT)
 
     def _prepare(self, new: Mapping[str, Sequence[int]], limit: float) -> None:
@@ -113,7 +113,7 @@ class _Session:
         return str(self._own / word) if word.endswith((".toml", ".sqlite", ".json")) else word
 
 
-_CUT = "[its time was over]"
+_CUT = "[its time limit was reached]"
 
 
 def _mutations(lines: Sequence[str]) -> Iterator[Mutation]:

@@ -38,9 +38,7 @@ def read_cargo(output: bytes, root: Path, folder: str) -> ReadReport:
         told = _error(value, str(root / folder))
         if told and told["file"] not in found and (result := result_of(told, folder)):
             found[told["file"]] = result
-    return ReadReport(
-        results=tuple(found.values()), fault="" if ended else "Cargo did not come to the end of its build."
-    )
+    return ReadReport(results=tuple(found.values()), fault="" if ended else "Cargo did not finish its build.")
 
 
 def _error(value: Mapping[str, Any], folder: str) -> Mapping[str, str] | None:

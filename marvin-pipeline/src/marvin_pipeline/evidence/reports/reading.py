@@ -47,9 +47,9 @@ def read_lines(data: bytes, folder: str = ".") -> ReadReport:
     if isinstance(results, str):
         return ReadReport(fault=results)
     if len(ends) != 1 or last != ends:
-        return ReadReport(results=results, fault="The runner did not come to the end of its report.")
+        return ReadReport(results=results, fault="The runner did not finish its report.")
     if ends[0].get("count") != len(tests):
-        return ReadReport(results=results, fault="The report does not have all the tests that it counted.")
+        return ReadReport(results=results, fault="The report does not contain all the tests that it counted.")
     return ReadReport(results=results)
 
 
@@ -63,7 +63,7 @@ def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
     for line in data.splitlines():
         value = object_of(line)
         if value is None:
-            return "The report has a line that is none of a report."
+            return "The report contains an invalid line."
         found.append(value)
         if len(found) > 2 * MOST:
             return too_many()
@@ -92,7 +92,7 @@ def _results(tests: Iterable[Mapping[str, Any]], folder: str) -> tuple[TestResul
     for test in tests:
         result = result_of(test, folder)
         if result is None:
-            return "The report has a test that is none."
+            return "The report contains an invalid test."
         key = (result.file, result.name)
         before = results.get(key)
         if before is None or _WORSE.index(result.outcome) > _WORSE.index(before.outcome):

@@ -111,7 +111,7 @@ def _read(plan: Plan, root: Path, report: Path, done: CommandRun) -> ReadReport:
         return ReadReport()
     folder = root / plan.command.folder
     if plan.runner in ("pytest", "unittest") and any(folder.glob(f"{OF_PYTHON}*")):  # Python would take it for ours
-        return ReadReport(fault=f"The project has a module {OF_PYTHON}, which is the name of Marvin's reporters.")
+        return ReadReport(fault=f"The project has a module {OF_PYTHON}, which is also the name of Marvin's reporters.")
     return read_lines(_content(report), plan.command.folder)
 
 

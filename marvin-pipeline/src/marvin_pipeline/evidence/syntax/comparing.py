@@ -47,7 +47,7 @@ def _of_unit(places: _Places, path: str, unit: Unit) -> Iterator[Weakening]:
         for what, line, old, new in compared(unit, same):
             yield Weakening(file=where, line=line, test=unit.name, what=what, before=old, after=new)
     elif unit.is_test:
-        what = "the test is gone, or no runner finds it any more"
+        what = "the test was removed, or no runner finds it any more"
         yield Weakening(file=path, line=unit.line, test=unit.name, what=what, before=unit.body)
 
 
@@ -112,10 +112,10 @@ def _of_file(path: str, before: TestFile | None, now: TestFile) -> Iterator[Weak
         if unit.name in known or unit.is_test:
             continue
         if path.endswith("conftest.py") and unit.name.startswith(_HOOKS):
-            what = "a hook of the runner was added, which can change what tests do"
+            what = "a hook of the test runner was added, which can change what tests do"
             yield Weakening(file=path, line=unit.line, test="", what=what, after=f"def {unit.name}")
         if before is not None and _RUNNER.fullmatch(_bare(unit.name)):
-            what = "a name that tests are made of gets another meaning"
+            what = "a name that tests use gets another meaning"
             yield Weakening(file=path, line=unit.line, test="", what=what, after=unit.name)
         for mark in unit.skips:
             what = "a new helper leaves tests out"
@@ -140,13 +140,13 @@ def _of_values(path: str, before: TestFile, now: TestFile, *, is_moved: bool) ->
 def compared(before: Unit, now: Unit) -> Iterator[tuple[str, int, str, str]]:
     """What a test, or a helper, asks for less than it did: what it is, its line, and how it was and is."""
     for mark in _added(before.skips, now.skips):
-        yield "it is skipped, or may fail", mark.line, "", _shown(mark)
+        yield "it is skipped, or allowed to fail", mark.line, "", _shown(mark)
     for mark in _added(before.marks, now.marks):
-        yield "a mark was added, by which runners may leave it out", mark.line, "", mark.text
+        yield "a mark was added, which lets runners leave it out", mark.line, "", mark.text
     for mark in _added(before.exits, now.exits):
-        yield "it ends before its end", mark.line, "", _shown(mark)
+        yield "it returns early", mark.line, "", _shown(mark)
     for mark in _added(now.cases, before.cases):
-        yield "a case was taken away or changed", now.line, mark.text, ""
+        yield "a case was removed or changed", now.line, mark.text, ""
     yield from _of_assertions(before.assertions, now)
     yield from _of_statements(before.statements, now)
 
@@ -169,7 +169,7 @@ def _of_assertions(before: Sequence[Assertion], now: Unit) -> Iterator[tuple[str
     for old in open_ones:
         nearest = _nearest(old, left)
         if nearest is None:
-            yield "an assertion was taken away", now.line, old.text, ""
+            yield "an assertion was removed", now.line, old.text, ""
             continue
         left.remove(nearest)
         more = _more(old.guards, nearest.guards)
@@ -189,9 +189,9 @@ def _nearest(old: Assertion, left: Sequence[Assertion]) -> Assertion | None:
 def weaker(old: Assertion, new: Assertion) -> str:
     """Why an assertion asks for less than the one that it stands for, or for something else; empty where not."""
     if new.kind == "nothing":
-        return "it holds whatever the program does"
+        return "it is always true, whatever the program does"
     if new.subject != old.subject and not (old.kind == new.kind == "raises"):
-        return "it looks at something else"
+        return "it checks something else"
     if STRENGTH[new.kind] < STRENGTH[old.kind]:
         return f"it is weaker, `{new.kind}` in place of `{old.kind}`"
     if new.kind != old.kind:
@@ -199,19 +199,19 @@ def weaker(old: Assertion, new: Assertion) -> str:
     if new.kind == "raises":
         return _wider_exception(old, new)
     if new.expected != old.expected:
-        return "the expected value is another one"
+        return "the expected value was changed"
     if new.detail != old.detail:
-        return "the tolerance is given in another way"
+        return "the tolerance is specified differently"
     if old.tolerance is not None and new.tolerance is not None and new.tolerance > old.tolerance:
         return "the tolerance is wider"
-    return "" if new.tolerance == old.tolerance or new.tolerance is not None else "the tolerance is another one"
+    return "" if new.tolerance == old.tolerance or new.tolerance is not None else "the tolerance was changed"
 
 
 def _wider_exception(old: Assertion, new: Assertion) -> str:
     if new.expected != old.expected and old.expected not in _ANYTHING:
-        return "nearly any exception will do" if new.expected in _ANYTHING else "the exception is another one"
+        return "it accepts nearly any exception" if new.expected in _ANYTHING else "the expected exception was changed"
     if old.detail and new.detail != old.detail:
-        return "what the exception has to say is not asked for as it was"
+        return "the message of the exception is checked less strictly"
     return ""
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 ALTERNATIVES: Mapping[str, str] = {
     "library": "use the real part: a function of the program with real values, a temporary folder, a real child "
     "process, a database in memory",
-    "patch": "hand the part in as a parameter or by the configuration, and give the test a real one: a temporary "
-    "folder, a small clock, another address",
+    "patch": "pass the part as a parameter or through the configuration, and give the test a real one: a temporary "
+    "folder, a simple clock, another address",
     "service": "start a small local server on a free port of 127.0.0.1 that answers as the service does",
     "time": "give the function the time, or a clock, as a parameter",
     "files": "write real files into a temporary folder",
-    "double": "use the class itself; where that needs a service, a small local server that answers as it does",
+    "double": "use the class itself; if it needs a service, use a small local server that answers like the service",
 }
 """By kinds, what to write instead."""
 

@@ -25,7 +25,7 @@ AssertionKind: TypeAlias = Literal[
     "nothing",
 ]
 """How an assertion looks at its subject. helper: a function of the project or of a library that asserts. either: one of
-several will do. nothing: it holds whatever the program does."""
+several will do. nothing: it is always true, whatever the program does."""
 STRENGTH: Mapping[AssertionKind, int] = {
     "exact": 6,
     "equal": 5,
@@ -97,7 +97,7 @@ class Unit(Record):
     cases: tuple[Mark, ...] = ()
     """The values that it is run with."""
     exits: tuple[Mark, ...] = ()
-    """Where it ends before its end."""
+    """Where it returns early."""
 
 
 class Body:

@@ -35,7 +35,7 @@ def compare(before: Mapping[str, str], now: Mapping[str, str], tests: Sequence[s
     comparable = {path: file for path, file in old.items() if path not in new_faults}
     found = weakenings(comparable, new)
     found += [
-        Weakening(file=path, line=1, test="", what=f"the tests of this file cannot be read any more: {why}")
+        Weakening(file=path, line=1, test="", what=f"the tests of this file can no longer be parsed: {why}")
         for path, why in new_faults.items()
         if path in old
     ]

@@ -36,7 +36,7 @@ def read_python(source: str) -> TestFile:
         reader.block(tree.body, (), ())
         found = replacements_in(tree)
     except SyntaxError as error:
-        raise Unreadable(f"line {error.lineno or 1} is no Python: {error.msg}") from error
+        raise Unreadable(f"line {error.lineno or 1} is not Python: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"it cannot be read: {type(error).__name__}") from error
     return TestFile(

@@ -46,5 +46,5 @@ def _read(path: str, source: str) -> TestFile:
     except RecursionError as error:
         raise Unreadable("it is nested too deeply") from error
     except ImportError as error:
-        raise Unreadable(f"what reads it is not installed here: {error.name}") from error
-    raise Unreadable("nothing here reads its language")
+        raise Unreadable(f"the parser for it is not installed: {error.name}") from error
+    raise Unreadable("its language is not supported")

@@ -30,7 +30,7 @@ _SCRIPT_SETTINGS = re.compile(
 )
 _PACKAGE_SECTIONS = ("jest", "vitest", "mocha", "ava", "tap", "jasmine", "c8", "nyc")
 _MAKE_TARGETS = ("test", "check", "e2e", "tests")
-_WHAT = "the settings of the runner say otherwise which tests are run"
+_WHAT = "the settings of the test runner change which tests are run"
 
 
 def settings_weakened(path: str, before: str, now: str, tests: Sequence[str]) -> list[Weakening]:
@@ -79,7 +79,7 @@ def _pytest(path: str, text: str) -> Mapping[str, str]:
             values = dict(parser.items(section)) if parser.has_section(section) else {}
         return {str(key): _line(value) for key, value in values.items()}
     except (ValueError, RecursionError, AttributeError, configparser.Error) as error:
-        return {"python_classes": f"not to be read: {type(error).__name__}"}
+        return {"python_classes": f"unreadable: {type(error).__name__}"}
 
 
 def _line(value: Any) -> str:
