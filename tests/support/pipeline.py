@@ -28,8 +28,8 @@ _ROLES: Mapping[str, str] = {
     "# Make the tests pass": "debug",
     "# Try the program from end to end": "e2e",
     "# Attack this program": "qa_reviewer",
-    "# Mend what the attack found": "qa_fixer",
-    "# Mend the frontend": "frontend",
+    "# Fix what the attack found": "qa_fixer",
+    "# Fix the frontend": "frontend",
     "# Find the cause": "diagnosis",
     "# Your role: DOCUMENT EDITOR": "fixer",
     "# Your work comes back": "sent_back",
@@ -42,7 +42,7 @@ _REVIEWERS: Mapping[str, str] = {
     "one of four who review": "aux_reviewer",
     "You review the quality of": "quality_reviewer",
     "You review what the phase": "code_reviewer",
-    "You mend what a review found": "code_fixer",
+    "You fix what a review found": "code_fixer",
 }
 
 

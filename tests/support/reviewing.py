@@ -13,7 +13,7 @@ from marvin_core.testing.answers import Answer
 
 MARKS = {
     "DOCUMENT EDITOR": "fixer",
-    "You mend what a review found": "code_fixer",
+    "You fix what a review found": "code_fixer",
     "You review what the phase": "code_reviewer",
     "You are the main reviewer": "main",
     "above all for\ngaps: required behaviour that is not described, errors": "aux-1",

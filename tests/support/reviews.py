@@ -10,7 +10,7 @@ from marvin_core.testing import answers
 from tests.e2e.support_e2e import Marvin
 from tests.support.pipeline import Asked, PipelineModels, called, found, said, steps, writer
 
-REVIEWER, FIXER, PERSON = "# Review this code base", "# Mend what a review of the code base found", "Review it."
+REVIEWER, FIXER, PERSON = "# Review this code base", "# Fix what a review of the code base found", "Review it."
 CODE = "def mean(values):\n    return sum(values) / len(values)\n"
 MENDED = "def mean(values):\n    return sum(values) / len(values) if values else 0.0\n"
 TESTS = "from means import mean\n\n\ndef test_mean():\n    assert mean([1, 3]) == 2\n"

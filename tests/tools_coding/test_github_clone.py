@@ -65,7 +65,7 @@ def test_a_clone_that_is_there_is_told_with_its_age(desk: Desk, spelled: str) ->
     asked = len(desk.hub.asked)
     text = desk.text("github_clone", repo=spelled)
     assert text.startswith(
-        "o/r is in ~/github-clones/o/r already: it was cloned 3 days ago, and has only its newest commit"
+        "o/r is in ~/github-clones/o/r already: it was cloned 3 days ago, and has only the commit that was newest"
     )
     assert 'github_clone({"repo": "o/r", "refresh": true})' in text
     assert len(desk.hub.asked) == asked

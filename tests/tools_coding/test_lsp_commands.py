@@ -71,7 +71,7 @@ def test_the_command_lists_servers_and_all_that_they_found(marvin_pack: PackRunn
         env={"PATH": f"{folder}:/usr/bin:/bin"}, settings={"coding": {"lsp": {"wait": 20, "install": "never"}}}
     )
     assert session.command(command) == (
-        "No language server runs yet: the first edit of a file starts those that look at it."
+        "No language server is running yet: the first edit of a file starts the servers of its language."
     )
     session.call("create_file", path="a.py", content=NOT_PYTHON)
     session.call("create_file", path="b/c.py", content="\n" + NOT_PYTHON)

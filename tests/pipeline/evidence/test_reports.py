@@ -152,7 +152,7 @@ def test_gates_of_another_history_do_not_count(tmp_path: Path) -> None:
     logged.gate("green", "4a", "0" * 40)
     results = logged.results()
     assert [one.standing for one in results.gates if one.gate.name == "green"] == ["of_elsewhere"]
-    assert "4a recorded on this is of another history: the tests pass." in " ".join(weaknesses(results))
+    assert "The result of 4a belongs to another history: the tests pass." in " ".join(weaknesses(results))
     newer = logged.commit("More", {"more.txt": "more"})
     logged.begin(newer, "4a")
     logged.gate("green", "4a", commit)
@@ -167,7 +167,7 @@ def test_what_an_earlier_run_could_not_measure_is_held_against_a_strict_one(tmp_
     told = [one for one in json.loads(report["report.json"])["gates"] if one["name"] == "mutations"]
     assert [(one["standing"], one["faults"]) for one in told] == [(outcome, ["Stryker is missing."])]
     (weak,) = weaknesses(logged.results())
-    assert "Stryker is not installed. Mend that and begin with --from 4a, or do without it" in weak
+    assert "Stryker is not installed. Fix that and start with --from 4a, or allow it" in weak
     assert weaknesses(logged.results(), ["mutations"]) == [], "the configuration says to do without it"
     logged.gate("mutations", "4a", commit)
     assert weaknesses(logged.results()) == []
@@ -183,7 +183,7 @@ def test_what_is_not_measured_is_held_against_a_strict_run_unless_it_is_excused(
     logged.gate(name, phase, commit, "not_measured", reason="Only its exit code tells.")
     weak = " ".join(weaknesses(logged.results()))
     assert f"{phase}: not all of this was measured" in weak
-    assert f"packs.pipeline.unmeasured takes `{name}`" in weak
+    assert f"add `{name}` to packs.pipeline.unmeasured" in weak
     assert not [line for line in weaknesses(logged.results(), [name]) if "Only its exit code tells." in line]
     logged.gate(name, phase, commit, "not_measured", excused="Nothing is there to measure.")
     assert f"{phase}: not all" not in " ".join(weaknesses(logged.results()))

@@ -30,7 +30,7 @@ _NO_TESTS = (
     "No command was found that runs tests. Make them run with the usual command of the project's language: a script "
     "`test` in package.json, pytest or unittest for Python, or a target `test` in a Makefile."
 )
-_HOLLOW = "The tests pass, and they pass as well where there is no code: so they show nothing of it."
+_HOLLOW = "The tests also pass without the code, so they do not test it."
 _RED_PHASES = ("2a", "2b")
 _BLOCKING = 20
 
@@ -115,7 +115,7 @@ async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends
         if judged.outcome != "failed":
             return PhaseEnd(outcome="passed", reason=judged.reason)
         if mends_later and not judged.is_missing and not judged.is_hollow:
-            return PhaseEnd(outcome="ended", reason=f"{judged.reason} Phase 4a mends that.")
+            return PhaseEnd(outcome="ended", reason=f"{judged.reason} Phase 4a fixes that.")
         await proof.send_back("green", judged, role)
         await held.hold(role)
 

@@ -94,7 +94,7 @@ async def _told(context: ToolContext, clones: Clones, wanted: Repository, *, sha
     if is_shallow and not shallow:
         return ""
     again = f"github_clone({json.dumps({'repo': f'{place.parent.name}/{place.name}', 'refresh': True})})"
-    how = "has only its newest commit of then; shallow=false fetches the history" if is_shallow else "has its history"
+    how = "has only the commit that was newest; shallow=false fetches all" if is_shallow else "has its history"
     return (
         f"{place.parent.name}/{place.name} is in {_shown(place)} already: it was cloned {_age(context, place)}, and "
         f"{how}. To update it: {again}\n{await _look(context, place)}"

@@ -24,7 +24,7 @@ async def diagnostics(session: SessionControl, text: str) -> str:
     servers = await session.resource(language_servers)
     standings = servers.standings()
     said = report.overview(await in_thread(lambda: still_there(standings)))
-    return said or "No language server runs yet: the first edit of a file starts those that look at it."
+    return said or "No language server is running yet: the first edit of a file starts the servers of its language."
 
 
 def install(

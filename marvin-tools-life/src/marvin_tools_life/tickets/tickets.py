@@ -99,7 +99,7 @@ async def ticket_close(ticket_id: Id, made: str = "", *, context: ToolContext) -
 async def ticket_add_note(
     ticket_id: Id, note: Annotated[str, "Its text"], without: str = "", *, context: ToolContext
 ) -> ToolResult:
-    """Add a note with the time to a ticket."""
+    """Add a note with a timestamp to a ticket."""
     if without:
         check_undo(context, "without")
         return ToolResult(content=await look(context, lambda folder: _without_note(folder, ticket_id, without)))

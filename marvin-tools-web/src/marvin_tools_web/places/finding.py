@@ -39,7 +39,7 @@ async def places_text_search(
     *,
     context: ToolContext,
 ) -> ToolResult:
-    """Find shops, restaurants and other places by what is said of them."""
+    """Find shops, restaurants and other places by a text query."""
     query = checked(text_query, "text_query", _QUERY, "Give what to search for and where, such as 'ramen in Kyoto'.")
     near = _near(latitude, longitude)
     size = _radius(radius)

@@ -28,7 +28,7 @@ def red_end(results: Results) -> str:
     done = {phase.phase for phase in results.history.phases if phase.is_done}
     red = [one.gate for one in results.gates if one.gate.name == "green" and one.standing == "failed"]
     return "".join(
-        f"Phase {gate.phase} is finished, and its tests are red. {gate.reason} Phase 4a mends what fails: run the "
+        f"Phase {gate.phase} is finished, and its tests are red. {gate.reason} Phase 4a fixes failures: run the "
         "pipeline again, up to that phase or a later one."
         for gate in red[-1:]
         if gate.phase in done
@@ -67,13 +67,13 @@ def _lacks(result: GateResult) -> bool:
 def _about(result: GateResult) -> str:
     gate = result.gate
     if result.standing == "of_elsewhere":
-        return f"What {gate.phase} recorded on this is of another history: {GATE_WORDS[gate.name]}."
+        return f"The result of {gate.phase} belongs to another history: {GATE_WORDS[gate.name]}."
     if result.holds:
         return (
-            f"{gate.phase}: not all of this was measured: {GATE_WORDS[gate.name]}. {gate.reason} Mend that and begin "
-            f"with --from {gate.phase}, or do without it: packs.pipeline.unmeasured takes `{gate.name}`."
+            f"{gate.phase}: not all of this was measured: {GATE_WORDS[gate.name]}. {gate.reason} Fix that and start "
+            f"with --from {gate.phase}, or allow it: add `{gate.name}` to packs.pipeline.unmeasured."
         )
-    return f"{gate.phase}: {gate.reason} Once that is mended, begin with --from {gate.phase}."
+    return f"{gate.phase}: {gate.reason} When that is fixed, start with --from {gate.phase}."
 
 
 def _criteria(results: Results) -> Sequence[str]:
