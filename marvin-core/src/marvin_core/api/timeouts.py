@@ -149,7 +149,7 @@ class Timeouts(Record):
     agent_slot: float = 0.2
     """Between two checks whether one more agent may work while others of the run do."""
     agent_end: float = 3.0
-    """For an agent that was told to stop, as by Ctrl+C, to stop its own processes; after that, all of them are killed."""
+    """For an agent that was told to stop, as by Ctrl+C, to stop its own processes; after that, all are killed."""
     login: float = 300.0
     """For the user to log in to a model service in the browser."""
     keyring: float = 20.0
