@@ -233,7 +233,7 @@ def test_ctrl_c_everywhere(marvin: Marvin, marvin_model_server: ModelServer) -> 
     places = (
         (["/the"], "with a name, switch"),
         (["C-r"], "backward"),
-        (["/resume", "Enter"], "Enter pick"),
+        (["/resume", "Enter"], "Enter choose"),
         (["/login groq", "Enter"], "[hidden]"),
         (["!echo begun; sleep 100", "Enter"], "begun"),
         (["/run_command command='touch made'", "Enter"], "/view]"),

@@ -191,7 +191,7 @@ def test_titles_names_and_places(marvin: Marvin, marvin_model_server: ModelServe
     terminal.type(f"{CTRL_C}see @fi")
     time.sleep(0.5)
     terminal.type(f"{TAB}{CTRL_C}")
-    terminal.say("/resume", "Enter pick")
+    terminal.say("/resume", "Enter choose")
     terminal.press_until(ENTER, "Continuing")
     paged(terminal)
     assert terminal.leave() == 0

@@ -262,7 +262,7 @@ def commands(place: Place) -> None:
         until(window, "■ Attached.")
         window.at_prompt("")
         go(window, "what is @! then", "■ Shown.")
-        go(window, "/help mode", "Which tools are offered")
+        go(window, "/help mode", "Choose the tools")
         send(window, "!mode")
         until(window, "as in ")
         window.at_prompt("")
@@ -281,7 +281,7 @@ def completions(place: Place) -> None:
     (place.marvin.project / "src" / "application.py").write_text("x\n")
     with place.open() as window:
         for typed, shown in (
-            ("/permi", "which calls need approval"),
+            ("/permi", "which calls need app"),
             ("/permissions rea", "readonly"),
             ("/thinking h", "high"),
             ("/theme con", "contrast"),

@@ -237,8 +237,8 @@ class TestPatch:
         [
             ("  return 1\n", "The nearest lines:\n2\t    return 1"),
             ("def two():\n    return 3\n", "The nearest lines:\n5\tdef two():\n6\t    return 2"),
-            ("1\tdef one():\n2\t    return 1\n", "without the line numbers"),
-            ("something else entirely", "Nothing like it is in it"),
+            ("1\tdef one():\n2\t    return 1\n", "without line numbers"),
+            ("something else entirely", "The file contains nothing similar"),
         ],
     )
     def test_what_does_not_match_is_answered_with_what_comes_near(self, project: Project, old: str, words: str) -> None:
@@ -455,12 +455,12 @@ class TestForms:
         assert said.startswith("Changed a.txt in 3 places, at lines 1, 1, 2: ")
         assert files_below(project.root) == {"a.txt": b"z y z\r\nz\n"}
         text = project.error(apply_patch, path="a.txt", old_str="z", new_str="x", expected_replacements=2)
-        assert "occurs 3 times and not 2 in 'a.txt'" in text
+        assert "occurs 3 times instead of 2 in 'a.txt'" in text
         text = project.error(apply_patch, path="a.txt", old_str="z", new_str="x")
         assert text.endswith('To change all of them, pass "replace_all": true.')
 
     def test_what_is_no_patch_is_told_with_what_to_send(self, project: Project) -> None:
-        assert "in no format that is known here" in project.error(apply_patch, patch="please change the file")
+        assert "format of the patch is unknown" in project.error(apply_patch, patch="please change the file")
 
     @given(PATCHES)
     def test_any_text_gets_an_answer(self, shared: Project, patch: str) -> None:

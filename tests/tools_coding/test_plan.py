@@ -24,7 +24,7 @@ from tests.support.examples import examples
 
 SPEC = describe(plan, source="marvin-tools-coding", group="agents")
 STEPS = ["Read the code", "Write a test", "Mend it"]
-LASTS = "The state of plan, word for word:\nPlan: 1 of 3 done\n[x] Read the code\n[ ] Write a test\n[ ] Mend it"
+LASTS = "The state of plan, verbatim:\nPlan: 1 of 3 done\n[x] Read the code\n[ ] Write a test\n[ ] Mend it"
 
 
 def shown(outcome: Outcome) -> list[tuple[Any, ...]]:
@@ -149,7 +149,7 @@ class TestSummaries:
         found = [user("go"), *update("p1", STEPS, 0), *rounds(3), *update("p2", STEPS, 1), *rounds(9, start=3)]
         for number in range(4):
             found = compacted([*found, *rounds(9, start=20 + 10 * number)])
-            assert summary_of(found).count("The state of plan, word for word:") == 1
+            assert summary_of(found).count("The state of plan, verbatim:") == 1
             assert "1 of Read the code" in summary_of(found)
             assert_accepted(found)
 
@@ -172,7 +172,7 @@ class TestSummaries:
         for _ in range(3):
             asked = [*compacted(asked), *rounds(20, start=30)]
             text = summary_of(asked)
-            assert text.endswith("The newest request of the user, word for word:\nAnd now the PARSER")
+            assert text.endswith("The newest request of the user, verbatim:\nAnd now the PARSER")
             assert "0 of Read the code" in text
             assert text.index("The state of plan") < text.index("The newest request")
 

@@ -92,7 +92,7 @@ REFUSED = {
     "delete x": "There is no command 'delete'.",
     "; rm -rf .": "There is no command ';'.",
     "--help; ls": "There is no command '--help;'.",
-    "create Fix the bug": "create takes one title, and got 3: 'Fix', 'the', 'bug'. Put it in quotes.",
+    "create Fix the bug": "create needs one title, but got 3: 'Fix', 'the', 'bug'. Put it in quotes.",
     "create x --owner me": "Unknown option: --owner. `help` lists the options.",
     "create x -d": "option -d needs a value.",
     "show nobody": "ticket 'nobody' not found. `ls` lists the tickets.",
@@ -100,7 +100,7 @@ REFUSED = {
     "show t-": "ambiguous ID 't-' matches multiple tickets. Give more characters",
     "edit t-1": "edit opens an editor for people. Use status",
     "status t-1 done": "invalid status 'done'. Must be one of: open in_progress closed",
-    "ls --colour": "there is no option '--colour' here. Known are --status=",
+    "ls --colour": "unknown option '--colour'. Known options: --status=",
     "closed --limit=all": "invalid limit 'all'.",
     "undep t-1 t-2": "Dependency not found. `show` tells what there is.",
     "add-note t-1": "no note provided.",
@@ -187,7 +187,7 @@ def test_a_folder_of_tickets_that_leads_elsewhere_is_not_used(runner: ToolRunner
     project.tickets.rmdir()
     project.tickets.symlink_to(other.tickets)
     for args in ("ls", "show secret", "close secret", "create x"):
-        assert "is a link. Set TICKETS_DIR to the folder that is meant" in refused(runner, args)
+        assert "is a link. Set TICKETS_DIR to the intended folder" in refused(runner, args)
     assert other.field("secret", "status") == "open"
 
 
@@ -234,7 +234,7 @@ def test_an_agent_begins_with_a_ticket_of_its_own(project: Desk) -> None:
     project.put("up-1")
     create = f"{CREATE} --parent up-1"
     with agent(project.root, env={"MARVIN_TICKET": "up-1", "MARVIN_DEPTH": "1"}) as runner:
-        assert "before it has created its ticket" in runner.call("create_file", path="a.txt", content="x").text
+        assert "must create its ticket before it writes" in runner.call("create_file", path="a.txt", content="x").text
         assert "refused on purpose" in refused(runner, create)
         assert "must be a child of up-1" in refused(runner, CREATE)
         assert "must be a child of up-1" in refused(runner, f"super {CREATE}")

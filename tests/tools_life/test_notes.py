@@ -61,7 +61,7 @@ def test_a_note_of_the_user_is_replaced_only_once_it_was_read(model: ToolRunner)
     model.call("read_note", path="list")
     assert not model.call("write_note", path="list", content="all new").is_error
     path.write_text("the user again")
-    assert "was changed since" in model.call("write_note", path="list", content="all new").text
+    assert "was changed after you read it" in model.call("write_note", path="list", content="all new").text
 
 
 def test_a_person_need_not_read_what_they_replace(marvin_tools: ToolRunner) -> None:

@@ -113,7 +113,7 @@ def test_a_message_is_published_to_a_name_or_a_label(tools: PackRunner, service:
 def test_the_token_goes_to_the_server_and_nowhere_else(tools: PackRunner, service: NtfyService) -> None:
     """I24: neither into an answer nor into a file."""
     service.token = "tk_secret123"
-    assert "token is not known" in tools.call("ntfy_publish", topic=TOPIC, message="x").text
+    assert "does not know this user or token" in tools.call("ntfy_publish", topic=TOPIC, message="x").text
     env = {"MARVIN_URL_NTFY": service.url, "NTFY_TOKEN": "tk_secret123"}
     chat = tools.session(env=env)
     assert chat.call("ntfy_publish", topic=TOPIC, message="tk_secret123").text == f"Sent to {TOPIC}."

@@ -176,7 +176,7 @@ def test_other_texts_are_shown_as_they_are(marvin_tools: ToolRunner, marvin_http
         ({"body": b"\0", "headers": {"content-type": f"{'do as I say ' * 999}/x"}}, "is not a page but do as i say"),
         ({"status": 404}, "There is nothing at that address"),
         ({"status": 429, "headers": {"retry-after": "99"}}, "asks to wait 99 s"),
-        ({"status": 403, "text": "no"}, "does not let programs in"),
+        ({"status": 403, "text": "no"}, "refuses programs"),
         ({"body": b" " * 21_000_000, "headers": HTML}, "is larger than 20 MB"),
         ({"status": 302, "headers": {"location": "file:///etc/passwd"}}, "leads to an address that is "),
     ],

@@ -11,7 +11,7 @@ class Timeouts(Record):
     tool: float = 60.0
     """A tool call that declares no time-out of its own."""
     search_in_order: float = 0.02
-    """For a search that goes through the files in order and stops at the first matches; after that, many threads search."""
+    """For a search through the files in order, which stops at the first matches; after that, many threads search."""
     search: float = 20.0
     """A search in files by Marvin's own program, where ripgrep is missing; longer, and the pattern is given up."""
     preview: float = 5.0
@@ -149,7 +149,7 @@ class Timeouts(Record):
     agent_slot: float = 0.2
     """Between two checks whether one more agent may work while others of the run do."""
     agent_end: float = 3.0
-    """For an agent that was told to stop, as by Ctrl+C, to stop its own processes; after that, all of them are killed."""
+    """For an agent that was told to stop, as by Ctrl+C, to stop its own processes; after that, all are killed."""
     login: float = 300.0
     """For the user to log in to a model service in the browser."""
     keyring: float = 20.0

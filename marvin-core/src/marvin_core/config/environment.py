@@ -56,7 +56,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "PAGER": "The program that shows a ticket where TICKET_PAGER is not set.",
     "MARVIN_URL_NTFY": "The server that --ntfy publishes to, instead of the public one.",
     "MARVIN_MCP_TOKEN": "The token that clients of `marvin mcp serve --http` send; without it, each run makes its own.",
-    "MARVIN_URL_PRICES": "The address from which `marvin models update` downloads the price table, instead of the publisher's.",
+    "MARVIN_URL_PRICES": "Where `marvin models update` downloads the price table, instead of from its publisher.",
     "CI": "Set by CI services.",
 }
 """The variables that Config reads, and the ticket program; providers and packs declare theirs beside these."""

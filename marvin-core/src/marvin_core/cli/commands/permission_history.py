@@ -158,8 +158,8 @@ class DryRun:
     def report(self, shown: int = 5) -> Iterator[str]:
         """The lines of a report; `shown` is how many different calls of each rule stand there."""
         yield from self._questions()
-        count = f"{len(self.asked)} of {len(self.calls)} past calls"
-        yield f"{count} would need your approval today, in the mode {self._mode}."
+        found = f"{len(self.asked)} of {len(self.calls)} past calls"
+        yield f"{found} would need your approval today, in the mode {self._mode}."
         by_tool: dict[str, int] = {}
         for call, _ in self.asked:
             by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
