@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 SUBCOMMANDS = frozenset(
-    "tools packs sessions profiles providers login logout models permissions undo mcp config doctor tk".split()
+    "tools packs sessions profiles providers login logout models permissions undo mcp acp config doctor tk".split()
 )
 """Those of the core; packs may bring more."""
 
@@ -40,6 +40,7 @@ sub-commands:
   permissions  the rules in force, and what they say of a command
   undo       take back what tools changed
   mcp        servers with tools (MCP): add, try, remove
+  acp        Marvin in an editor that speaks the Agent Client Protocol
   tools      list the tools, and call one by hand; that needs no model
   tk         tickets: what is to be done, by whom, and what waits for what
   sessions   list, search, show and export what was said before
