@@ -184,7 +184,8 @@ class EditorAgent:
         start = int(cursor) if cursor and cursor.isascii() and cursor.isdigit() else 0
 
         def found() -> list[schema.SessionInfo]:
-            kept = (entry for _, entry in entries(self._folder, cwd or "") if entry is not None and entry.messages)
+            root = str(Path(cwd).resolve()) if cwd else ""
+            kept = (entry for _, entry in entries(self._folder, root) if entry is not None and entry.messages)
             page = islice(kept, start, start + _LISTED + 1)
             return [
                 schema.SessionInfo(

@@ -61,9 +61,9 @@ class EditorSession:
         self._post = post
         self._running: asyncio.Task[TurnResult | None] | None = None
         self._ended = ""
-        self._cost = 0.0
+        self._cost: float | None = None
         self._held: list[Update] = []
-        self._titled = False
+        self._titled = self._asked = False
         self._shown_mode = ""
         self._model_changed = False
         self._updates = EventUpdates(lambda: self.engine.working_dir, self._spec)
@@ -88,10 +88,9 @@ class EditorSession:
         await self._ready()
 
     async def resume(self, session_id: str) -> None:
-        """Go on with an earlier one. Raises `SessionError` where there is none."""
+        """Go on with an earlier one. Raises `RequestError` where there is none of this very id."""
         folder = self.engine.parts.writer.folder
-        path = await in_thread(lambda: store.find(folder, session_id))
-        if path.stem != session_id:
+        if all(path.stem != session_id for path in await in_thread(lambda: store.sessions(folder))):
             raise RequestError.resource_not_found(session_id)
         await self.engine.sessions.resume(session_id)
         self._titled = True
@@ -146,9 +145,10 @@ class EditorSession:
                 self.tell(update)
 
     def _tell_usage(self, event: UsageReport) -> None:
-        self._cost += event.cost or 0.0
+        if event.cost is not None:
+            self._cost = (self._cost or 0.0) + event.cost
         standing = self.engine.standing()
-        cost = schema.Cost(amount=round(self._cost, 6), currency="USD")
+        cost = schema.Cost(amount=round(self._cost, 6), currency="USD") if self._cost is not None else None
         used, size = max(0, standing.tokens), max(0, standing.window)
         self.tell(schema.UsageUpdate(session_update="usage_update", used=used, size=size, cost=cost))
 
@@ -186,15 +186,16 @@ class EditorSession:
             for update in self._held:
                 self.tell(update)
             self._held.clear()
-            if not self._titled:
+            if not self._asked:
+                self._asked = True
                 await self._ask_about_project()
             prompt = await read_prompt(blocks, self.engine, read)
             for text in prompt.notes:
                 self.tell(text_chunk(f"> {text}\n\n"))
-            self._title(prompt.line)
             if prompt.line.startswith("/") and not prompt.attached.images:
                 await self._command(prompt)
                 return None
+            self._title(prompt.line)
             return await self._submit(prompt)
         except BaseException as error:
             if not is_failure(error):

@@ -80,7 +80,11 @@ class _Opener:
         config, secrets = self._run.load(cwd)
         if cwd.resolve() == config.home.resolve():  # no project: what writes or runs is asked about
             config = config.replace(in_home=True)
-        config = with_project(config, warn, attended=True)
+        told: list[str] = []
+        config = with_project(config, told.append, attended=True)
+        if config.project is not None:  # else it would tell what the first prompt asks about
+            for text in told:
+                warn(text)
         config = config.replace(mcp_servers={**servers, **config.mcp_servers})
         app = App(config, secrets, warn, chat=True)
         if app.choice.endpoint is None:
