@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ LINE = 64 * 1024 * 1024
 
 
 class Editor:
-    """Takes what it is told, and answers what it is asked: `picks` are kinds of options, the last one for all others."""
+    """Takes what it is told, and picks the kinds of options that it was given, the last one again and again."""
 
     def __init__(self, *picks: str, files: dict[str, str] | None = None) -> None:
         self.picks = list(picks) or ["allow_once"]
@@ -111,4 +110,3 @@ async def talking(marvin: Marvin, editor: Editor) -> AsyncIterator[Talk]:
         await agent.initialize(protocol_version=PROTOCOL_VERSION, client_capabilities=able)
         yield Talk(agent, process, editor)
     assert process.returncode == 0, process.returncode
-    assert os.path.isdir(marvin.project)
