@@ -156,10 +156,12 @@ class EditorSession:
         """Run a prompt to its end.
 
         Raises:
-            RequestError: where one runs already.
+            RequestError: where one runs already, and for an empty one.
         """
         if self._running is not None:
             raise RequestError.invalid_request({"details": "A prompt of this session is still running."})
+        if not blocks:
+            raise RequestError.invalid_params({"details": "The prompt is empty."})
         self._ended = ""
         self._running = running = asyncio.ensure_future(self._run(blocks, read))
         try:
