@@ -39,6 +39,9 @@ class Editor:
         self.asked.append(tool_call)
         self.options.append(options)
         wanted = self.picks.pop(0) if len(self.picks) > 1 else self.picks[0]
+        if wanted == "nothing":
+            self._came.set()
+            await asyncio.Event().wait()
         found = [one for one in options if one.kind == wanted]
         if not found:
             return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))

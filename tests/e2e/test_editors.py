@@ -110,13 +110,20 @@ def test_a_call_that_writes_is_asked_about_with_its_difference(
 
 def test_a_cancelled_prompt_leaves_no_program_behind(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     marvin_model_server.script(
-        answers.calls(("run_command", {"command": "echo $$ > pids; echo begun; sleep 600"})), answers.text("Again.")
+        answers.calls(("run_command", {"command": "touch never"})),
+        answers.calls(("run_command", {"command": "echo $$ > pids; echo begun; sleep 600"})),
+        answers.text("Again."),
     )
 
     async def talk() -> None:
-        editor = Editor()
+        editor = Editor("nothing", "allow_once")
         async with talking(marvin, editor) as marvin_acp:
             session = await marvin_acp.session(marvin.project)
+            running = asyncio.ensure_future(marvin_acp.ask(session, "Touch it."))
+            await editor.until(lambda: editor.asked)
+            await marvin_acp.agent.cancel(session_id=session)
+            assert await running == "cancelled"
+            assert editor.of("tool_call_update")[-1].status == "failed"
             running = asyncio.ensure_future(marvin_acp.ask(session, "Sleep."))
             await editor.until(lambda: "begun" in str(editor.of("tool_call_update")))
             assert marvin.at_work()
@@ -127,6 +134,7 @@ def test_a_cancelled_prompt_leaves_no_program_behind(marvin: Marvin, marvin_mode
             marvin.assert_nothing_left()
             assert await marvin_acp.ask(session, "Go on.") == "end_turn"
             assert editor.said() == "Again."
+            assert not (marvin.project / "never").exists()
 
     asyncio.run(talk())
 
@@ -224,6 +232,9 @@ def test_servers_of_the_editor_and_what_a_folder_brings(marvin: Marvin, marvin_m
             await marvin_acp.agent.set_session_mode(session_id=later, mode_id="readonly")
             await marvin_acp.ask(later, "/permissions")
             assert "readonly" in editor.said(later)
+            (changed,) = editor.of("config_option_update", later)
+            assert changed.config_options[0].current_value == "readonly"
+        assert [path.stem for path in marvin.session_files()] == [session]  # nothing was said in the other one
 
     asyncio.run(talk())
 

@@ -236,7 +236,7 @@ class EditorAgent:
         """Go over to another permission mode."""
         session = self._session(session_id)
         try:
-            session.switch(mode_id)
+            await session.switch(mode_id)
         except MarvinError as error:
             raise RequestError(-32602, str(error)) from error
         return schema.SetSessionModeResponse()
@@ -248,7 +248,7 @@ class EditorAgent:
         session = self._session(session_id)
         try:
             if config_id == "mode":
-                session.switch(str(value))
+                await session.switch(str(value))
             else:
                 await choose(session.engine, config_id, str(value))
         except MarvinError as error:

@@ -249,13 +249,16 @@ class EditorSession:
             self._model_changed = True
         if self._model_changed:
             self._model_changed = False
-            found = await options(self.engine)
-            self.tell(schema.ConfigOptionUpdate(session_update="config_option_update", config_options=found))
+            await self._tell_options()
 
-    def switch(self, mode: str) -> None:
+    async def _tell_options(self) -> None:
+        found = await options(self.engine)
+        self.tell(schema.ConfigOptionUpdate(session_update="config_option_update", config_options=found))
+
+    async def switch(self, mode: str) -> None:
         """Go over to another mode, as the editor says. Raises `UsageError` for one that there is not."""
         self.engine.permissions.switch(mode)
-        self._shown_mode = mode
+        await self._tell_changes()
 
     def modes(self) -> schema.SessionModeState:
         """How much is asked before calls run."""
