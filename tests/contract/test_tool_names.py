@@ -29,7 +29,8 @@ NO_TOOLS = {
     ("tickets/commands.py", "tk"),
     ("tickets/commands.py", "tree"),
 }
-"""Words that are something else there: a kind of update, a tier of models, a kind of slot, a builtin of shells, a program, a command."""
+"""Words that are something else there: a kind of update, a tier of models, a kind of slot, a builtin of shells, a
+program, a command."""
 
 
 def named_tools(source: str, names: Collection[str]) -> Iterator[tuple[int, str]]:

@@ -215,7 +215,7 @@ def test_images_files_and_what_is_embedded_reach_the_model(marvin: Marvin, marvi
 def test_servers_of_the_editor_and_what_a_folder_brings(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     (marvin.project / ".marvin").mkdir()
     (marvin.project / ".marvin" / "config.yaml").write_text("tools: readonly\n")
-    marvin_model_server.script(answers.calls(("own-tools__add", {"a": 2, "b": 3})), answers.text("Five."))
+    marvin_model_server.script(*[answers.calls(("own-tools__add", {"a": 2, "b": 3})), answers.text("Five.")] * 20)
     marvin.env["MARVIN_SANDBOX"] = "off"  # which hides the folder of the server
     server = schema.McpServerStdio(name="own tools", command=sys.executable, args=[str(SERVER), "plain"], env=[])
 
@@ -225,6 +225,10 @@ def test_servers_of_the_editor_and_what_a_folder_brings(marvin: Marvin, marvin_m
             session = await marvin_acp.session(marvin.project, [server])
             await marvin_acp.ask(session, "Add.")
             assert "Trust what" in str(editor.asked[0].title)
+            while (
+                "There is no tool" in told(marvin_model_server)[0]
+            ):  # a prompt waits for a new server for a while only
+                await marvin_acp.ask(session, "Add.")
             assert told(marvin_model_server) == ["5"], editor.said()
             later = await marvin_acp.session(marvin.project)
             await marvin_acp.ask(later, "/permissions")
