@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -270,6 +272,36 @@ def test_garbage_is_answered_and_the_end_of_the_editor_ends_everything(marvin: M
     assert by_id[2]["error"]["code"] == -32601
     assert "No session" in json.dumps(by_id[3])
     assert "no absolute path" in json.dumps(by_id[4])
+
+
+def test_nothing_but_the_protocol_reaches_standard_output(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    tools = marvin.config_folder / "tools"
+    tools.mkdir()
+    (tools / "noisy.py").write_text(
+        "import os\nimport subprocess\nfrom marvin_core import tool\n\n"
+        '@tool(access=["read"])\ndef noisy() -> str:\n    """Make noise."""\n'
+        '    print("NOISE")\n    os.write(1, b"NOISE\\n")\n    subprocess.run(["echo", "NOISE"])\n    return "quiet"\n'
+    )
+    marvin_model_server.script(answers.calls(("noisy", {})), answers.text("Done."))
+    running = marvin.start("acp", stdin=subprocess.PIPE)
+
+    def send(method: str, **params: Any) -> None:
+        assert running.process.stdin is not None
+        running.process.stdin.write(json.dumps({"id": method, "method": method, "params": params}).encode() + b"\n")
+        running.process.stdin.flush()
+
+    send("session/new", cwd=str(marvin.project), mcpServers=[])
+    running.until_out(b'"sessionId"')
+    session = re.findall(rb'"sessionId":"([^"]+)"', running.out)[0].decode()
+    send("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Do it."}])
+    running.until_out(b'"stopReason"')
+    assert running.process.stdin is not None
+    running.process.stdin.close()
+    done = running.finish()
+    assert told(marvin_model_server) == ["quiet"]
+    assert all(isinstance(json.loads(line), dict) for line in done.out.splitlines())
+    assert b"NOISE" not in done.out
+    assert done.err.count(b"NOISE") == 3
 
 
 def test_an_editor_that_dies_leaves_nothing_behind(marvin: Marvin, marvin_model_server: ModelServer) -> None:

@@ -87,6 +87,6 @@ def test_an_earlier_session_is_shown_with_its_calls() -> None:
     ]  # fmt: skip
     assert [update.tool_call_id for update in shown[1:]] == ["c", "c", "c#2", "c#2"]
     assert shown[2].status == "failed"
-    long = list(history([user("x")] * (MOST_MESSAGES + 5), lambda name: None, CallNames()))
+    long: list[Any] = list(history([user("x")] * (MOST_MESSAGES + 5), lambda name: None, CallNames()))
     assert len(long) == MOST_MESSAGES + 1
     assert "5 earlier messages" in long[0].content.text
