@@ -41,7 +41,7 @@ def test_a_prompt_is_answered_with_what_happens_on_the_way(marvin: Marvin, marvi
             assert await marvin_acp.ask(opened.session_id, "What does it say?") == "end_turn"
             commands = {one.name for one in editor.of("available_commands_update")[0].available_commands}
             assert {"compact", "permissions", "undo"} <= commands
-            assert not commands & {"exit", "theme", "resume"}
+            assert not commands & {"exit", "login", "theme", "resume"}
             assert editor.said() == "It says hello."
             assert editor.of("agent_thought_chunk")[-1].content.text == "Let me see."
             assert [(one.content, one.status) for one in editor.of("plan")[0].entries] == [

@@ -32,7 +32,7 @@ from .updates import EventUpdates, Update, note, text_chunk
 
 NEW = "New session"
 """What a session is called until its first prompt."""
-_LEFT_OUT = frozenset("clear copy exit fork preferences raw resume sessions theme".split())
+_LEFT_OUT = frozenset("clear copy exit fork login preferences raw resume sessions theme".split())
 """Commands that an editor has a way of its own for, or that need a terminal."""
 _TITLE = 80
 _STOPS: Mapping[str, schema.StopReason] = {"cancelled": "cancelled", "rounds": "max_turn_requests"}
@@ -208,7 +208,7 @@ class EditorSession:
     async def _command(self, prompt: EditorPrompt) -> None:
         name = prompt.line[1:].partition(" ")[0].strip()
         if name in _LEFT_OUT and name in self.engine.commands:
-            self._say(f"/{name} is for a chat in a terminal. Use what your editor has for it.")
+            self._say(f"/{name} works in a chat on a terminal only; your editor has its own way for most of these.")
             return
         await self._lines.run(prompt.text)
 
