@@ -26,7 +26,7 @@ def told(*events: Event) -> list[Any]:
     """What an editor is told of these."""
     from marvin_core.acp.updates import EventUpdates
 
-    made = EventUpdates(lambda: Path("/work"), lambda name: None)
+    made = EventUpdates(lambda: Path("/project"), lambda name: None)
     return [update for event in events for update in made.of(event)]
 
 
