@@ -27,7 +27,8 @@ def test_each_change_of_a_file_stands_alone_with_its_line() -> None:
 
 @pytest.mark.parametrize("content", ["one\ntwo\n", "no newline at the end"])
 def test_a_new_file_has_no_text_before(content: str) -> None:
-    assert differences(unified_diff("new", "", content), ROOT) == [Difference(path="/project/new", old=None, new=content)]
+    found = differences(unified_diff("new", "", content), ROOT)
+    assert found == [Difference(path="/project/new", old=None, new=content)]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "no difference", "--- a/x\n+++ b/x\n", "Binary files a and b differ\n"])
