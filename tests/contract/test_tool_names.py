@@ -17,6 +17,7 @@ CORE = Path(__file__).resolve().parents[2] / "marvin-core" / "src" / "marvin_cor
 CONTRACT = json.loads(Path(__file__).with_name("tools.json").read_text(encoding="utf-8"))["tools"]
 FOREIGN = sorted({tool["name"] for tool in CONTRACT if tool["distribution"] != "marvin-core"})
 NO_TOOLS = {
+    ("acp/updates.py", "plan"),
     ("config/tiers.py", "plan"),
     ("tools/routing/slots.py", "glob"),
     ("guard/permissions/wrapper_names.py", "jobs"),
@@ -28,7 +29,8 @@ NO_TOOLS = {
     ("tickets/commands.py", "tk"),
     ("tickets/commands.py", "tree"),
 }
-"""Words that are something else there: a tier of models, a kind of slot, a builtin of shells, a program, a command."""
+"""Words that are something else there: a kind of update, a tier of models, a kind of slot, a builtin of shells, a
+program, a command."""
 
 
 def named_tools(source: str, names: Collection[str]) -> Iterator[tuple[int, str]]:

@@ -113,6 +113,7 @@ def _run_subcommand(
     if config.project is None:
         config = with_project(config, lambda text: None)  # what is not loaded is told by what runs a session
     run, typed = CommandContext(config, given.secrets, streams), application()
+    run.load = lambda folder: load([*given.flags, "--working-dir", str(folder)], given.env)
     run.again, run.unattended = lambda words: main([*given.flags, *words], given.env, streams), unattended
     if words[0] in SUBCOMMANDS:
         # What helps to mend an installation must not need a sound one, and no stranger's code has a part in ours.

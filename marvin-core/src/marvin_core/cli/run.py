@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -48,6 +49,8 @@ class CommandContext(SecretAccess):
         """What the pack that provides the sub-command may access; None for the core."""
         self.again: Callable[[Sequence[str]], int] | None = None
         """Runs the program with other arguments."""
+        self.load: Callable[[Path], tuple[Config, Secrets]] = lambda folder: (config, secrets)
+        """Reads what is configured anew, for another working directory."""
         self.unattended: Unattended | None = None
         """The run that this sub-command is to lead, if it has already started."""
 

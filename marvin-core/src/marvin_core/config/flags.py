@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 SUBCOMMANDS = frozenset(
-    "tools packs sessions profiles providers login logout models permissions undo mcp config doctor tk".split()
+    "tools packs sessions profiles providers login logout models permissions undo mcp acp config doctor tk".split()
 )
 """Those of the core; packs may bring more."""
 
@@ -40,6 +40,7 @@ sub-commands:
   permissions  the rules in force, and what they say of a command
   undo       undo what tools changed
   mcp        servers with tools (MCP): add, try, remove
+  acp        Marvin in an editor that speaks the Agent Client Protocol
   tools      list the tools, or call one by hand, without a model
   tk         tickets: what has to be done, by whom, and in which order
   sessions   list, search, show and export earlier conversations

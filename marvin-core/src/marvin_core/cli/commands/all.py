@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import typer
 
-from . import agents, config, doctor, login, mcp, models, packs, permissions, profiles, providers, sessions, tools, undo
+from . import (
+    acp,
+    agents,
+    config,
+    doctor,
+    login,
+    mcp,
+    models,
+    packs,
+    permissions,
+    profiles,
+    providers,
+    sessions,
+    tools,
+    undo,
+)
 
 
 def extend(app: typer.Typer) -> None:
@@ -21,6 +36,7 @@ def extend(app: typer.Typer) -> None:
         models,
         permissions,
         mcp,
+        acp,
         config,
         doctor,
     ):

@@ -1,0 +1,166 @@
+"""The line to an editor: messages of JSON-RPC, one a line, on two descriptors. Bounded on both sides."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import threading
+from collections.abc import Callable, Mapping
+from queue import SimpleQueue
+from typing import Any
+
+from ..util.threads import in_thread
+from ..util.untrusted_json import LARGEST, parse_json
+
+_CHUNK = 1 << 16
+_AHEAD = 4
+"""Lines that are read before somebody takes them."""
+_MOST_WAITING = LARGEST
+"""Bytes that wait for an editor that reads nothing; with more it counts as gone."""
+_PARSE_ERROR, _INVALID, _INTERNAL = -32700, -32600, -32603
+
+
+class EditorLine:
+    """Moves messages as dictionaries; what is no message is answered with an error, and never handed on.
+
+    To be made where the event loop runs. `lost` is called in that loop once the editor takes nothing any more.
+    """
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._reading, self._writing = reading, writing
+        self._incoming: asyncio.Queue[tuple[Any, str] | None] = asyncio.Queue()
+        self._ahead = threading.Semaphore(_AHEAD)
+        self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
+        self._count = threading.Lock()
+        self._waiting = 0
+        self._written = threading.Event()
+        self._lost = False
+        for work in (self._read, self._write):
+            threading.Thread(target=work, name="editor", daemon=True).start()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; None once the editor has closed its side, or takes nothing any more."""
+        while True:
+            await asyncio.sleep(0)  # who sends without an end must not keep the others waiting
+            taken = None if self._lost else await self._incoming.get()
+            if taken is None:
+                return None
+            self._ahead.release()
+            value, wrong = taken
+            if wrong:
+                self._refuse(None, _PARSE_ERROR, wrong)
+                continue
+            message = _sound(value)
+            if isinstance(message, str):
+                self._refuse(value.get("id") if isinstance(value, dict) else None, _INVALID, message)
+                continue
+            return message
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message; as `post`."""
+        self.post(message)
+
+    def post(self, message: Mapping[str, Any]) -> None:
+        """Send a message behind those that were sent before. Returns at once."""
+        data = json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
+        with self._count:
+            self._waiting += len(data)
+            too_much = self._waiting > _MOST_WAITING and self._waiting > len(data)
+        if too_much:
+            self._lose()
+        elif not self._lost:
+            self._outgoing.put(data)
+
+    async def close(self) -> None:
+        """As `Transport` of the SDK has it; what waits is still written, see `finish`."""
+
+    async def finish(self, seconds: float) -> None:
+        """Wait until everything is written, for so many seconds at most."""
+        self._outgoing.put(None)
+        if not self._lost:
+            await in_thread(lambda: self._written.wait(seconds))
+
+    def _refuse(self, identity: Any, code: int, text: str) -> None:
+        identity = identity if isinstance(identity, (str, int)) else None
+        self.post({"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": text}})
+
+    def _lose(self) -> None:
+        self._lost = True
+        self._incoming.put_nowait(None)
+
+    def _tell(self, work: Callable[..., None], *arguments: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(work, *arguments)
+        except RuntimeError:
+            return  # the loop is closed: nobody listens any more
+
+    def _read(self) -> None:
+        """Split what comes into lines, in a thread of its own."""
+        begun, is_too_long = bytearray(), False
+        while chunk := self._some():
+            *ends, rest = chunk.split(b"\n")
+            for end in ends:
+                begun += end
+                if is_too_long:
+                    self._hand_on(None, f"A line is longer than {LARGEST:,} bytes.")
+                elif begun.strip():
+                    self._hand_on(*_parsed(bytes(begun)))
+                begun, is_too_long = bytearray(), False
+            begun += rest
+            if len(begun) > LARGEST:
+                begun, is_too_long = bytearray(), True
+        self._tell(self._incoming.put_nowait, None)
+
+    def _some(self) -> bytes:
+        while True:
+            try:
+                return os.read(self._reading, _CHUNK)
+            except BlockingIOError:
+                select.select([self._reading], [], [])
+            except OSError:  # it cannot be read any more, which is no better than its end
+                return b""
+
+    def _hand_on(self, value: Any, wrong: str) -> None:
+        self._ahead.acquire()
+        self._tell(self._incoming.put_nowait, (value, wrong))
+
+    def _write(self) -> None:
+        """Write what is sent, in a thread of its own: an editor that reads nothing holds up nobody else."""
+        while (data := self._outgoing.get()) is not None:
+            left = memoryview(data)
+            while left:
+                try:
+                    left = left[os.write(self._writing, left) :]
+                except BlockingIOError:
+                    select.select([], [self._writing], [])
+                except OSError:
+                    self._tell(self._lose)
+                    self._written.set()
+                    return
+            with self._count:
+                self._waiting -= len(data)
+        self._written.set()
+
+
+def _parsed(line: bytes) -> tuple[Any, str]:
+    try:
+        return parse_json(line), ""
+    except ValueError as error:
+        return None, f"A line is no JSON that can be used: {error}"
+
+
+def _sound(value: Any) -> dict[str, Any] | str:
+    """The value as a message, with nothing in it that is of another type than it may be; else what is wrong."""
+    if not isinstance(value, dict):
+        return "A message is an object."
+    method, identity = value.get("method"), value.get("id")
+    if method is None and identity is None:
+        return "A message has a method, or the id of what it answers."
+    if not isinstance(method, (str, type(None))) or not isinstance(identity, (str, int, type(None))):
+        return "A method is a text, and an id a text or a number."
+    if "error" in value and not isinstance(value["error"], dict):
+        value["error"] = {"code": _INTERNAL, "message": str(value["error"])[:1_000]}
+    return value

@@ -1,0 +1,274 @@
+"""What a session tells, as an editor is told it: chunks of answers, calls, their results, the plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from acp import schema
+
+from ..api.events import (
+    Event,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    Notice,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from ..api.tools import ToolSpec
+from ..util.text import cut, one_line
+from .differences import Difference, differences
+
+Update: TypeAlias = (
+    schema.UserMessageChunk
+    | schema.AgentMessageChunk
+    | schema.AgentThoughtChunk
+    | schema.ToolCallStart
+    | schema.ToolCallProgress
+    | schema.AgentPlanUpdate
+    | schema.AvailableCommandsUpdate
+    | schema.CurrentModeUpdate
+    | schema.ConfigOptionUpdate
+    | schema.SessionInfoUpdate
+    | schema.UsageUpdate
+)
+Kind: TypeAlias = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+CallContent: TypeAlias = schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
+
+_TITLE = 200
+"""Characters."""
+_OUTPUT = 20_000
+"""Characters of an output that are shown; the model reads the whole."""
+_PROGRESS = 4_000
+_PLACES = ("path", "paths", "file", "files", "folder", "to")
+"""Parameters that name what a call is about."""
+_VERBS: tuple[tuple[str, Kind], ...] = (
+    (r"delete|remove", "delete"),
+    (r"move|rename", "move"),
+    (r"search|find|grep|glob|list", "search"),
+)
+"""Words in the names of tools that say more of a call than what it has access to."""
+
+
+def text_chunk(text: str) -> schema.AgentMessageChunk:
+    """A piece of the answer."""
+    return schema.AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text))
+
+
+def thought_chunk(text: str) -> schema.AgentThoughtChunk:
+    """A piece of the reasoning."""
+    return schema.AgentThoughtChunk(session_update="agent_thought_chunk", content=text_block(text))
+
+
+def text_block(text: str) -> schema.TextContentBlock:
+    """A text."""
+    return schema.TextContentBlock(type="text", text=text)
+
+
+def kind_of(spec: ToolSpec | None) -> Kind:
+    """Which kind of call a tool makes, by what it declares."""
+    if spec is None:
+        return "other"
+    if "exec" in spec.access:
+        return "execute"
+    by_name = next((kind for words, kind in _VERBS if re.search(rf"(?:^|_)(?:{words})", spec.name)), None)
+    if "write" in spec.access:
+        return by_name if by_name in ("delete", "move") else "edit"
+    if "net" in spec.access:
+        return "fetch"
+    if "read" in spec.access:
+        return "search" if by_name == "search" else "read"
+    return "think" if "state" in spec.access else "other"
+
+
+def title_of(name: str, arguments: Mapping[str, Any], spec: ToolSpec | None) -> str:
+    """A call in a line: its command, else the tool and what it is about."""
+    command = arguments.get(spec.command) if spec is not None and "exec" in spec.access else None
+    if isinstance(command, str) and command.strip():
+        return cut(one_line(command), _TITLE)
+    values = [arguments[place] for place in _PLACES if isinstance(arguments.get(place), str)]
+    values = values or [value for value in arguments.values() if isinstance(value, str)]
+    return cut(one_line(f"{name}: {values[0]}" if values else name), _TITLE)
+
+
+def quoted(text: str, most: int = _OUTPUT) -> schema.ContentToolCallContent:
+    """An output as it is: editors take texts for Markdown."""
+    shown = text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} characters more"
+    longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return schema.ContentToolCallContent(type="content", content=text_block(f"{fence}\n{shown.rstrip()}\n{fence}"))
+
+
+def content_of(found: Sequence[Difference]) -> list[CallContent]:
+    """Differences as an editor shows them."""
+    return [
+        schema.FileEditToolCallContent(type="diff", path=one.path, old_text=one.old, new_text=one.new) for one in found
+    ]
+
+
+def locations_of(found: Sequence[Difference]) -> list[schema.ToolCallLocation]:
+    """Where they are."""
+    return [schema.ToolCallLocation(path=one.path, line=one.line) for one in found]
+
+
+class CallNames:
+    """What calls are known by to an editor: each by an id of its own, also where a service gives one id twice."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._ended: set[str] = set()
+        self.known: set[str] = set()
+        """Those that the editor was told of."""
+
+    def of(self, call_id: str) -> str:
+        """That of a call that is under way, or about to be."""
+        name = self._names.setdefault(call_id, call_id)
+        number = 2
+        while name in self._ended:
+            name, number = f"{call_id}#{number}", number + 1
+        self._names[call_id] = name
+        return name
+
+    def ended(self, call_id: str) -> str:
+        """The same of one that has ended with this."""
+        name = self.of(call_id)
+        self._ended.add(name)
+        return name
+
+
+class EventUpdates:
+    """Makes updates of events.
+
+    Args:
+        root: the working directory.
+        spec: the tool of a name.
+    """
+
+    def __init__(self, root: Callable[[], Path], spec: Callable[[str], ToolSpec | None]) -> None:
+        self._root = root
+        self._spec = spec
+        self.calls = CallNames()
+        self._progress: dict[str, str] = {}
+        self._said = self._broken = False
+
+    def of(self, event: Event) -> list[Update]:
+        """What an editor is told of an event."""
+        if isinstance(event, MessageUpdate):
+            return self._message(event)
+        if isinstance(event, MessageStart):
+            return self._begun(event)
+        if isinstance(event, MessageEnd):
+            self._broken = event.stop_reason == "broken" and event.origin == "model"
+            return []
+        if isinstance(event, ToolExecutionStart):
+            return self._start(event)
+        if isinstance(event, ToolExecutionUpdate):
+            return self._under_way(event)
+        if isinstance(event, ToolExecutionEnd):
+            return self._end(event)
+        return [note(event)] if isinstance(event, Notice) else []
+
+    def _message(self, event: MessageUpdate) -> list[Update]:
+        if event.kind == "text":
+            self._said = True
+            return [text_chunk(event.delta)]
+        return [thought_chunk(event.delta)] if event.kind == "thinking" else []
+
+    def _begun(self, event: MessageStart) -> list[Update]:
+        if event.role != "assistant":
+            return []
+        said, broken = self._said, self._broken
+        self._said = self._broken = False
+        if said and broken:
+            return [text_chunk("\n\n[The answer broke off. It begins anew:]\n\n")]
+        return [text_chunk("\n\n")] if said else []
+
+    def _start(self, event: ToolExecutionStart) -> list[Update]:
+        self._said = False
+        name, spec = self.calls.of(event.call_id), self._spec(event.name)
+        given = dict(event.arguments)
+        if name in self.calls.known:  # it was asked about before it began
+            return [schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=name, status="in_progress")]
+        self.calls.known.add(name)
+        return [
+            schema.ToolCallStart(
+                session_update="tool_call",
+                tool_call_id=name,
+                title=title_of(event.name, given, spec),
+                kind=kind_of(spec),
+                status="in_progress",
+                locations=self._named(given),
+                raw_input=given,
+            )
+        ]
+
+    def _named(self, arguments: Mapping[str, Any]) -> list[schema.ToolCallLocation]:
+        """The files that the arguments of a call name."""
+        found = []
+        for place in ("path", "file"):
+            value = arguments.get(place)
+            if isinstance(value, str) and value and "\0" not in value:
+                found.append(schema.ToolCallLocation(path=str(self._root() / value)))
+        return found
+
+    def _under_way(self, event: ToolExecutionUpdate) -> list[Update]:
+        name = self.calls.of(event.call_id)
+        whole = "\n".join(filter(None, [self._progress.get(name, ""), event.text]))[-_PROGRESS:]
+        self._progress[name] = whole
+        return [
+            schema.ToolCallProgress(
+                session_update="tool_call_update",
+                tool_call_id=name,
+                status="in_progress",
+                content=[quoted(whole)],
+            )
+        ]
+
+    def _end(self, event: ToolExecutionEnd) -> list[Update]:
+        name = self.calls.ended(event.call_id)
+        self._progress.pop(name, None)
+        details = event.details or {}
+        diff = details.get("diff")
+        found = differences(diff, self._root()) if isinstance(diff, str) and not event.is_error else []
+        content = content_of(found)
+        if not content and event.text.strip():
+            content = [quoted(event.text)]
+        update = schema.ToolCallProgress(
+            session_update="tool_call_update",
+            tool_call_id=name,
+            status="failed" if event.is_error else "completed",
+            content=content,
+            locations=locations_of(found) or None,
+            raw_output={"text": cut(event.text, _OUTPUT)},
+        )
+        plan = None if event.is_error else _plan(details)
+        return [update] if plan is None else [update, plan]
+
+
+def _plan(details: Mapping[str, Any]) -> schema.AgentPlanUpdate | None:
+    """The plan that a call showed: its steps, the first of them done; None where it showed none."""
+    steps, done = details.get("steps"), details.get("done")
+    if not isinstance(steps, (list, tuple)) or not isinstance(done, int) or not all(isinstance(s, str) for s in steps):
+        return None
+    entries = [
+        schema.PlanEntry(
+            content=step,
+            priority="medium",
+            status="completed" if number < done else "in_progress" if number == done else "pending",
+        )
+        for number, step in enumerate(steps)
+    ]
+    return schema.AgentPlanUpdate(session_update="plan", entries=entries)
+
+
+def note(event: Notice) -> Update:
+    """What a person should know: a warning in the answer, anything else beside it."""
+    if event.level == "info":
+        return thought_chunk(f"\n{event.text}\n")
+    return text_chunk(f"\n\n> {one_line(event.text)}\n\n")

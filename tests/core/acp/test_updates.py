@@ -1,0 +1,92 @@
+"""What an editor is told of a session's events, and of an earlier session. The schema takes a second to import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core.api.events import (
+    Event,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    Notice,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from marvin_core.api.messages import Message, Text, ToolCall, ToolOutput, tool, user
+
+pytestmark = pytest.mark.slow
+
+
+def told(*events: Event) -> list[Any]:
+    """What an editor is told of these."""
+    from marvin_core.acp.updates import EventUpdates
+
+    made = EventUpdates(lambda: Path("/project"), lambda name: None)
+    return [update for event in events for update in made.of(event)]
+
+
+def call(identity: str, text: str = "") -> list[Event]:
+    """A call from its beginning to its end."""
+    return [
+        ToolExecutionStart(call_id=identity, name="act", arguments={"path": "a.txt"}),
+        ToolExecutionUpdate(call_id=identity, name="act", text="first"),
+        ToolExecutionUpdate(call_id=identity, name="act", text="second"),
+        ToolExecutionEnd(call_id=identity, name="act", text=text, is_error=False, elapsed=1.0),
+    ]
+
+
+def test_calls_with_one_id_are_different_ones_to_an_editor() -> None:
+    names = [update.tool_call_id for update in told(*call("c"), *call("c"), *call("c"))]
+    assert names == ["c"] * 4 + ["c#2"] * 4 + ["c#3"] * 4
+
+
+def test_the_lines_of_a_running_call_add_up_and_its_result_takes_their_place() -> None:
+    *_, under_way, ended = told(*call("c", "``` a fence of its own"))
+    assert under_way.content[0].content.text == "```\nfirst\nsecond\n```"
+    assert ended.content[0].content.text == "````\n``` a fence of its own\n````"
+
+
+def test_an_answer_that_broke_off_is_told_from_the_one_in_its_place() -> None:
+    message = Message(role="assistant", content=(Text(text="Half"),))
+    begun = MessageStart(role="assistant")
+    broken = MessageEnd(message=message, stop_reason="broken")
+    said = [
+        update.content.text
+        for update in told(
+            begun,
+            MessageUpdate(kind="text", delta="Half"),
+            broken,
+            begun,
+            MessageUpdate(kind="text", delta="Whole"),
+        )
+    ]
+    assert said[0] == "Half"
+    assert "broke off" in said[1]
+    assert said[2] == "Whole"
+
+
+def test_a_warning_stands_in_the_answer_and_other_notices_beside_it() -> None:
+    warning, aside = told(Notice(level="warning", text="Careful"), Notice(level="info", text="By the way"))
+    assert (warning.session_update, aside.session_update) == ("agent_message_chunk", "agent_thought_chunk")
+
+
+def test_an_earlier_session_is_shown_with_its_calls() -> None:
+    from marvin_core.acp.history import MOST_MESSAGES, history
+    from marvin_core.acp.updates import CallNames
+
+    asked = Message(role="assistant", content=(ToolCall(id="c", name="act", arguments='{"path": "a"'),))
+    output = tool([ToolOutput(call_id="c", name="act", content=(Text(text="no"),), is_error=True)])
+    shown = list(history([user("Do it"), asked, output, asked, output], lambda name: None, CallNames()))
+    assert [update.session_update for update in shown] == [
+        "user_message_chunk", "tool_call", "tool_call_update", "tool_call", "tool_call_update",
+    ]  # fmt: skip
+    assert [update.tool_call_id for update in shown[1:]] == ["c", "c", "c#2", "c#2"]
+    assert shown[2].status == "failed"
+    long: list[Any] = list(history([user("x")] * (MOST_MESSAGES + 5), lambda name: None, CallNames()))
+    assert len(long) == MOST_MESSAGES + 1
+    assert "5 earlier messages" in long[0].content.text
