@@ -62,6 +62,20 @@ class Permissions(Record):
     """Calls that never run."""
 
 
+class Telemetry(Record):
+    """`telemetry:`, what is sent to a collector of OpenTelemetry; `telemetry: on` is short for `enabled`."""
+
+    enabled: bool = False
+    """Whether traces and metrics of runs are sent by OpenTelemetry; see [Tracing](../how-to/tracing.md)."""
+    endpoint: str = ""
+    """The address of the collector (OTLP over HTTP), without `/v1/traces`, if OTEL_EXPORTER_OTLP_ENDPOINT is not set.
+    Without either: http://localhost:4318."""
+    content: bool = False
+    """Whether prompts, answers, arguments and results of tools are sent as well, redacted as in logs."""
+    longest: int = 4_000
+    """The maximum number of characters of each of these texts."""
+
+
 Sink: TypeAlias = Literal["send", "spend", "run", "reach"]
 """What a tool may do with what was read before: send it somewhere, spend money, run programs, or ask the network."""
 
@@ -373,6 +387,8 @@ class Config(Record):
     """What commands may reach; None where nobody said: everything where nobody is there to ask, else each other."""
     timeouts: Timeouts
     limits: Limits
+    telemetry: Telemetry = Telemetry()
+    """What is sent to a collector of OpenTelemetry."""
     project: ProjectFiles | None = None
     """What the working directory brings, where that is trusted; its settings are among those above."""
 

@@ -21,6 +21,7 @@ from ...api.config import (
     Price,
     SandboxUse,
     ShellHook,
+    Telemetry,
     ToolSearchUse,
 )
 from ...api.limits import Limits
@@ -139,6 +140,8 @@ class FileSettings(Record):
     network: Annotated[NetworkSettings, ShortForm("kind", network_word, otherwise="hosts")] = NetworkSettings()
     """What commands can reach in the sandbox, if neither --network nor MARVIN_NETWORK is given: none, loopback or
     all. Without it: loopback in a chat, which asks before other hosts are reached; all elsewhere."""
+    telemetry: Annotated[Telemetry, ShortForm("enabled", switch=True)] = Telemetry()
+    """Whether traces and metrics are sent, the same as `telemetry.enabled`. The keys below it say where, and what."""
     seed: bool = True
     """Whether a chat starts with the last conversation of its folder: `on` or `off`."""
     timeouts: Timeouts = Timeouts()
