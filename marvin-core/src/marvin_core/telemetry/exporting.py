@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _WAITING = 4_096
 """Spans and measurements that may wait to be sent; where more come, as while a collector hangs, they are lost."""
 _TOGETHER = 256
+_IMPORTS = 3.0
+"""The longest that the end of a run waits for imports, as where nothing but its end is there to be sent."""
 _PAUSE = 1.0
 """Seconds in which spans are collected that are sent together."""
 _LIBRARY = "opentelemetry"
@@ -59,12 +61,18 @@ class Exporter:
         self._items: queue.Queue[Span | Measurement | None] = queue.Queue(_WAITING)
         self._told = False
         self._closing = False
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
-        self._thread.start()
+        self._ready, self._over = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def prepare(self) -> None:
+        """Import what sending takes: a while before there is anything to send, as while a model thinks."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
+            self._thread.start()
 
     def put(self, item: Span | Measurement) -> None:
         """Take what is to be sent; what there is no room for is lost."""
+        self.prepare()
         try:
             self._items.put_nowait(item)
         except queue.Full:
@@ -72,11 +80,14 @@ class Exporter:
 
     def close(self, patience: float) -> None:
         """Send what is left, within so many seconds. Blocks; whatever is not sent by then is lost."""
+        if self._thread is None:
+            return
         self._closing = True
         try:
             self._items.put_nowait(None)
         except queue.Full:
             self._over.set()
+        self._ready.wait(_IMPORTS)  # which is not the collector's fault
         if not self._over.wait(patience):
             self._tell(f"it did not answer within {patience:g} s")
 
@@ -104,12 +115,14 @@ class Exporter:
         except Exception as error:  # of a library; the work goes on
             self.failed(told(error))
         finally:
+            self._ready.set()
             self._over.set()
 
     def _send_all(self) -> None:
         resource = _resource()
         spans, meters = _span_exporter(self._destination), _meter_provider(self._destination, resource)
         metrics = _Metrics(meters)
+        self._ready.set()
         batch: list[Span] = []
         ending, due = False, 0.0
         while not ending:

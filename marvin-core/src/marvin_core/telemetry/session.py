@@ -64,15 +64,21 @@ def telemetry_of(config: Config, secrets: Secrets, warn: Callable[[str], None]) 
     """What sends traces and metrics; None where OTEL_SDK_DISABLED says that nothing does, or the extra is missing."""
     if (secrets.setting("OTEL_SDK_DISABLED") or "").strip().lower() == "true":
         return None
-    from importlib.util import find_spec
-
-    if find_spec("opentelemetry") is None or any(
-        find_spec(name) is None for name in ("opentelemetry.sdk", "opentelemetry.exporter")
-    ):
+    if not _is_installed():
         warn(_EXTRA)
         return None
     _learn_keys(config, secrets)
     return Telemetry(config, secrets, warn)
+
+
+def _is_installed() -> bool:
+    """Whether the extra is: the API alone comes with other libraries, too."""
+    from importlib.util import find_spec
+
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _destination(config: Config, secrets: Secrets) -> Destination:

@@ -40,7 +40,13 @@ _WORKFLOW = "pipeline"
 class Sink(Protocol):
     """Where what is known is sent to. It never waits."""
 
-    def put(self, item: Span | Measurement) -> None: ...
+    def prepare(self) -> None:
+        """There will be something to send."""
+        ...
+
+    def put(self, item: Span | Measurement) -> None:
+        """Send this."""
+        ...
 
 
 class SpanTree:
@@ -87,6 +93,8 @@ class SpanTree:
 
     def begin(self, operation: str, what: str, kind: SpanKind, attributes: Mapping[str, Any]) -> OpenSpan:
         """Begin a span of an operation on something, below the current one."""
+        if kind == "client":  # somebody else works now, for a while
+            self._sink.prepare()
         common = {names.OPERATION: operation, **({names.CONVERSATION: self._session} if self._session else {})}
         name = f"{operation} {self.content.short(what)}".rstrip()
         return OpenSpan(name, kind, self.current, {**common, **attributes})
