@@ -83,11 +83,11 @@ def test_a_prompt_its_requests_and_its_calls_are_a_tree_of_spans(
     }
     assert last.attributes["gen_ai.response.finish_reasons"] == ["stop"]
     tool, failed = collector.named("execute_tool")
+    assert tool.attributes.pop("gen_ai.tool.call.id").startswith("call_")
     assert tool.attributes == {
         **session,
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "get_working_dir",
-        "gen_ai.tool.call.id": "call_1",
         "gen_ai.tool.type": "function",
         "marvin.tool.origin": "model",
     }
@@ -101,9 +101,7 @@ def test_metrics_have_the_names_of_the_conventions(
     marvin: Marvin, marvin_model_server: ModelServer, collector: Collector
 ) -> None:
     on(marvin, collector, PRICED)
-    marvin_model_server.script(
-        calls(("get_working_dir", {}), usage=usage(10, 5)), text("Here.", usage=usage(20, 7))
-    )
+    marvin_model_server.script(calls(("get_working_dir", {}), usage=usage(10, 5)), text("Here.", usage=usage(20, 7)))
     assert marvin.ask().code == 0
     fed, out = sorted(collector.points("gen_ai.client.token.usage"), key=lambda at: -at.total)
     assert (fed.total, fed.count, out.total, out.count) == (30, 2, 12, 2)
@@ -268,7 +266,8 @@ def test_what_is_said_is_sent_only_by_setting_and_without_secrets(
     tool, (first, last) = collector.span("execute_tool read_file"), collector.named("chat")
     assert json.loads(tool.attributes["gen_ai.tool.call.arguments"])["path"] == "notes.txt"
     assert len(tool.attributes["gen_ai.tool.call.result"]) == 301
-    assert [one["role"] for one in json.loads(last.attributes["gen_ai.input.messages"])] == ["user", "assistant", "tool"]
+    asked = json.loads(last.attributes["gen_ai.input.messages"])
+    assert [one["role"] for one in asked] == ["user", "assistant", "tool"]
     (answer,) = json.loads(first.attributes["gen_ai.output.messages"])
     assert [part["type"] for part in answer["parts"]] == ["text", "tool_call"]
     assert answer["finish_reason"] == "tool_call"

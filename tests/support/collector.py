@@ -87,15 +87,12 @@ class Collector(LoopbackServer):
         return [span for span in self.spans if span.name.startswith(beginning)]
 
     def points(self, metric: str) -> list[Point]:
-        """The values of a metric, as they were sent last."""
+        """The values of a metric, of all that was sent."""
         found: list[Point] = []
         for request in self.sent(METRICS):
             message = ExportMetricsServiceRequest.FromString(content(request))
-            for one in (
-                metric_ for group in message.resource_metrics for scope in group.scope_metrics for metric_ in scope.metrics
-            ):
-                if one.name != metric:
-                    continue
+            scopes = [scope for group in message.resource_metrics for scope in group.scope_metrics]
+            for one in (each for scope in scopes for each in scope.metrics if each.name == metric):
                 if one.HasField("histogram"):
                     found += [Point(_plain(at.attributes), at.sum, at.count) for at in one.histogram.data_points]
                 else:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from .limits import Limits
+from .limits import Limits, Telemetry
 from .providers import CacheLifetime, ThinkingLevel
 from .record import Record
 from .timeouts import Timeouts
@@ -60,20 +60,6 @@ class Permissions(Record):
     """Calls that need approval."""
     deny: tuple[str, ...] = ()
     """Calls that never run."""
-
-
-class Telemetry(Record):
-    """`telemetry:`, what is sent to a collector of OpenTelemetry; `telemetry: on` is short for `enabled`."""
-
-    enabled: bool = False
-    """Whether traces and metrics of runs are sent by OpenTelemetry; see [Tracing](../how-to/tracing.md)."""
-    endpoint: str = ""
-    """The address of the collector (OTLP over HTTP), without `/v1/traces`, if OTEL_EXPORTER_OTLP_ENDPOINT is not set.
-    Without either: http://localhost:4318."""
-    content: bool = False
-    """Whether prompts, answers, arguments and results of tools are sent as well, redacted as in logs."""
-    longest: int = 4_000
-    """The maximum number of characters of each of these texts."""
 
 
 Sink: TypeAlias = Literal["send", "spend", "run", "reach"]

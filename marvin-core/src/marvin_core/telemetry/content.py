@@ -8,6 +8,7 @@ from typing import Any
 
 from ..api.messages import Text, Thinking, ToolCall, ToolOutput
 from ..api.providers import Request
+from ..util.text import storable
 from . import names
 
 _BEGINNING = 20_000
@@ -36,7 +37,7 @@ class Content:
 
     def short(self, text: str) -> str:
         """A name, which others choose: a tool that does not exist, a model of somebody's gateway."""
-        return self._clean(text[:_BEGINNING])[:_SHORT]
+        return storable(self._clean(text[:_BEGINNING])[:_SHORT])
 
     def prompt(self, text: str) -> dict[str, Any]:
         """The attributes of a prompt."""
@@ -57,7 +58,7 @@ class Content:
         return {names.TOOL_RESULT: self._cut(text)} if self._longest else {}
 
     def request(self, request: Request) -> dict[str, Any]:
-        """The attributes of what a model is asked: its instructions, and the newest messages as far as there is room."""
+        """The attributes of what a model is asked: its instructions, and the newest messages there is room for."""
         if not self._longest:
             return {}
         left = self._longest * _MESSAGES
@@ -99,7 +100,7 @@ class Content:
 
     def _cut(self, text: str) -> str:
         clean = self._clean(text[: self._longest + _BEGINNING])
-        return clean if len(clean) <= self._longest else clean[: self._longest] + "…"
+        return storable(clean if len(clean) <= self._longest else clean[: self._longest] + "…")
 
 
 def plain_content() -> Content:

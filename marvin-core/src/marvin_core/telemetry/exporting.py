@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace.export import SpanExporter
 
-_WAITING = 4_096
+_WAITING = 1_024
 """Spans and measurements that may wait to be sent; where more come, as while a collector hangs, they are lost."""
 _TOGETHER = 256
 _IMPORTS = 3.0
@@ -28,11 +28,13 @@ _IMPORTS = 3.0
 _PAUSE = 1.0
 """Seconds in which spans are collected that are sent together."""
 _LIBRARY = "opentelemetry"
+_SENDERS = ("opentelemetry.exporter", "opentelemetry.sdk.metrics")
+"""What says in the log that something could not be sent; the rest is about variables, and may repeat their values."""
 _SCOPE = "marvin"
 _LARGE = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _HISTOGRAMS: Mapping[str, tuple[str, str, Sequence[float]]] = {
-    names.TOKEN_USAGE: ("{token}", "Tokens that a request to a model used", _LARGE),
+    names.USAGE: ("{token}", "Tokens that a request to a model used", _LARGE),
     names.DURATION: ("s", "How long a request to a model took", _SECONDS),
     names.TOOL_DURATION: ("s", "How long a call of a tool took", _SECONDS),
 }
@@ -162,7 +164,8 @@ class _Failures(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Tell of it."""
-        self._exporter.failed(_reason(record))
+        if record.name.startswith(_SENDERS):
+            self._exporter.failed(_reason(record))
 
 
 def _reason(record: logging.LogRecord) -> str:

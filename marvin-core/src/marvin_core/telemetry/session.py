@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from ..api.config import Config
-from ..api.providers import Secret
+from ..api.providers import OFFLINE, Secret
 from ..config.secret_files import secrets_of_address, secrets_of_headers
 from ..config.secrets import Secrets
 from ..util.threads import in_thread
 from .content import Content
 from .exporting import Destination, Exporter
-from .traced import TracedProvider
 from .trace_context import context_of
+from .traced import TracedProvider
 from .tree import SpanTree
 
 if TYPE_CHECKING:
@@ -36,12 +36,15 @@ class Telemetry:
     def __init__(self, config: Config, secrets: Secrets, warn: Callable[[str], None]) -> None:
         self._config = config
         self._warn = warn
-        self._exporter = Exporter(_destination(config, secrets), lambda text: self._warn(text))
+        self._exporter = Exporter(_destination(config, secrets), self._tell)
         self._tree = SpanTree(context_of(secrets.setting), self._exporter)
 
+    def _tell(self, text: str) -> None:
+        self._warn(text)
+
     def traced(self, provider: Provider, base_url: str) -> Provider:
-        """The provider, each of its requests a span."""
-        return TracedProvider(provider, base_url, self._tree)
+        """The provider, each of its requests a span; that without a model makes none."""
+        return provider if provider.name == OFFLINE else TracedProvider(provider, base_url, self._tree)
 
     def attach(self, parts: SessionParts) -> None:
         """Take the session that is told of."""

@@ -25,6 +25,7 @@ from ..api.providers import (
     UsageDelta,
 )
 from ..providers.wrapper import WrapperProvider
+from ..util.numbers import sound
 from . import names
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class TracedProvider(WrapperProvider):
             span.attributes |= _tokens(answer.usage)
             counted = (("input", answer.usage.input_tokens), ("output", answer.usage.output_tokens))
             for kind, number in counted:
-                tree.measure(names.TOKEN_USAGE, number, {**known, names.TOKEN_TYPE: kind})
+                tree.measure(names.USAGE, number, {**known, names.USAGE_KIND: kind})
         elapsed = tree.end(span, error)
         tree.measure(names.DURATION, elapsed, {**known, names.ERROR: error} if error else known)
 
@@ -125,7 +126,7 @@ class _Answer:
             self.began = True
             self._span.attributes[names.FIRST_CHUNK] = time.monotonic() - self._since
         if isinstance(delta, UsageDelta):
-            self.usage = delta.usage
+            self.usage = sound(delta.usage)
         elif isinstance(delta, Stop):
             self.reason = delta.reason
         elif self._keeps:

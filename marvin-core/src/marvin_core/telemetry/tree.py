@@ -21,6 +21,7 @@ from ..api.events import (
     TurnStart,
     UsageReport,
 )
+from ..api.providers import OFFLINE
 from ..api.session import TurnResult
 from ..conversation.pairing import INTERRUPTED
 from . import names
@@ -221,7 +222,7 @@ class SpanTree:
     def _used(self, event: UsageReport) -> None:
         self._add(names.INPUT_TOKENS, event.usage.input_tokens)
         self._add(names.OUTPUT_TOKENS, event.usage.output_tokens)
-        if event.cost is not None:
+        if event.cost is not None and event.provider != OFFLINE:
             self._add(names.COST, event.cost)
             given = {
                 names.PROVIDER: names.provider_name(event.provider),

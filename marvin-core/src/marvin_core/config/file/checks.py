@@ -29,9 +29,8 @@ from ...api.config import (
     Price,
     ShellHook,
     StatusPart,
-    Telemetry,
 )
-from ...api.limits import Limits
+from ...api.limits import Limits, Telemetry
 from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...util.numbers import amount

@@ -21,10 +21,9 @@ from ...api.config import (
     Price,
     SandboxUse,
     ShellHook,
-    Telemetry,
     ToolSearchUse,
 )
-from ...api.limits import Limits
+from ...api.limits import Limits, Telemetry
 from ...api.providers import ThinkingLevel
 from ...api.record import Record
 from ...api.timeouts import Timeouts
