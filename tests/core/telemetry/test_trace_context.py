@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from opentelemetry.sdk.trace import sampling
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
@@ -34,9 +36,10 @@ SAMPLERS = {
 )
 def test_what_is_no_traceparent_counts_as_none(text: str) -> None:
     assert parsed(text) is None
-    begun = context_of({"TRACEPARENT": text}.get)
+    given: dict[str, str | None] = {"TRACEPARENT": text}
+    begun = context_of(given.get)
     assert (begun.span_id, begun.sampled) == (0, True)
-    assert begun.trace_id != context_of({}.get).trace_id
+    assert begun.trace_id != context_of(lambda name: None).trace_id
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_a_traceparent_is_read_and_written(text: str) -> None:
 @pytest.mark.parametrize("parent", ["", "-00", "-01"])
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_a_trace_is_kept_where_the_library_would_keep_it(name: str, parent: str, argument: str) -> None:
-    kind = sampling._KNOWN_SAMPLERS[SAMPLERS[name]]
+    kind: Any = sampling._KNOWN_SAMPLERS[SAMPLERS[name]]
     try:
         ratio = float(argument)
     except ValueError:

@@ -10,7 +10,7 @@ from ..api.record import Record
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _SAMPLED = 0x01
-_RATIO_BITS = 64
+_BOUND = 1 << 64
 _PAST_PARENT = ("always_on", "always_off", "traceidratio")
 """The samplers that do as they do whatever was decided above."""
 
@@ -64,8 +64,7 @@ def _is_sampled(name: str, argument: str, trace_id: int, parent: TraceContext | 
     if root == "always_off":
         return False
     if root == "traceidratio":
-        kept: int = round(_ratio(argument) * 2**_RATIO_BITS)
-        return trace_id & (2**_RATIO_BITS - 1) < kept
+        return trace_id % _BOUND < round(_ratio(argument) * _BOUND)
     return True
 
 
