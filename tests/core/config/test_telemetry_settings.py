@@ -36,7 +36,15 @@ def test_it_is_a_switch_or_a_section(tmp_path: Path, text: str, found: Telemetry
 
 
 @pytest.mark.parametrize(
-    "text", ["telemetry: maybe", "telemetry: 1", "telemetry: {longest: 0}", "telemetry: {enable: on}"]
+    "text",
+    [
+        "telemetry: {endpoint: collector:4318}",
+        "telemetry: {endpoint: 'http:///x'}",
+        "telemetry: maybe",
+        "telemetry: 1",
+        "telemetry: {longest: 0}",
+        "telemetry: {enable: on}",
+    ],
 )
 def test_what_it_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"line 1: .*telemetry"):

@@ -96,6 +96,8 @@ def _shown(url: str) -> str:
     """An address for people: without a password, and without what stands behind the host."""
     try:
         parts = urlsplit(url)
+        if not parts.hostname:
+            return "an address that is none"
         return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
     except ValueError:
         return "an address that is none"

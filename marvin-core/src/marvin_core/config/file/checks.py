@@ -5,6 +5,7 @@ What one of them refuses is told in its own words (`refused`); what a type refus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -137,6 +138,12 @@ def _servers(entries: Mapping[str, Any]) -> Mapping[str, Any]:
     return entries
 
 
+def _collector(address: str) -> str:
+    if address and not re.match(r"https?://[^/]", address):
+        raise refused(f"{address!r:.80} is no address such as http://localhost:4318")
+    return address
+
+
 def _once(entries: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entries))
 
@@ -216,5 +223,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Any]] = {
         **dict.fromkeys(("env", "headers"), dict[str, Text]),
     },
     Permissions: dict.fromkeys(("allow", "ask", "deny"), tuple[Rule, ...]),
+    Telemetry: {"endpoint": Annotated[str, AfterValidator(_collector)]},
 }
 """What single fields of records in `api` take, whose own types say less."""
