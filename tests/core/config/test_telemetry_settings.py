@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,12 @@ def test_a_project_switches_nothing_on(tmp_path: Path) -> None:
     """It would learn what is said, and where."""
     config, left_out = with_settings(loaded(tmp_path, ""), b"telemetry: {enabled: on, endpoint: 'http://x.example'}\n")
     assert (config.telemetry, left_out) == (Telemetry(), ["telemetry"])
+
+
+def test_the_examples_of_the_page_are_settings(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "tracing.md").read_text("utf-8")
+    found = [loaded(tmp_path, text).telemetry for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    assert found == [
+        Telemetry(enabled=True, endpoint="http://localhost:4318"),
+        Telemetry(enabled=True, content=True, longest=2_000),
+    ]
