@@ -32,6 +32,10 @@ USED_OTHERWISE = {
     "shfmt-py": "the program shfmt",
     "xllamacpp": "a program of its own imports it, by the name of its extra",
     "distributed": "imported where somebody asks for it",
+    **dict.fromkeys(
+        ("opentelemetry-api", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "opentelemetry-proto"),
+        "one package that several distributions share",
+    ),
 }
 
 

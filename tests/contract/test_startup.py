@@ -69,6 +69,8 @@ FORBIDDEN = {
     "marvin_core.util.yaml.edit",
     "marvin_core.ui.plain",
     "prompt_toolkit",
+    "opentelemetry",
+    "marvin_core.telemetry",
     "marvin_tools_coding",
 }
 

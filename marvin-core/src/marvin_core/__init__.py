@@ -114,7 +114,7 @@ if TYPE_CHECKING:
     )
     from .api.hooks import Ask, Deny, Hook, HookContext, Verdict
     from .api.hookspecs import hookimpl
-    from .api.limits import Limits
+    from .api.limits import Limits, Telemetry
     from .api.messages import (
         Block,
         Call,
@@ -295,7 +295,7 @@ _NAMES_IN = {
     ),
     "api.hooks": "Ask Deny Hook HookContext Verdict",
     "api.hookspecs": "hookimpl",
-    "api.limits": "Limits",
+    "api.limits": "Limits Telemetry",
     "api.messages": (
         "Block Call Cell Image Link Message ModelUsage Picture ProviderData Role Shown StopReason Table Text "
         "Thinking ToolCall ToolOutput Usage UsageSummary"
@@ -555,6 +555,7 @@ __all__ = [
     "StreamBroken",
     "Switched",
     "Table",
+    "Telemetry",
     "Text",
     "TextDelta",
     "TextSection",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .profiles.session_profile import SessionProfile
     from .providers.selection.keys import ServiceKeys
     from .providers.selection.local_servers import LocalServer
+    from .telemetry.session import Telemetry
 
 
 _PERSONAL = ("sessions", "profiles", "logs", "memories")
@@ -52,6 +53,8 @@ class App:
         secrets.declare_all(self.plugins.secrets)
         self._check_settings()
         self._profile: SessionProfile | None = None
+        self.telemetry: Telemetry | None = None
+        """What sends traces and metrics of the session, where config.yaml says that something does."""
         self.catalog = _catalog(config, secrets, self.plugins, self._pack_of)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
@@ -128,6 +131,7 @@ class App:
         if self.config.sandbox == "off":
             self._warn("The sandbox is off: commands run as you, and reach all that you reach.")
         servers = self._servers()
+        self._trace()
         setup = SessionSetup(
             config=self.config,
             secrets=self.secrets,
@@ -155,6 +159,8 @@ class App:
         parts = build(setup)
         if servers is not None:
             servers.attach(parts)
+        if self.telemetry is not None:
+            self.telemetry.attach(parts)
         self._warn_in_session = parts.bus.warn
         self._profile = parts.profile
         return Session(parts)
@@ -166,6 +172,16 @@ class App:
         from .mcp.session import session_servers
 
         return session_servers(self.config, self.secrets)
+
+    def _trace(self) -> None:
+        """Have what the session does be traced; most runs are not, and import nothing."""
+        if not self.config.telemetry.enabled:
+            return
+        from .telemetry.session import telemetry_of
+
+        self.telemetry = telemetry_of(self.config, self.secrets, self._warn)
+        if self.telemetry is not None:
+            self.models.watched = self.telemetry.traced
 
     def _check_tools(self, names: Iterable[str]) -> None:
         from .api.errors import UsageError

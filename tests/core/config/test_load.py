@@ -17,7 +17,7 @@ import pytest
 
 from marvin_core.api.config import Config, NetworkPolicy
 from marvin_core.api.errors import ConfigError, UsageError
-from marvin_core.api.limits import Limits
+from marvin_core.api.limits import Limits, Telemetry
 from marvin_core.api.providers import Secret
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.config import folders as folders_module
@@ -225,6 +225,7 @@ ca_file: /etc/ca.pem
 prices:
   m1: {input: 1, output: 2.5, cache_read: 0.1, cache_write: 3}
 seed: off
+telemetry: {enabled: on, endpoint: "http://collector.example:4318"}
 instructions: |
   Be brief.
 allow_addresses: [intranet.example, 10.1.0.0/16]
@@ -272,6 +273,7 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     assert config.prices["m1"].as_dict() == {"input": 1.0, "output": 2.5, "cache_read": 0.1, "cache_write": 3.0}
     assert config.instructions == "Be brief.\n"
     assert not config.seed
+    assert config.telemetry == Telemetry(enabled=True, endpoint="http://collector.example:4318")
     assert config.timeouts == Timeouts(tool=5.0, retry_backoff=(0.5, 1.0))
     assert config.limits == Limits(answer=1000, download=5, parallel_calls=3)
     assert config.allow_addresses == ("intranet.example", "10.1.0.0/16")

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from .limits import Limits
+from .limits import Limits, Telemetry
 from .providers import CacheLifetime, ThinkingLevel
 from .record import Record
 from .timeouts import Timeouts
@@ -373,6 +373,8 @@ class Config(Record):
     """What commands may reach; None where nobody said: everything where nobody is there to ask, else each other."""
     timeouts: Timeouts
     limits: Limits
+    telemetry: Telemetry = Telemetry()
+    """What is sent to a collector of OpenTelemetry."""
     project: ProjectFiles | None = None
     """What the working directory brings, where that is trusted; its settings are among those above."""
 

@@ -1,4 +1,4 @@
-"""How much of something there may be: counts and sizes that config.yaml can change."""
+"""How much of something there may be, counts and sizes that config.yaml can change; and how much is told of a run."""
 
 from __future__ import annotations
 
@@ -84,3 +84,17 @@ class Limits(Record):
     """Bytes of the syntax tree of such a command."""
     command_memory: int = 400_000_000
     """Bytes of memory that the parser may take, on Linux."""
+
+
+class Telemetry(Record):
+    """`telemetry:`, what is sent to a collector of OpenTelemetry; `telemetry: on` is short for `enabled`."""
+
+    enabled: bool = False
+    """Whether traces and metrics of runs are sent by OpenTelemetry; see [Tracing](../how-to/tracing.md)."""
+    endpoint: str = ""
+    """The address of the collector (OTLP over HTTP), without `/v1/traces`, if OTEL_EXPORTER_OTLP_ENDPOINT is not set.
+    Without either: http://localhost:4318."""
+    content: bool = False
+    """Whether prompts, answers, arguments and results of tools are sent as well, redacted as in logs."""
+    longest: int = 4_000
+    """The maximum number of characters of each of these texts."""

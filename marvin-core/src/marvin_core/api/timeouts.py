@@ -156,5 +156,7 @@ class Timeouts(Record):
     """For the system's keyring to give or take a key; it may ask the user to unlock it."""
     stdin_idle: float = 60.0
     """Silence of standard input while the prompt is read from it."""
+    telemetry: float = 1.0
+    """At the end of a session, for the collector to take the traces and metrics that are left."""
     close: float = 5.0
     """The end of a session: resources, connections, jobs."""

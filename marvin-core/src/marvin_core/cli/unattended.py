@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from ..api.config import Config, OutputFormat
@@ -18,6 +18,7 @@ from ..util.streams import StandardStreams, keep_stdout, silence_packs
 from ..util.watchdog import owner_of
 
 if TYPE_CHECKING:
+    from ..api.session import TurnResult
     from ..api.ui import Lead
     from ..app import App
     from ..engine.session import Session
@@ -69,8 +70,12 @@ class Unattended:
         from .leading import LedRun
 
         config, streams = self._config, self._streams
-        led = LedRun(config, self.session(app), streams)
-        return Headless(streams, config.output_format, app.meter).run(led.session, None, lambda: led.work(work))
+        led, traces = LedRun(config, self.session(app), streams), app.telemetry
+
+        def lead() -> Awaitable[TurnResult]:
+            return led.work(work) if traces is None else traces.lead(lambda: led.work(work))
+
+        return Headless(streams, config.output_format, app.meter).run(led.session, None, lead)
 
     def _end(self, code: int, seconds: float) -> None:
         app, streams = self._app, self._streams

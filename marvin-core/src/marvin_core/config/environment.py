@@ -57,6 +57,14 @@ ENVIRONMENT: Mapping[str, str] = {
     "MARVIN_URL_NTFY": "The server that --ntfy publishes to, instead of the public one.",
     "MARVIN_MCP_TOKEN": "The token that clients of `marvin mcp serve --http` send; without it, each run makes its own.",
     "MARVIN_URL_PRICES": "Where `marvin models update` downloads the price table, instead of from its publisher.",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "The collector of traces and metrics, where config.yaml has `telemetry: on`.",
+    "OTEL_EXPORTER_OTLP_HEADERS": "What is sent along to it, as in api-key=...: a secret.",
+    "OTEL_SERVICE_NAME": "The name of the service in traces and metrics; default: marvin.",
+    "OTEL_RESOURCE_ATTRIBUTES": "Further attributes of the service, as in deployment.environment.name=ci.",
+    "OTEL_TRACES_SAMPLER": "Which traces are kept; OTEL_TRACES_SAMPLER_ARG says what part of them.",
+    "OTEL_TRACES_SAMPLER_ARG": "See OTEL_TRACES_SAMPLER.",
+    "OTEL_SDK_DISABLED": "true: neither traces nor metrics are sent, whatever config.yaml says.",
+    "TRACEPARENT": "The span that those of a run stand below, where config.yaml has `telemetry: on`.",
     "CI": "Set by CI services.",
 }
 """The variables that Config reads, and the ticket program; providers and packs declare theirs beside these."""

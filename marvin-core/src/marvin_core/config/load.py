@@ -31,6 +31,7 @@ _AS_THEY_ARE = (
     "theme",
     "fallback",
     "allow_addresses",
+    "telemetry",
     "timeouts",
     "limits",
 )

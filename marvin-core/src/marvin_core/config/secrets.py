@@ -57,6 +57,8 @@ class Secrets:
         self._passed_on = frozenset(passed_on)
         self.stored = stored
         """The keys that the user gave to Marvin to keep."""
+        self.of_agents: tuple[str, ...] = ()
+        """The variables that agents get beside the keys of their models, whatever is secret in them."""
         self._declared: set[str] = set()
         self._are_all_declared = False
         self._learned: set[str] = set()

@@ -143,6 +143,8 @@ class SessionParts(Record):
     """Of the programs that are started; what it says to a Marvin among them follows what the user changes here."""
     state: dict[str, dict[str, Any]]
     """What packs keep in the session, by their distribution."""
+    endings: list[Callable[[], Awaitable[None]]]
+    """What is done at the very end of the session."""
 
     @property
     def config(self) -> Config:
@@ -276,6 +278,7 @@ def build(setup: SessionSetup) -> SessionParts:
         tool_sizes=ToolSizes(),
         environment=environment,
         state={},
+        endings=[],
     )
 
 
@@ -317,7 +320,7 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
     steps: list[Callable[[], Awaitable[Sequence[BaseException] | None]]]
     steps = [*first, parts.progress.settled, parts.inbox.ended, parts.writer.finish]
     steps += [parts.resources.close, parts.processes.close, setup.clients.close, setup.models.aclose]
-    for step in [*steps, *([setup.budget.aclose] if setup.budget else [])]:
+    for step in [*steps, *([setup.budget.aclose] if setup.budget else []), *parts.endings]:
         try:
             async with asyncio.timeout(parts.config.timeouts.close):
                 failures = await step() or ()

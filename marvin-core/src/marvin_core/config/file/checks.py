@@ -5,6 +5,7 @@ What one of them refuses is told in its own words (`refused`); what a type refus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -30,7 +31,7 @@ from ...api.config import (
     ShellHook,
     StatusPart,
 )
-from ...api.limits import Limits
+from ...api.limits import Limits, Telemetry
 from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...util.numbers import amount
@@ -137,6 +138,12 @@ def _servers(entries: Mapping[str, Any]) -> Mapping[str, Any]:
     return entries
 
 
+def _collector(address: str) -> str:
+    if address and not re.match(r"https?://[^/]", address):
+        raise refused(f"{address!r:.80} is no address such as http://localhost:4318")
+    return address
+
+
 def _once(entries: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entries))
 
@@ -148,12 +155,16 @@ class ShortForm:
         key: that key.
         check: the check of such a text.
         otherwise: the value of the key where the section is a mapping; the key is none that people write then.
+        switch: whether that text is `on` or `off`.
     """
 
-    def __init__(self, key: str, check: Callable[[str], str] | None = None, otherwise: str = "") -> None:
+    def __init__(
+        self, key: str, check: Callable[[str], str] | None = None, otherwise: str = "", *, switch: bool = False
+    ) -> None:
         self._key = key
         self._check = check
         self._otherwise = otherwise
+        self._is_switch = switch
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return no_info_before_validator_function(self._mapping, handler(source))
@@ -161,11 +172,14 @@ class ShortForm:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         whole = handler.resolve_ref_schema(handler(schema))
         keys = {name: one for name, one in whole["properties"].items() if not self._otherwise or name != self._key}
-        return {"anyOf": [{"type": "string"}, {**whole, "properties": keys}]}
+        alone = {"enum": ["on", "off"]} if self._is_switch else {"type": "string"}
+        return {"anyOf": [alone, {**whole, "properties": keys}]}
 
     def _mapping(self, value: Any) -> Any:
         if isinstance(value, str):
             return {self._key: value if self._check is None else self._check(value)}
+        if isinstance(value, bool) and self._is_switch:
+            return {self._key: value}
         if self._otherwise and isinstance(value, dict):
             if self._key in value:
                 raise PydanticCustomError("extra_forbidden", "no such key", {"below": (self._key,)})
@@ -195,6 +209,7 @@ SCALARS: Mapping[type[Record], Mapping[type, Any]] = {
     Limits: {int: Count},
     Price: {float: Dollars},
     EndpointSettings: {int: Count},
+    Telemetry: {int: Count},
 }
 """What the numbers of a section are, all of them. True and false are `on` and `off` everywhere."""
 FIELDS: Mapping[type[Record], Mapping[str, Any]] = {
@@ -208,5 +223,6 @@ FIELDS: Mapping[type[Record], Mapping[str, Any]] = {
         **dict.fromkeys(("env", "headers"), dict[str, Text]),
     },
     Permissions: dict.fromkeys(("allow", "ask", "deny"), tuple[Rule, ...]),
+    Telemetry: {"endpoint": Annotated[str, AfterValidator(_collector)]},
 }
 """What single fields of records in `api` take, whose own types say less."""

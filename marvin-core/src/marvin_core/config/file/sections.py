@@ -23,7 +23,7 @@ from ...api.config import (
     ShellHook,
     ToolSearchUse,
 )
-from ...api.limits import Limits
+from ...api.limits import Limits, Telemetry
 from ...api.providers import ThinkingLevel
 from ...api.record import Record
 from ...api.timeouts import Timeouts
@@ -139,6 +139,8 @@ class FileSettings(Record):
     network: Annotated[NetworkSettings, ShortForm("kind", network_word, otherwise="hosts")] = NetworkSettings()
     """What commands can reach in the sandbox, if neither --network nor MARVIN_NETWORK is given: none, loopback or
     all. Without it: loopback in a chat, which asks before other hosts are reached; all elsewhere."""
+    telemetry: Annotated[Telemetry, ShortForm("enabled", switch=True)] = Telemetry()
+    """Whether traces and metrics are sent, the same as `telemetry.enabled`. The keys below it say where, and what."""
     seed: bool = True
     """Whether a chat starts with the last conversation of its folder: `on` or `off`."""
     timeouts: Timeouts = Timeouts()

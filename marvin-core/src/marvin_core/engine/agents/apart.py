@@ -92,7 +92,8 @@ def _environment(host: AgentHost, models: Sequence[AgentModel]) -> dict[str, str
     """That of a command, without what belongs to this run, and with the keys of the models."""
     left_out = {*NOT_INHERITED, *_OF_THIS_RUN}
     environment = {name: value for name, value in host.environment.items() if name not in left_out}
-    for variable in dict.fromkeys(name for model in models for name in model.variables):
+    needed = (*(name for model in models for name in model.variables), *host.secrets.of_agents)
+    for variable in dict.fromkeys(needed):
         if key := host.secrets.given(variable).reveal():
             environment[variable] = key
     return environment

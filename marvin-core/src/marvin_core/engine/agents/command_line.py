@@ -82,7 +82,7 @@ def environment_of(
 
     Args:
         base: the environment of commands. It has no secret, and MARVIN_DEPTH is one deeper there.
-        secrets: of these, the agent gets the key of its model's service.
+        secrets: of these, the agent gets the key of its model's service, and what is for all agents.
     """
     environment = {name: value for name, value in base.items() if name not in NOT_INHERITED}
     environment["MARVIN_MODEL"] = model.model
@@ -94,7 +94,7 @@ def environment_of(
         environment["MARVIN_READONLY"] = "1"
     if task.writable_files is not None:
         environment["MARVIN_WRITABLE_FILES"] = _writable(task.writable_files, place.folder, base)
-    for variable in model.variables:
+    for variable in (*model.variables, *secrets.of_agents):
         if key := secrets.given(variable).reveal():
             environment[variable] = key
     return environment

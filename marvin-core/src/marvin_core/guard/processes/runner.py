@@ -62,6 +62,8 @@ class ProcessRunner(Standstill):
         self.apart: Callable[[], ApartJobs | None] = lambda: None
         """The Marvins that go on when this one ends; those of this folder are listed and stopped as jobs are. It is
         asked each time: another Marvin may start the first one. None for none."""
+        self.marks: Callable[[], Mapping[str, str]] = dict
+        """Variables that a program is given by where it is started from, as in which call."""
 
     @staticmethod
     def prepare() -> None:
@@ -252,6 +254,7 @@ class ProcessRunner(Standstill):
         adopts_orphans()
         token = os.urandom(8).hex()
         environment = {**self._child_env, **(env or {})} if agent is None else dict(agent.environment)
+        environment.update(self.marks())
         environment[MARKER] = f"{environment.get(MARKER, '')}{token}."
         if launcher is not None:
             environment = launcher.environment(environment)

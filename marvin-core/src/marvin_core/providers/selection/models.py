@@ -65,6 +65,8 @@ class Models:
         self._warn = warn
         self._chain: FallbackChain | None = None
         self._gone: set[tuple[str, str]] = set()
+        self.watched: Callable[[Provider, str], Provider] = lambda provider, address: provider
+        """What stands around each provider, below what pays for its requests, by the address of its service."""
 
     @property
     def how_to(self) -> str:
@@ -142,7 +144,7 @@ class Models:
         if key not in self._made:
             free = self._catalog.is_free(self._catalog.known[endpoint.provider])
             self._locate(endpoint.provider, endpoint.base_url, free=free)
-            self._made[key] = self._paid(self._created(endpoint, factory))
+            self._made[key] = self._paid(self.watched(self._created(endpoint, factory), endpoint.base_url))
         return self._made[key]
 
     def _created(self, endpoint: Endpoint, factory: str) -> Provider:
