@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .api.providers import ProviderSpec
     from .api.tool_context import PackContext
     from .api.ui import UI
-    from .engine.ports import Asker, Permitter, TextAsker
+    from .engine.parts import SessionParts
+    from .engine.ports import Asker, Permitter, SessionWatch, TextAsker
     from .mcp.session import SessionServers
     from .plugins.pack_access import Packs
     from .profiles.session_profile import SessionProfile
@@ -52,6 +53,8 @@ class App:
         secrets.declare_all(self.plugins.secrets)
         self._check_settings()
         self._profile: SessionProfile | None = None
+        self.watch: SessionWatch | None = None
+        """What records the session, or replays one; it has a say in what the session is made of."""
         self.catalog = _catalog(config, secrets, self.plugins, self._pack_of)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
@@ -152,12 +155,23 @@ class App:
             budget=self.budget,
             tool_source=servers,
         )
-        parts = build(setup)
+        parts = self._built(setup)
         if servers is not None:
             servers.attach(parts)
         self._warn_in_session = parts.bus.warn
         self._profile = parts.profile
         return Session(parts)
+
+    def _built(self, setup: SessionSetup) -> SessionParts:
+        if self.config.record is not None and self.watch is None:
+            from .recording.recorder import Recorder
+
+            self.watch = Recorder(self.config.record, self._notice, depth=self.config.depth)
+        if self.watch is None:
+            return build(setup)
+        parts = build(self.watch.arranged(setup))
+        self.watch.attach(parts)
+        return parts
 
     def _servers(self) -> SessionServers | None:
         """The MCP servers of the user and of a project that is trusted; most runs have none, and import nothing."""

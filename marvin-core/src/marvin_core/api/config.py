@@ -373,6 +373,8 @@ class Config(Record):
     """What commands may reach; None where nobody said: everything where nobody is there to ask, else each other."""
     timeouts: Timeouts
     limits: Limits
+    record: Path | None = None
+    """The file that the session is recorded to."""
     project: ProjectFiles | None = None
     """What the working directory brings, where that is trusted; its settings are among those above."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 SUBCOMMANDS = frozenset(
-    "tools packs sessions profiles providers login logout models permissions undo mcp config doctor tk".split()
+    "tools packs sessions profiles providers login logout models permissions undo mcp config doctor replay demo tk".split()
 )
 """Those of the core; packs may bring more."""
 
@@ -41,6 +41,8 @@ sub-commands:
   undo       take back what tools changed
   mcp        servers with tools (MCP): add, try, remove
   tools      list the tools, and call one by hand; that needs no model
+  demo       watch how a bug is fixed; that needs no model either
+  replay     run a recorded session again, and see what differs
   tk         tickets: what is to be done, by whom, and what waits for what
   sessions   list, search, show and export what was said before
   profiles   list and switch profiles: preferences, places, history
@@ -116,6 +118,7 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
         "help": "go on with the newest session of this folder",
     },
     "--resume": {"metavar": "ID", "help": "go on with this session"},
+    "--record": {"metavar": "FILE", "help": "record the session to a file that `marvin replay` runs again"},
     "--max-cost": {"metavar": "USD", "help": "stop at this many US dollars, sub-agents included"},
     "--plain": {"action": "store_true", "help": "the chat in plain lines, on a terminal and in a pipe"},
     "--screen-reader": {"action": "store_true", "help": "the chat in words, written once from top to bottom"},

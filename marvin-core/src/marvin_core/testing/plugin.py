@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from .tool_runner import ToolRunner
 
 
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A recorded session is a test: `marvin replay --as-test` makes one."""
+    if not file_path.name.endswith(".cassette.jsonl"):
+        return None
+    from .cassettes import CassetteFile
+
+    return CassetteFile.from_parent(parent, path=file_path)
+
+
 @pytest.fixture
 def marvin_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Fail the test where it leaks: variables, files outside of its folders, processes, connections, open files.

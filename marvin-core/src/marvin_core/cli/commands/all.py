@@ -4,7 +4,23 @@ from __future__ import annotations
 
 import typer
 
-from . import agents, config, doctor, login, mcp, models, packs, permissions, profiles, providers, sessions, tools, undo
+from . import (
+    agents,
+    config,
+    demo,
+    doctor,
+    login,
+    mcp,
+    models,
+    packs,
+    permissions,
+    profiles,
+    providers,
+    replay,
+    sessions,
+    tools,
+    undo,
+)
 
 
 def extend(app: typer.Typer) -> None:
@@ -23,5 +39,7 @@ def extend(app: typer.Typer) -> None:
         mcp,
         config,
         doctor,
+        replay,
+        demo,
     ):
         module.extend(app)
