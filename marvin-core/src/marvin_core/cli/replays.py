@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..api.config import Config, OnAsk
@@ -25,13 +26,16 @@ class Stage(Record):
     """Where a replay takes place.
 
     `config` and `secrets` are those of the user. `folder` is an empty one, for the home and the working directory of
-    a replay whose tools do nothing. `listen` is told of each event of the session itself, not of those of sub-agents.
+    a replay whose tools do nothing. With `work` they do theirs in that folder, with this `environment` and none of the
+    user's settings: that is for cassettes of Marvin's own. `listen` is told of each event of the session itself, not of those of sub-agents.
     """
 
     config: Config
     secrets: Secrets
     folder: Path
     on_ask: OnAsk = "deny"
+    work: Path | None = None
+    environment: Mapping[str, str] = MappingProxyType({})
     listen: Callable[[Event], None] | None = None
 
 
@@ -62,7 +66,8 @@ async def replayed(cassette: Cassette, stage: Stage, how: How) -> Report:
 
 def _session(of: Recorded, how: How, stage: Stage, player: Player, report: Report, number: int) -> Session:
     """A session for a conversation. Tools that cannot be chosen here are noted, and all are on offer in their place."""
-    config, secrets = (_of_user(of, stage), stage.secrets) if how.real else _of_nobody(of, stage, number)
+    of_user = how.real and stage.work is None
+    config, secrets = (_of_user(of, stage), stage.secrets) if of_user else _of_nobody(of, stage, number)
     try:
         return _opened(config, secrets, player, report)
     except UsageError as error:
@@ -89,10 +94,10 @@ def _of_user(of: Recorded, stage: Stage) -> Config:
 
 def _of_nobody(of: Recorded, stage: Stage, number: int) -> tuple[Config, Secrets]:
     """A configuration in which nothing is set, in folders of its own: nothing of the user's is read or written."""
-    home, work = stage.folder / f"home-{number}", stage.folder / f"work-{number}"
+    home, work = stage.folder / f"home-{number}", stage.work or stage.folder / f"work-{number}"
     for folder in (home, work):
-        folder.mkdir(mode=0o700)
-    config, secrets = load(["--non-interactive"], {"HOME": str(home)}, cwd=work)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    config, secrets = load(["--non-interactive"], {**stage.environment, "HOME": str(home)}, cwd=work)
     config = _as_recorded(of, config).replace(
         tools=_tools(of),
         read_only=of.head.get("read_only") is True,

@@ -271,8 +271,8 @@ def _result(of: Recorded, kind: str, record: Mapping[str, Any]) -> None:
     call_id = _text(record, "id")
     if kind == "result" and call_id in of.open:
         call = of.open.pop(call_id)
-        if not isinstance(record.get("text"), str):
-            raise ValueError("a result has no text")
+        if not isinstance(record.get("text", ""), str):
+            raise ValueError("the text of a result is none")
         call.result = record
     elif kind == "extras" and of.prompts and call_id in of.prompts[-1].calls:
         of.prompts[-1].calls[call_id].extras = record

@@ -71,14 +71,15 @@ class Player:
 
     def _tools(self, installed: Sequence[ToolSpec]) -> Iterator[ToolSpec]:
         """The tools on offer: also those that ask, or that are not installed here."""
-        starting = {call.name for prompt in self._of.prompts for call in prompt.calls.values() if call.starts_agent}
+        calls = [call for prompt in self._of.prompts for call in prompt.calls.values()]
+        called, starting = {call.name for call in calls}, {call.name for call in calls if call.starts_agent}
         never = set(starting)
         for spec in installed:
-            if works_on_session(spec) or not (spec.interactive or not self._how.real or spec.name in never):
+            stands_in = spec.name in called and (spec.interactive or not self._how.real or spec.name in never)
+            if works_on_session(spec) or not stands_in:
                 yield spec
                 continue
-            if spec.interactive:
-                never.add(spec.name)
+            never.add(spec.name)
             yield spec.replace(interactive=False, requires=())
         known = {spec.name for spec in installed}
         for name, described in _described(self._of).items():
@@ -202,7 +203,8 @@ class Player:
             return
         if (call.result.get("is_error") is True) != event.is_error:
             self._report.differs("result", where, "it failed now" if event.is_error else "it does not fail any more")
-        diff = diff_of(str(call.result["text"]), self._places.hide(event.text))
+        recorded = call.result.get("text")
+        diff = diff_of(recorded, self._places.hide(event.text)) if isinstance(recorded, str) else ""
         if diff:
             self._report.differs("result", where, "its result is another one", diff)
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..api.models import CostCeiling, ModelListener
 
 _STOPS = ("stop", "tool_calls", "length", "refused", "cancelled", "broken")
+_PAUSE = 1.2
+"""Seconds before an answer where it comes at reading speed: what came before it wants to be read."""
 _NO_AGENTS = "A replay starts no sub-agents: what they said is in the cassette."
 
 
@@ -198,6 +200,8 @@ class Replaying:
         for text in found.steered:
             self._tape.steer(self._tape.places.put_back(text))
         answer = found.answer
+        if self._tape.pace:
+            await asyncio.sleep(_PAUSE)
         for part in answer["parts"]:
             if part.get("kind") == "switched":
                 yield self._switched(part)

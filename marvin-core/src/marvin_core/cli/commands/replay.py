@@ -16,7 +16,7 @@ from ...config.program import command_name
 from ...recording.cassette import read_cassette
 from ...recording.playing import How
 from ...util.streams import keep_stdout, silence_packs
-from ...util.terminal_text import exact_line, json_for_terminals
+from ...util.terminal_text import json_for_terminals
 from ...util.watchdog import owner_of
 from ..replays import Stage, replayed
 from ..run import CommandContext
@@ -72,7 +72,7 @@ def replay(
         found = {"cassette": str(file), "recorded_by": cassette.marvin, **report.as_json()}
         run.write(json_for_terminals(json.dumps(found, ensure_ascii=False, indent=2)) + "\n")
     else:
-        run.write("".join(f"{exact_line(line)}\n" for line in report.lines()))
+        run.write("".join(f"{line}\n" for line in report.lines()))
     silence_packs()
     if not report.same:
         raise typer.Exit(1)
