@@ -19,7 +19,7 @@ from marvin_core.api.tools import Access
 from marvin_core.config.load import load
 from marvin_core.config.secrets import Secrets
 from marvin_core.engine.parts import SessionParts, SessionSetup, build
-from marvin_core.engine.ports import Asker, Permitter, TextAsker
+from marvin_core.engine.ports import Asker, Permitter, SessionWatch, TextAsker
 from marvin_core.engine.session import Session
 from marvin_core.http.clients import Clients
 from marvin_core.plugins.pack_access import Packs
@@ -190,6 +190,7 @@ def make(
     prices: Mapping[str, Any] | None = None,
     listening: bool = True,
     foreign_tools: Collection[str] = (),
+    watch: SessionWatch | None = None,
     **settings: Any,
 ) -> Made:
     """A session whose model answers with `script`, paid under a --max-cost; `settings` are those of `settled`."""
@@ -202,7 +203,7 @@ def make(
     budgets = BudgetFactory(config, table, NoLimits(), print)
     budget = budgets.of_run()
     paid = BudgetedProvider(model, budget) if model and budget else model
-    parts = build(
+    setup = (
         SessionSetup(
             config=config,
             secrets=secrets,
@@ -223,6 +224,9 @@ def make(
             foreign_tools=foreign_tools,
         )
     )
+    parts = build(setup if watch is None else watch.arranged(setup))
+    if watch is not None:
+        watch.attach(parts)
     session = Session(parts)
     made = Made(session=session, parts=parts, config=config, provider=model, meter=meter, events=[])
     if listening:
