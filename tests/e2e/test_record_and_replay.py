@@ -126,15 +126,13 @@ def test_real_tools_are_under_the_permissions_of_who_replays(
 
 
 def test_retries_and_stand_ins_come_again(marvin: Marvin, marvin_model_server: ModelServer, elsewhere: Marvin) -> None:
-    with ModelServer(text("I stand in."), text("Again.")) as other:
-        marvin.config(
-            QUICK_RETRIES
-            + f"providers: {{other: {{base_url: '{other.url}', default_model: second}}}}\nfallback: [other]\n"
-        )
+    with ModelServer(calls(("read_file", {"path": "no.py"})), text("I stood in.")) as other:
+        services = f"providers: {{spare: {{base_url: '{other.url}', models: [s1]}}}}\nfallback: [spare/s1]\n"
+        marvin.config(QUICK_RETRIES + services)
         marvin_model_server.script(error(429), *(error(401) for _ in range(3)))
         cassette = recorded(marvin)
     kinds = [part["kind"] for record in lines(cassette) for part in record.get("parts", ())]
-    assert "switched" in kinds, kinds
+    assert kinds[:2] == ["retrying", "switched"], kinds
     result, report = replay(elsewhere, cassette)
     assert (result.code, report["same"]) == (0, True), report
 
@@ -147,7 +145,7 @@ def test_a_conversation_that_was_summed_up_is_replayed(
     cassette = recorded(marvin, "--on-ask", "allow-all", prompt="Count well.")
     assert sum(record["type"] == "request" for record in lines(cassette)) == 9
     result, report = replay(elsewhere, cassette)
-    assert (result.code, report["same"], report["requests"]) == (0, True, 9), report
+    assert (result.code, report["same"], report["requests"]) == (0, True, 9), json.dumps(report, indent=1)
 
 
 def test_sub_agents_are_in_the_cassette_and_replayed(
@@ -345,5 +343,3 @@ def test_standard_input_is_no_cassette(unconfigured: Marvin) -> None:
     result = unconfigured.run("replay", "/dev/stdin", stdin=b"{}\n")
     assert result.code == 1
     assert "is no file" in result.said
-
-

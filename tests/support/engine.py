@@ -203,26 +203,24 @@ def make(
     budgets = BudgetFactory(config, table, NoLimits(), print)
     budget = budgets.of_run()
     paid = BudgetedProvider(model, budget) if model and budget else model
-    setup = (
-        SessionSetup(
-            config=config,
-            secrets=secrets,
-            tools=specs,
-            hooks=hooks,
-            commands=(),
-            models=models or ScriptedModels(*([paid] if paid else []), *others),
-            clients=clients,
-            packs=cache(
-                lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main")
-            ),  # once, as a run has it
-            meter=meter,
-            budgets=budgets,
-            budget=budget,
-            asker=asker,
-            permit=permit,
-            text_asker=text_asker,
-            foreign_tools=foreign_tools,
-        )
+    setup = SessionSetup(
+        config=config,
+        secrets=secrets,
+        tools=specs,
+        hooks=hooks,
+        commands=(),
+        models=models or ScriptedModels(*([paid] if paid else []), *others),
+        clients=clients,
+        packs=cache(
+            lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main")
+        ),  # once, as a run has it
+        meter=meter,
+        budgets=budgets,
+        budget=budget,
+        asker=asker,
+        permit=permit,
+        text_asker=text_asker,
+        foreign_tools=foreign_tools,
     )
     parts = build(setup if watch is None else watch.arranged(setup))
     if watch is not None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 SUBCOMMANDS = frozenset(
-    "tools packs sessions profiles providers login logout models permissions undo mcp config doctor replay demo tk".split()
+    (
+        "tools packs sessions profiles providers login logout models permissions undo mcp config doctor tk demo replay"
+    ).split()
 )
 """Those of the core; packs may bring more."""
 

@@ -20,6 +20,7 @@ _MOST_LINES = 1_000_000
 _MOST_REQUESTS = 5_000
 _MOST_MESSAGES = 2_000_000
 """Messages of all requests together: a request names those that it shares with an earlier one, and gets them all."""
+_LARGE = 1_000_000_000
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -162,7 +163,7 @@ class _Reading:
                 if not isinstance(record, dict):
                     raise ValueError("it is no record")
                 self._take(record)
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
+            except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
                 fault = f"Line {number} of {self._path} is damaged: {cut(one_line(str(error)))}"
         if self._cassette is None:
             raise CassetteError(fault or f"{self._path} is no cassette: it does not begin like one.")
@@ -228,7 +229,9 @@ class _Reading:
         elif kind == "end":
             of.ended = True
         elif kind == "left_out":
-            self._cassette.notes.append(f"a record was too large and left out: {cut(one_line(str(record.get('of'))), 40)}")
+            self._cassette.notes.append(
+                f"a record was too large and left out: {cut(one_line(str(record.get('of'))), 40)}"
+            )
         elif kind == "full":
             self._cassette.notes.append("the cassette was full before the session ended")
 
@@ -300,7 +303,9 @@ def _answer(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_piece(piece: Any) -> bool:
-    return isinstance(piece, list) and len(piece) == 2 and all(isinstance(one, (int, float)) for one in piece)
+    if not isinstance(piece, list) or len(piece) != 2 or not isinstance(piece[1], int):
+        return False
+    return isinstance(piece[0], (int, float)) and all(abs(one) < _LARGE for one in piece)
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:
@@ -312,7 +317,7 @@ def _text(record: Mapping[str, Any], name: str) -> str:
 
 def _whole(record: Mapping[str, Any], name: str) -> int | None:
     value = record.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _LARGE else None
 
 
 def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..api import errors
@@ -15,8 +15,16 @@ from ..api.tools import ToolSpec
 
 _OPAQUE = ("provider_data", "usage")
 """What a service gives for itself alone: a replay needs none of it, and it may be large."""
-_TOLD = ("status", "retry_after", "window", "served", "sent", "final")
-"""What errors of providers say beside their text."""
+_TOLD: Mapping[str, type] = {
+    "status": int,
+    "retry_after": float,
+    "window": int,
+    "served": list,
+    "sent": bool,
+    "final": bool,
+}
+"""What errors of providers say beside their text, and of what type that is in JSON."""
+_LARGE = 1e12
 
 
 def message_value(message: Message) -> dict[str, Any]:
@@ -82,6 +90,13 @@ class Answered:
         """Add what is no piece of the answer itself."""
         self.parts.append(dict(part))
 
+    def clean(self, texts: Callable[[list[str]], list[str]]) -> None:
+        """Change the texts of the answer, and those of its thinking, which each follow each other."""
+        for kind in ("text", "thinking"):
+            parts = [part for part in self.parts if part["kind"] == kind]
+            for part, text in zip(parts, texts([part["text"] for part in parts]) if parts else (), strict=True):
+                part["text"] = text
+
     def _grow(self, head: Mapping[str, Any], text: str, at: float) -> dict[str, Any]:
         part = self._open(head)
         if part is None:
@@ -93,10 +108,11 @@ class Answered:
 
     def _open(self, head: Mapping[str, Any]) -> dict[str, Any] | None:
         """The block that a piece belongs to; those of several calls may come side by side."""
+        part: dict[str, Any]
         for part in reversed(self.parts):
             if part["kind"] == head["kind"] and part.get("key") == head.get("key"):
                 return part
-            if part["kind"] != "call" or head["kind"] != "call":
+            if part["kind"] != "usage" and not part["kind"] == head["kind"] == "call":
                 return None
         return None
 
@@ -114,8 +130,9 @@ def cut_again(text: str, pieces: Sequence[Sequence[float]], before: int) -> list
     for at, length in pieces:
         place += int(length)
         end = place if len(text) == before else round(place * len(text) / max(1, before))
+        end = min(max(begin, end), len(text))
         found.append((float(at), text[begin:end]))
-        begin = max(begin, end)
+        begin = end
     last_at, last = found[-1]
     found[-1] = (last_at, last + text[begin:])
     return found
@@ -141,9 +158,9 @@ def error_of(value: Mapping[str, Any]) -> MarvinError:
     if not (isinstance(kind, type) and issubclass(kind, ProviderError)) or kind.__name__.startswith("_"):
         kind = ProviderError
     made: ProviderError = kind(text)
-    for name in _TOLD:
+    for name, sort in _TOLD.items():
         said = value.get(name)
-        if said is not None and hasattr(made, name):
+        if isinstance(said, sort) and hasattr(made, name):
             setattr(made, name, tuple(map(str, said)) if isinstance(said, list) else said)
     return made
 
@@ -153,7 +170,9 @@ def usage_of(value: Any) -> Usage:
     given = value if isinstance(value, Mapping) else {}
     known = Usage().as_dict()
     counted: dict[str, Any] = {
-        name: one for name, one in given.items() if name in known and isinstance(one, (int, float))
+        name: one
+        for name, one in given.items()
+        if name in known and isinstance(one, float if name in ("cost", "estimate") else int) and 0 <= one < _LARGE
     }
     return Usage(**counted)
 

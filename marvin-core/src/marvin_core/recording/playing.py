@@ -16,7 +16,7 @@ from ..api.tools import ToolSpec, is_tool_name
 from .cassette import Recorded, RecordedPrompt, RecordedRequest
 from .comparing import compare_requests, prompt_place
 from .form import message_of
-from .places import Places, each_text, places_of
+from .places import each_text, places_of
 from .report import Report, diff_of
 from .served import ServedModels, Tape
 from .stand_ins import CALL, RecordedResults, answer_nothing, let_all_run, works_on_session

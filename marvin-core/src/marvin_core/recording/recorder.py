@@ -111,6 +111,8 @@ class Recorder:
 
     def answered(self, number: int, answer: Answered, ended: Mapping[str, Any]) -> None:
         """Write the answer to a request."""
+        if self._parts is not None:
+            answer.clean(self._parts.redactor.texts)
         self.add("answer", n=number, parts=answer.parts, **ended)
 
     def end(self) -> None:

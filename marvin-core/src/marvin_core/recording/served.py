@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..api.models import CostCeiling, ModelListener
 
 _STOPS = ("stop", "tool_calls", "length", "refused", "cancelled", "broken")
+_LARGE = 1_000_000_000
 _PAUSE = 1.2
 """Seconds before an answer where it comes at reading speed: what came before it wants to be read."""
 _NO_AGENTS = "A replay starts no sub-agents: what they said is in the cassette."
@@ -257,7 +258,7 @@ class Replaying:
 
 def _size(part: Mapping[str, Any], name: str) -> int | None:
     value = part.get(name)
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and 0 <= value < _LARGE else None
 
 
 def _nothing() -> None:
