@@ -19,11 +19,12 @@ from marvin_core.api.tools import Access
 from marvin_core.config.load import load
 from marvin_core.config.secrets import Secrets
 from marvin_core.engine.parts import SessionParts, SessionSetup, build
-from marvin_core.engine.ports import Asker, Permitter, SessionWatch, TextAsker
+from marvin_core.engine.ports import Asker, Permitter, TextAsker
 from marvin_core.engine.session import Session
 from marvin_core.http.clients import Clients
 from marvin_core.plugins.pack_access import Packs
 from marvin_core.providers.budgeted import BudgetedProvider
+from marvin_core.recording.watch import SessionWatch
 from marvin_core.testing import ScriptedModels, ScriptedProvider
 from marvin_core.testing.owners import Owners
 from marvin_core.tools.schema import describe

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from .api.tool_context import PackContext
     from .api.ui import UI
     from .engine.parts import SessionParts
-    from .engine.ports import Asker, Permitter, SessionWatch, TextAsker
+    from .engine.ports import Asker, Permitter, TextAsker
     from .mcp.session import SessionServers
     from .plugins.pack_access import Packs
     from .profiles.session_profile import SessionProfile
     from .providers.selection.keys import ServiceKeys
     from .providers.selection.local_servers import LocalServer
+    from .recording.watch import SessionWatch
 
 
 _PERSONAL = ("sessions", "profiles", "logs", "memories")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ _SECRETS = st.text("abcXYZ0189-_+/=.", min_size=12, max_size=30)
 def in_pieces(text: str, places: Sequence[int]) -> list[str]:
     """The text, cut at these places."""
     cuts = sorted({0, *(place % (len(text) + 1) for place in places), len(text)})
-    return [text[begin:end] for begin, end in zip(cuts, cuts[1:], strict=False)]
+    return [text[begin:end] for begin, end in pairwise(cuts)]
 
 
 @given(
@@ -62,7 +63,7 @@ def test_no_declared_secret_is_in_a_cassette(
 
 def test_a_disk_that_fails_ends_the_recording_and_not_the_session(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
-    recorder = Recorder(path, lambda text: made.parts.bus.warn(text), depth=0)
+    recorder = Recorder(path, print, depth=0)
     made = make(tmp_path, says("Fine."), watch=recorder)
     recorder.end()  # as where the file can no longer be written
 

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 class Stage(Record):
     """Where a replay takes place.
 
-    `config` and `secrets` are those of the user. `folder` is an empty one, for the home and the working directory of
-    a replay whose tools do nothing. With `work` they do theirs in that folder, with this `environment` and none of the
-    user's settings: that is for cassettes of Marvin's own. `listen` is told of each event of the session itself, not of those of sub-agents.
+    `config` and `secrets` are those of the user. `folder` is an empty one, for the home and the working directory of a
+    replay whose tools do nothing. With `work` they do theirs in that folder, with this `environment` and none of the
+    user's settings: that is for cassettes of Marvin's own. `listen` is told of each event of the session itself, not
+    of those of sub-agents.
     """
 
     config: Config

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..api.tools import Tool, ToolSpec
     from ..http.proxy_thread import Decide, ProxyThread
     from ..usage.budget import Budget
-    from .parts import SessionParts, SessionSetup
 
 
 class Asker(Protocol):
@@ -39,18 +38,6 @@ class ToolSource(Protocol):
 
     async def ready(self) -> None:
         """Called before each prompt: what is not known yet may be looked for, for a short time."""
-        ...
-
-
-class SessionWatch(Protocol):
-    """What watches a session from its first moment on, or gives it what was recorded."""
-
-    def arranged(self, setup: SessionSetup) -> SessionSetup:
-        """What the session is made of."""
-        ...
-
-    def attach(self, parts: SessionParts) -> None:
-        """Take the parts of the session, right after they were made."""
         ...
 
 

@@ -229,9 +229,8 @@ class _Reading:
         elif kind == "end":
             of.ended = True
         elif kind == "left_out":
-            self._cassette.notes.append(
-                f"a record was too large and left out: {cut(one_line(str(record.get('of'))), 40)}"
-            )
+            what = cut(one_line(str(record.get("of"))), 40)
+            self._cassette.notes.append(f"a record was too large and left out: {what}")
         elif kind == "full":
             self._cassette.notes.append("the cassette was full before the session ended")
 
