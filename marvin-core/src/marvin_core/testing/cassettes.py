@@ -6,11 +6,8 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from .environment import environment
 
@@ -21,38 +18,6 @@ _OF_MARVIN = ("MARVIN_", "XDG_", "LLM_PROVIDER")
 
 class ReplayFailed(Exception):
     """A replay differs from its cassette; the text is the report."""
-
-
-class CassetteFile(pytest.File):
-    """A file with a recorded session."""
-
-    def collect(self) -> Iterator[pytest.Item]:
-        """The one test of the file."""
-        yield CassetteItem.from_parent(self, name="replay")
-
-
-class CassetteItem(pytest.Item):
-    """Replays the session with the recorded results of its tools, in a home of its own."""
-
-    def runtest(self) -> None:
-        """Replay it.
-
-        Raises:
-            ReplayFailed: where anything differs.
-        """
-        report = replay(self.path)
-        if not report["same"]:
-            raise ReplayFailed(_told(report))
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The report, without a stack of calls."""
-        if isinstance(excinfo.value, ReplayFailed):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """How pytest names it."""
-        return self.path, None, f"replay of {self.path.name}"
 
 
 def replay(path: Path, *words: str) -> dict[str, Any]:
@@ -79,6 +44,13 @@ def replay(path: Path, *words: str) -> dict[str, Any]:
     except ValueError:
         raise ReplayFailed(done.stderr.decode("utf-8", "replace") or "The replay said nothing.") from None
     return report
+
+
+def check(path: Path) -> None:
+    """Replay a cassette. Raises `ReplayFailed` where anything differs."""
+    report = replay(path)
+    if not report["same"]:
+        raise ReplayFailed(_told(report))
 
 
 def _told(report: dict[str, Any]) -> str:

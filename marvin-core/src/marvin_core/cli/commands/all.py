@@ -7,7 +7,6 @@ import typer
 from . import (
     agents,
     config,
-    demo,
     doctor,
     login,
     mcp,
@@ -16,7 +15,6 @@ from . import (
     permissions,
     profiles,
     providers,
-    replay,
     sessions,
     tools,
     undo,
@@ -39,7 +37,5 @@ def extend(app: typer.Typer) -> None:
         mcp,
         config,
         doctor,
-        replay,
-        demo,
     ):
         module.extend(app)

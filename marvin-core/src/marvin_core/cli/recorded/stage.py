@@ -7,19 +7,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..api.config import Config, OnAsk
-from ..api.errors import UsageError
-from ..api.record import Record
-from ..app import App
-from ..config.load import load
-from ..config.secrets import Secrets
-from ..engine.session import Session
-from ..recording.cassette import Cassette, Recorded
-from ..recording.playing import How, Player
-from ..recording.report import Report
+from ...api.config import Config, OnAsk
+from ...api.errors import UsageError
+from ...api.record import Record
+from ...app import App
+from ...config.load import load
+from ...config.secrets import Secrets
+from ...engine.session import Session
+from ...recording.cassette import Cassette, Recorded
+from ...recording.playing import How, Player
+from ...recording.report import Report
 
 if TYPE_CHECKING:
-    from ..api.events import Event
+    from ...api.events import Event
 
 
 class Stage(Record):

@@ -18,9 +18,9 @@ from ...recording.playing import How
 from ...util.streams import keep_stdout, silence_packs
 from ...util.terminal_text import json_for_terminals
 from ...util.watchdog import owner_of
-from ..replays import Stage, replayed
 from ..run import CommandContext
 from ..watched import run_watched
+from .stage import Stage, replayed
 
 _ENDING = ".cassette.jsonl"
 

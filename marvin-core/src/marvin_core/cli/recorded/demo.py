@@ -25,9 +25,9 @@ from ...util.git_calls import GIT_ALONE, git_command
 from ...util.streams import StandardStreams, keep_stdout, silence_packs
 from ...util.terminal_text import disarm
 from ...util.watchdog import owner_of
-from ..replays import Stage, replayed
 from ..run import CommandContext
 from ..watched import run_watched
+from .stage import Stage, replayed
 
 _PACE = 45.0
 """Characters a second: as fast as people read along."""
