@@ -37,5 +37,7 @@ def extend(app: typer.Typer) -> None:
         mcp,
         config,
         doctor,
+        replay,
+        demo,
     ):
         module.extend(app)
