@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from ..recorded import demo, replay
+
 from . import (
     agents,
     config,
