@@ -339,6 +339,43 @@ def test_the_demo_needs_no_other_pack(unconfigured: Marvin) -> None:
     assert not Path(gone).exists()
 
 
+def test_what_a_stranger_wrote_into_a_cassette_stays_text(unconfigured: Marvin) -> None:
+    """Control characters, values of wrong types, tools that are none, paths that lead outside."""
+    path = '{"path": "{cwd}/../../../../etc/passwd"}'
+    of_call = {"c": "main", "id": "c1"}
+    records: list[dict[str, Any]] = [
+        {"type": "cassette", "version": 1, "marvin": "\x1b]0;x\x07"},
+        {"type": "conversation", "c": "main", "tools": "\x1b[2J", "output_schema": 5, "tool_search": "x"},
+        {"type": "prompt", "c": "main", "text": "\x1b[31mred {cwd}/..\r\n", "mode": "x", "tools": "none,-of,them"},
+        {"type": "request", "c": "main", "n": 1, "provider": "\x1b[1m", "window": -4, "request": {"messages": [{}]}},
+        {
+            "type": "answer",
+            "c": "main",
+            "n": 1,
+            "parts": [
+                {"kind": "text", "text": "\x1b[2Jhi", "pieces": [[0, 5], [-1, -5]]},
+                {"kind": "call", "key": -7, "id": "c1", "name": "read_file", "text": path},
+                {"kind": "call", "key": 8, "id": "c2", "name": "\x1b[31mno", "text": "{{{"},
+                {"kind": "usage", "usage": {"input_tokens": -5, "output_tokens": 1e300, "zz": 1}},
+                {"kind": "stop", "reason": "tool_calls"},
+            ],
+        },
+        {"type": "call", **of_call, "name": "read_file", "arguments": 5},
+        {"type": "result", **of_call, "text": "\x1b[2Jroot", "is_error": "x"},
+        {"type": "extras", **of_call, "images": [{"data": 5}], "reveals": [5], "lasting": 7},
+        {"type": "request", "c": "main", "n": 2, "like": 1, "same": 1, "request": {"messages": []}},
+        {"type": "answer", "c": "main", "n": 2, "parts": [], "error": {"kind": "Overloaded", "status": [1]}},
+        {"type": "done", "c": "main", "stop_reason": "\x1b[2J"},
+    ]
+    (unconfigured.project / NAME).write_text("".join(json.dumps(record) + "\n" for record in records))
+    for words in ((), ("--json",), ("--tools", "real", "--on-ask", "allow-all")):
+        result = unconfigured.run("replay", NAME, *words)
+        assert result.code == 1
+        assert b"\x1b" not in result.out + result.err
+        assert not result.err, result.said
+        assert b"root:" not in result.out
+
+
 def test_standard_input_is_no_cassette(unconfigured: Marvin) -> None:
     result = unconfigured.run("replay", "/dev/stdin", stdin=b"{}\n")
     assert result.code == 1

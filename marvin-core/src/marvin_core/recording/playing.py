@@ -213,8 +213,8 @@ class Player:
         if done is None:
             return
         if done.get("stop_reason") != event.stop_reason:
-            told = f"it ended with {event.stop_reason}, and with {str(done.get('stop_reason'))[:20]} as it was recorded"
-            self._report.differs("ending", self._where(), f"{told}. {event.error}".rstrip())
+            told = f"it ended with {event.stop_reason}; recorded is {str(done.get('stop_reason'))[:20]}. {event.error}"
+            self._report.differs("ending", self._where(), told.rstrip())
 
     def _missing(self, prompt: RecordedPrompt) -> None:
         left = [asked for asked in self._tape.left if asked.answer is not None]

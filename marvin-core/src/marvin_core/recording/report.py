@@ -15,7 +15,7 @@ Kind: TypeAlias = Literal["request", "result", "call", "answer", "ending", "cass
 or the cassette itself, where it is not as it was written."""
 _LINES = 60
 _MOST = 200
-"""Differences that are kept; one that comes first often brings all that follow."""
+"""Differences, and notes, that are kept; one that comes first often brings all that follow."""
 
 
 class Difference(Record):
@@ -45,7 +45,8 @@ class Report:
 
     def note(self, text: str) -> None:
         """Add what a reader should know, once; it is no difference."""
-        if text not in self.notes:
+        text = text.rstrip(".")
+        if text not in self.notes and len(self.notes) < _MOST:
             self.notes.append(text)
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from ..recorded import demo, replay
-
 from . import (
     agents,
     config,

@@ -20,7 +20,7 @@ from ...recording.cassette import Cassette, read_cassette
 from ...recording.playing import How
 from ...recording.report import Report
 from ...ui.headless import TextOutput
-from ...ui.rendering import bounded_output, call_line, outcome_line
+from ...ui.rendering import bounded_output, call_line
 from ...util.git_calls import GIT_ALONE, git_command
 from ...util.streams import StandardStreams, keep_stdout, silence_packs
 from ...util.terminal_text import disarm
@@ -29,6 +29,7 @@ from ..run import CommandContext
 from ..watched import run_watched
 from .stage import Stage, replayed
 
+_ENDED_WELL = "[exit code 0]"
 _PACE = 45.0
 """Characters a second: as fast as people read along."""
 _BEGIN = """\
@@ -102,7 +103,7 @@ def demo(
     _check_tools(run, cassette)
     keep_stdout(run.streams, owner_of)
     folder = Path(tempfile.mkdtemp(prefix="marvin-demo-")).resolve()
-    work = folder / "averages"
+    work, view = folder / "averages", _View(run.streams)
     try:
         environment = run.secrets.child_environment()
         _make(work, environment)
@@ -114,7 +115,7 @@ def demo(
             work=work,
             environment=environment,
             on_ask="allow-all",
-            listen=_View(run.streams).listen,
+            listen=view.listen,
         )
         how = How(real=True, pace=_PACE if os.isatty(run.streams.stdout) else 0.0)
         report = run_watched(run, replayed(cassette, stage, how))
@@ -124,7 +125,7 @@ def demo(
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     silence_packs()
-    _check(report)
+    _check(report, view)
 
 
 def _check_tools(run: CommandContext, cassette: Cassette) -> None:
@@ -152,11 +153,13 @@ def _make(work: Path, environment: Mapping[str, str]) -> None:
             raise MarvinError(f"The demo could not make its repository: {disarm(done.stderr.decode(errors='replace'))}")
 
 
-def _check(report: Report) -> None:
+def _check(report: Report, view: _View) -> None:
     """Raise `MarvinError` where a tool did not do what it has to."""
     for one in report.differences:
         if one.kind in ("result", "call", "ending"):
             raise MarvinError(f"The demo did not go as it should: {one.where}: {one.text}")
+    if not view.passed:
+        raise MarvinError("The demo did not go as it should: the tests do not pass at its end.")
 
 
 class _View:
@@ -165,6 +168,8 @@ class _View:
     def __init__(self, streams: StandardStreams) -> None:
         self._streams = streams
         self._text = TextOutput(streams.out)
+        self.passed = False
+        """Whether the last command ended well."""
 
     def listen(self, event: Event) -> None:
         """Show an event."""
@@ -175,9 +180,10 @@ class _View:
         elif isinstance(event, ToolExecutionStart):
             self._out(f"\n{call_line(event)}\n")
         elif isinstance(event, ToolExecutionEnd):
+            if "[exit code" in event.text:
+                self.passed = _ENDED_WELL in event.text
             shown = bounded_output(event.text).rstrip("\n")
-            self._out("".join(f"    {line}\n" for line in shown.split("\n")))
-            self._out(f"{outcome_line(event)}\n\n")
+            self._out("".join(f"    {line}\n" for line in shown.split("\n")) + "\n")
 
     def _out(self, text: str) -> None:
         self._streams.out(disarm(text))
