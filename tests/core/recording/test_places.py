@@ -51,6 +51,10 @@ def test_json_stays_json_whatever_a_folder_is_called() -> None:
     assert json.loads(THERE.put_back(HERE.hide(arguments), in_json=True)) == {"path": '/Users/ann/"p"/a.py'}
 
 
+def test_a_working_directory_that_came_later_is_hidden_too() -> None:
+    assert Places({"cwd": "/a/b"}, [Path("/c/d")]).hide("/a/b/x /c/d/y") == "{cwd}/x {cwd}/y"
+
+
 def test_the_root_folder_has_no_name() -> None:
     assert Places({"cwd": "/"}).hide("/usr/bin and /") == "/usr/bin and /"
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,13 +23,15 @@ _SHORTEST = 2
 class Places:
     """Takes the folders of one machine out of texts, and puts those of another one in.
 
+    `later` are working directories that came after the first one; they are hidden as that is.
+
     What is written like a placeholder in the text itself gets one more `=`, so that it comes back as it was.
     """
 
-    def __init__(self, folders: Mapping[str, Path | str]) -> None:
+    def __init__(self, folders: Mapping[str, Path | str], later: Sequence[Path] = ()) -> None:
         self._folders = {name: str(folder) for name, folder in folders.items()}
         spellings: dict[str, str] = {}
-        for name, folder in self._folders.items():
+        for name, folder in (*self._folders.items(), *(("cwd", str(folder)) for folder in later)):
             for path in dict.fromkeys((folder, os.path.realpath(folder))):
                 if len(Path(path).parts) >= _SHORTEST:
                     for spelling in (path, json.dumps(path)[1:-1], json.dumps(path, ensure_ascii=False)[1:-1]):
@@ -74,11 +76,15 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def places_of(config: Config, root: Path) -> Places:
-    """The folders of a run. Of two names for one folder, the first one counts."""
+def places_of(config: Config, *roots: Path) -> Places:
+    """The folders of a run. Of two names for one folder, the first one counts.
+
+    Args:
+        roots: the working directory, and others that took its place later.
+    """
     return Places(
         {
-            "cwd": root,
+            "cwd": roots[0],
             "config": config.config_folder,
             "data": config.data_folder,
             "cache": config.cache_folder,
@@ -86,5 +92,6 @@ def places_of(config: Config, root: Path) -> Places:
             "home": config.home,
             "python": sys.prefix,
             "temp": tempfile.gettempdir(),
-        }
+        },
+        roots[1:],
     )

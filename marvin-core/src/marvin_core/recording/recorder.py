@@ -45,6 +45,7 @@ class Recorder:
         self._id = f"{os.getpid():x}-{os.urandom(3).hex()}" if depth else "main"
         self._parts: SessionParts | None = None
         self._places = Places({})
+        self._roots: tuple[Path, ...] = ()
         self._number = 0
         self._before: list[tuple[int, Mapping[str, Any], list[str]]] = []
 
@@ -62,7 +63,8 @@ class Recorder:
     def attach(self, parts: SessionParts) -> None:
         """Begin, with the session as it is before its first prompt."""
         config = parts.config
-        self._parts, self._places = parts, places_of(config, parts.workspace.root)
+        self._parts, self._roots = parts, (parts.workspace.root,)
+        self._places = places_of(config, *self._roots)
         self.add(
             "conversation",
             depth=config.depth,
@@ -78,7 +80,13 @@ class Recorder:
 
     def clean(self, text: str) -> str:
         """A text as a cassette may hold it: without secrets, and without the folders of this machine."""
-        return self._places.hide(text if self._parts is None else self._parts.kept.text(text))
+        if self._parts is None:
+            return self._places.hide(text)
+        root = self._parts.workspace.root
+        if root not in self._roots:  # a tool changed the working directory
+            self._roots = (*self._roots, root)
+            self._places = places_of(self._parts.config, *self._roots)
+        return self._places.hide(self._parts.kept.text(text))
 
     def now(self) -> float:
         """Seconds since the recording began."""
