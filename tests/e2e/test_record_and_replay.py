@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import signal
@@ -13,15 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 
 from marvin_core.testing import ModelServer, calls, error, hang_after, text
-from tests.e2e.support_e2e import QUICK_RETRIES, Marvin, Result
+from tests.e2e.support_e2e import LIMIT, PROGRAM, QUICK_RETRIES, Marvin, Result, put_away
 from tests.support.agents import AgentModels
 
 pytestmark = pytest.mark.slow
 TOO_LONG = error(400, {"error": {"message": "Too many tokens.", "code": "context_length_exceeded"}})
 NAME = "s.cassette.jsonl"
+PROMPT = "\r\n> "
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 @pytest.fixture
@@ -221,6 +225,55 @@ def test_a_chat_with_a_command_a_question_and_an_earlier_session(
     result, report = replay(elsewhere, marvin.project / NAME)
     assert (result.code, report["same"], report["calls"]) == (0, True, 1), report
     assert any("/thinking" in note for note in report["notes"])
+
+
+def test_a_chat_on_a_terminal_with_a_picture_and_questions(
+    marvin: Marvin, marvin_model_server: ModelServer, elsewhere: Marvin
+) -> None:
+    (marvin.project / "pic.png").write_bytes(base64.b64decode(PICTURE))
+    question = {"questions": [{"question": "Which?", "options": ["a", "b"]}]}
+    marvin_model_server.script(
+        calls(("run_command", {"command": "echo one"})),
+        text("Seen."),
+        calls(("ask_user", question)),
+        text("So be it."),
+        text("Anew."),
+    )
+    chat = pexpect.spawn(
+        PROGRAM[0],
+        [*PROGRAM[1:], "--record", NAME],
+        cwd=str(marvin.project),
+        env={**marvin.env, "TERM": "dumb"},
+        encoding="utf-8",
+        timeout=LIMIT,
+        dimensions=(40, 200),
+    )
+    chat.delaybeforesend = None
+    try:
+        for line, expected in (
+            ("Look at @pic.png", "/view] "),
+            ("y", PROMPT),
+            ("Ask me.", "own words"),
+            ("b", PROMPT),
+            ("/clear", PROMPT),
+            ("Begin anew.", PROMPT),
+        ):
+            if line == "Look at @pic.png":
+                chat.expect_exact(PROMPT)
+            chat.sendline(line)
+            chat.expect_exact(expected)
+        chat.send("\x04")
+        chat.expect(pexpect.EOF)
+    finally:
+        put_away(chat)
+    asked = [record for record in lines(marvin.project / NAME) if record["type"] == "question"]
+    assert [(one["kind"], one["question"]) for one in asked] == [("calls", "Run run_command?"), ("text", "Which?")]
+    assert asked[1]["answer"] == "b"
+    result, report = replay(elsewhere, marvin.project / NAME)
+    assert (result.code, report["same"], report["prompts"], report["calls"]) == (0, True, 3, 2), report
+    assert report["notes"] == ["slash commands are not run again: /clear"]
+    _, report = replay(elsewhere, marvin.project / NAME, "--tools", "real")
+    assert {one["where"] for one in report["differences"]} == {"prompt 1, call of run_command"}
 
 
 def test_no_secret_is_in_a_cassette(marvin: Marvin, marvin_model_server: ModelServer) -> None:

@@ -54,6 +54,8 @@ class RecordedCall:
         self.result: Mapping[str, Any] | None = None
         self.extras: Mapping[str, Any] = {}
         self.starts_agent = False
+        self.asks = False
+        """Whether a person was asked in words while it ran."""
 
 
 class RecordedPrompt:
@@ -81,7 +83,6 @@ class Recorded:
         self.depth = _whole(head, "depth") or 0
         self.prompts: list[RecordedPrompt] = []
         self.commands: list[str] = []
-        self.questions: list[Mapping[str, Any]] = []
         self.beside: list[RecordedRequest] = []
         """Requests that no prompt made, as those of a command that sums up."""
         self.ended = False
@@ -221,7 +222,8 @@ class _Reading:
         elif kind == "message" and prompt is not None:
             _message(prompt, record)
         elif kind == "question":
-            of.questions.append(record)
+            for call in of.open.values():
+                call.asks = call.asks or record.get("kind") == "text"
         elif kind == "command":
             of.commands.append(cut(one_line(_text(record, "name")), 60))
         elif kind == "done" and prompt is not None:

@@ -73,7 +73,7 @@ class Player:
         """The tools on offer: also those that ask, or that are not installed here."""
         calls = [call for prompt in self._of.prompts for call in prompt.calls.values()]
         called, starting = {call.name for call in calls}, {call.name for call in calls if call.starts_agent}
-        never = set(starting)
+        never = starting | {call.name for call in calls if call.asks}
         for spec in installed:
             stands_in = spec.name in called and (spec.interactive or not self._how.real or spec.name in never)
             if works_on_session(spec) or not stands_in:

@@ -101,6 +101,7 @@ def _of_nobody(of: Recorded, stage: Stage, number: int) -> tuple[Config, Secrets
     config, secrets = load(["--non-interactive"], {**stage.environment, "HOME": str(home)}, cwd=work)
     config = _as_recorded(of, config).replace(
         tools=_tools(of),
+        non_interactive=stage.work is not None or of.head.get("attended") is not True,
         read_only=of.head.get("read_only") is True,
         on_ask="allow-all",
         cache_folder=stage.config.cache_folder,
