@@ -28,11 +28,14 @@ def in_pieces(text: str, places: Sequence[int]) -> list[str]:
 
 
 @given(
-    secret=_SECRETS, places=st.lists(st.integers(0, 200), max_size=6), beside=st.sampled_from(["", "{cwd}", "/tmp/"])
+    secret=_SECRETS,
+    places=st.lists(st.integers(0, 200), max_size=6),
+    beside=st.sampled_from(["", "{cwd}", "/tmp/"]),
+    between=st.sampled_from([USED, ThinkingDelta(text="~")]),
 )
 @examples(40, deadline=None)
 def test_no_declared_secret_is_in_a_cassette(
-    tmp_path_factory: pytest.TempPathFactory, secret: str, places: list[int], beside: str
+    tmp_path_factory: pytest.TempPathFactory, secret: str, places: list[int], beside: str, between: Delta
 ) -> None:
     folder = tmp_path_factory.mktemp("recorded")
     path = folder / "s.jsonl"
@@ -40,7 +43,7 @@ def test_no_declared_secret_is_in_a_cassette(
     arguments = json.dumps({"note": said, secret: 1})
     first: list[Delta] = [
         *(ThinkingDelta(text=piece) for piece in in_pieces(said, places)),
-        *(delta for piece in in_pieces(said, places) for delta in (TextDelta(text=piece), USED)),
+        *(delta for piece in in_pieces(said, places) for delta in (TextDelta(text=piece), between)),
         CallDelta(key=0, id="c1", name="no_such_tool"),
         *(CallDelta(key=0, arguments=piece) for piece in in_pieces(arguments, places)),
         USED,
@@ -58,6 +61,8 @@ def test_no_declared_secret_is_in_a_cassette(
     assert secret not in content
     assert secret not in json.dumps([json.loads(line) for line in content.splitlines()], ensure_ascii=False)
     assert "[redacted]" in content
+    for record in map(json.loads, content.splitlines()):
+        assert secret not in "".join(part["text"] for part in record.get("parts", ()) if part["kind"] == "text")
     assert not read_cassette(path).is_cut
 
 
