@@ -111,6 +111,21 @@ def test_the_commands_about_profiles_work(tmp_path: Path, environment: dict[str,
 
 
 @pytest.mark.slow
+def test_a_session_is_recorded_and_replayed_as_the_page_says(tmp_path: Path, environment: dict[str, str]) -> None:
+    demo, record, replay, real, as_test = blocks(DOCS / "how-to" / "record-and-replay.md", "sh")
+    done = shell(demo.splitlines()[0], tmp_path, environment)
+    assert "This was a replay" in done.stdout, done.stderr
+    with ModelServer(answers.text("Done.")) as server:
+        done = shell(record, tmp_path, {**environment, "OPENAI_COMPAT_URL": server.url})
+    assert done.stdout == "Done.\n", done.stderr
+    for command in (replay, real):
+        done = shell(command, tmp_path, environment)
+        assert "nothing differs" in done.stdout, done.stdout + done.stderr
+    (tmp_path / "tests").mkdir()
+    assert "tests/bad-day.cassette.jsonl is a test now" in shell(as_test, tmp_path, environment).stdout
+
+
+@pytest.mark.slow
 def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str, str]) -> None:
     config = 'providers: {none: {base_url: "http://127.0.0.1:1/v1"}}\ntimeouts: {retry_backoff: []}\n'
     (Path(environment["HOME"]) / ".config" / "marvin").mkdir(parents=True)
@@ -241,6 +256,7 @@ RUN = {
     "how-to/skills.md": {"markdown": 1},  # tests/core/engine/instructions/test_skills.py
     "how-to/tickets.md": {"python": 1},  # tests/core/tickets/test_commands.py
     "how-to/sessions.md": {"sh": 4},
+    "how-to/record-and-replay.md": {"sh": 5},
     "reference/session-file.md": {"json": 4},  # tests/core/sessions/test_records.py
     "how-to/screen-readers-and-pipes.md": {"sh": 3, "json": 1},
     "how-to/chat.md": {"yaml": 1},  # tests/core/config/test_chat_settings.py

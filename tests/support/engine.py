@@ -24,6 +24,7 @@ from marvin_core.engine.session import Session
 from marvin_core.http.clients import Clients
 from marvin_core.plugins.pack_access import Packs
 from marvin_core.providers.budgeted import BudgetedProvider
+from marvin_core.recording.watch import SessionWatch
 from marvin_core.testing import ScriptedModels, ScriptedProvider
 from marvin_core.testing.owners import Owners
 from marvin_core.tools.schema import describe
@@ -190,6 +191,7 @@ def make(
     prices: Mapping[str, Any] | None = None,
     listening: bool = True,
     foreign_tools: Collection[str] = (),
+    watch: SessionWatch | None = None,
     **settings: Any,
 ) -> Made:
     """A session whose model answers with `script`, paid under a --max-cost; `settings` are those of `settled`."""
@@ -202,27 +204,28 @@ def make(
     budgets = BudgetFactory(config, table, NoLimits(), print)
     budget = budgets.of_run()
     paid = BudgetedProvider(model, budget) if model and budget else model
-    parts = build(
-        SessionSetup(
-            config=config,
-            secrets=secrets,
-            tools=specs,
-            hooks=hooks,
-            commands=(),
-            models=models or ScriptedModels(*([paid] if paid else []), *others),
-            clients=clients,
-            packs=cache(
-                lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main")
-            ),  # once, as a run has it
-            meter=meter,
-            budgets=budgets,
-            budget=budget,
-            asker=asker,
-            permit=permit,
-            text_asker=text_asker,
-            foreign_tools=foreign_tools,
-        )
+    setup = SessionSetup(
+        config=config,
+        secrets=secrets,
+        tools=specs,
+        hooks=hooks,
+        commands=(),
+        models=models or ScriptedModels(*([paid] if paid else []), *others),
+        clients=clients,
+        packs=cache(
+            lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main")
+        ),  # once, as a run has it
+        meter=meter,
+        budgets=budgets,
+        budget=budget,
+        asker=asker,
+        permit=permit,
+        text_asker=text_asker,
+        foreign_tools=foreign_tools,
     )
+    parts = build(setup if watch is None else watch.arranged(setup))
+    if watch is not None:
+        watch.attach(parts)
     session = Session(parts)
     made = Made(session=session, parts=parts, config=config, provider=model, meter=meter, events=[])
     if listening:

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from .api.providers import ProviderSpec
     from .api.tool_context import PackContext
     from .api.ui import UI
+    from .engine.parts import SessionParts
     from .engine.ports import Asker, Permitter, TextAsker
     from .mcp.session import SessionServers
     from .plugins.pack_access import Packs
     from .profiles.session_profile import SessionProfile
     from .providers.selection.keys import ServiceKeys
     from .providers.selection.local_servers import LocalServer
+    from .recording.watch import SessionWatch
     from .telemetry.session import Telemetry
 
 
@@ -55,6 +57,8 @@ class App:
         self._profile: SessionProfile | None = None
         self.telemetry: Telemetry | None = None
         """What sends traces and metrics of the session, where config.yaml says that something does."""
+        self.watch: SessionWatch | None = None
+        """What records the session, or replays one; it has a say in what the session is made of."""
         self.catalog = _catalog(config, secrets, self.plugins, self._pack_of)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
@@ -156,7 +160,7 @@ class App:
             budget=self.budget,
             tool_source=servers,
         )
-        parts = build(setup)
+        parts = self._built(setup)
         if servers is not None:
             servers.attach(parts)
         if self.telemetry is not None:
@@ -164,6 +168,17 @@ class App:
         self._warn_in_session = parts.bus.warn
         self._profile = parts.profile
         return Session(parts)
+
+    def _built(self, setup: SessionSetup) -> SessionParts:
+        if self.config.record is not None and self.watch is None:
+            from .recording.recorder import Recorder
+
+            self.watch = Recorder(self.config.record, self._notice, depth=self.config.depth)
+        if self.watch is None:
+            return build(setup)
+        parts = build(self.watch.arranged(setup))
+        self.watch.attach(parts)
+        return parts
 
     def _servers(self) -> SessionServers | None:
         """The MCP servers of the user and of a project that is trusted; most runs have none, and import nothing."""

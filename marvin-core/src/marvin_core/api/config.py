@@ -375,6 +375,8 @@ class Config(Record):
     limits: Limits
     telemetry: Telemetry = Telemetry()
     """What is sent to a collector of OpenTelemetry."""
+    record: Path | None = None
+    """The file that the session is recorded to."""
     project: ProjectFiles | None = None
     """What the working directory brings, where that is trusted; its settings are among those above."""
 

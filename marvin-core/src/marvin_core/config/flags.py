@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 SUBCOMMANDS = frozenset(
-    "tools packs sessions profiles providers login logout models permissions undo mcp acp config doctor tk".split()
+    (
+        "tools packs sessions profiles providers login logout models permissions undo mcp acp config doctor tk "
+        "demo replay"
+    ).split()
 )
 """Those of the core; packs may bring more."""
 
@@ -42,6 +45,8 @@ sub-commands:
   mcp        servers with tools (MCP): add, try, remove
   acp        Marvin in an editor that speaks the Agent Client Protocol
   tools      list the tools, or call one by hand, without a model
+  demo       watch how a bug is fixed, without a model
+  replay     run a recorded session again, and see what differs
   tk         tickets: what has to be done, by whom, and in which order
   sessions   list, search, show and export earlier conversations
   profiles   list and switch profiles: preferences, places, history
@@ -121,6 +126,7 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
         "help": "continue the newest session of this folder",
     },
     "--resume": {"metavar": "ID", "help": "continue this session"},
+    "--record": {"metavar": "FILE", "help": "record the session to a file that `marvin replay` runs again"},
     "--max-cost": {"metavar": "USD", "help": "stop at this many US dollars, sub-agents included"},
     "--plain": {"action": "store_true", "help": "the chat in plain lines, on a terminal and in a pipe"},
     "--screen-reader": {"action": "store_true", "help": "the chat in words, written once from top to bottom"},

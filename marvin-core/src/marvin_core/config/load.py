@@ -122,6 +122,7 @@ def _from_flags(flags: Namespace, cwd: Path) -> dict[str, Any]:
         "output_schema": _output_schema(flags.output_schema, cwd),
         "continue_session": flags.continue_,
         "resume": flags.resume or "",
+        "record": cwd / flags.record if flags.record else None,
     }
 
 

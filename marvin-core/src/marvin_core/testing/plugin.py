@@ -15,6 +15,38 @@ if TYPE_CHECKING:
     from .tool_runner import ToolRunner
 
 
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A recorded session is a test: `marvin replay --as-test` makes one."""
+    if not file_path.name.endswith(".cassette.jsonl"):
+        return None
+    return CassetteFile.from_parent(parent, path=file_path)
+
+
+class CassetteFile(pytest.File):
+    """A file with a recorded session."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The one test of the file."""
+        yield CassetteItem.from_parent(self, name="replay")
+
+
+class CassetteItem(pytest.Item):
+    """Replays the session with the recorded results of its tools, in a home of its own."""
+
+    def runtest(self) -> None:
+        """Replay it; fails with the report where anything differs."""
+        from .cassettes import ReplayFailed, check
+
+        try:
+            check(self.path)
+        except ReplayFailed as failed:
+            pytest.fail(str(failed), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """How pytest names it."""
+        return self.path, None, f"replay of {self.path.name}"
+
+
 @pytest.fixture
 def marvin_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Fail the test where it leaks: variables, files outside of its folders, processes, connections, open files.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from ..recorded import demo, replay
 from . import (
     acp,
     agents,
@@ -39,5 +40,7 @@ def extend(app: typer.Typer) -> None:
         acp,
         config,
         doctor,
+        replay,
+        demo,
     ):
         module.extend(app)

@@ -52,6 +52,7 @@ def argv_of(task: AgentTask, model: AgentModel, place: AgentPlace, config: Confi
         *([f"--thinking={level}"] if (level := _thinking(task, config)) else []),
         *([f"--tools={tools}"] if tools else []),
         *(["--trust-project"] if _trusts(place, config) else []),
+        *([f"--record={config.record}"] if config.record is not None else []),
         *(["--design-first", f"--from={task.phase}", "--yes"] if task.phase else []),
         f"--prompt-file={place.prompt_file}",
     ]
