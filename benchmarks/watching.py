@@ -29,7 +29,8 @@ def rows(rounds: int) -> Iterator[Row]:
     yield Row("watchdog, a second without work", idle, _GOALS["idle"], "ms", f"processor time in {_IDLE:g} s")
     # By turns, so that what else the machine does hits both alike.
     runs = interleaved(
-        {"alone": partial(_used, watched=False), "beside": partial(_used, watched=True), "idle": _used_by_two}, rounds
+        {"alone": partial(_used, watched=False), "beside": partial(_used, watched=True), "idle": partial(_used_by_two)},
+        rounds,
     )
     alone, beside, idle = (median(runs[name]) for name in ("alone", "beside", "idle"))
     how = f"{beside * 1e3:.0f} ms of processor time for {_STEPS:,} steps of a loop; {alone * 1e3:.0f} ms unwatched, "
