@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -27,9 +28,13 @@ def rows(rounds: int) -> Iterator[Row]:
     yield Row("watchdog, its beginning", begin, _GOALS["begin"], "ms", "a thread")
     yield Row("watchdog, a second without work", idle, _GOALS["idle"], "ms", f"processor time in {_IDLE:g} s")
     # By turns, so that what else the machine does hits both alike.
-    runs = interleaved({"alone": partial(_used, watched=False), "beside": partial(_used, watched=True)}, rounds)
-    alone, beside = median(runs["alone"]), median(runs["beside"])
-    how = f"{beside * 1e3:.0f} ms of processor time for {_STEPS:,} steps of a loop; {alone * 1e3:.0f} ms unwatched"
+    runs = interleaved(
+        {"alone": partial(_used, watched=False), "beside": partial(_used, watched=True), "idle": partial(_used_by_two)},
+        rounds,
+    )
+    alone, beside, idle = (median(runs[name]) for name in ("alone", "beside", "idle"))
+    how = f"{beside * 1e3:.0f} ms of processor time for {_STEPS:,} steps of a loop; {alone * 1e3:.0f} ms unwatched, "
+    how += f"{idle * 1e3:.0f} ms beside a thread that does nothing"
     yield Row("watchdog, a loop without a pause", beside / alone, _GOALS["busy"], "x", how)
 
 
@@ -47,6 +52,18 @@ async def _idle() -> tuple[float, float]:
 
 def _used(*, watched: bool) -> float:
     return asyncio.run(_busy(watched=watched))
+
+
+def _used_by_two() -> float:
+    """The floor: calls of the system cost more as soon as there is a second thread, whatever it does."""
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait, daemon=True)
+    thread.start()
+    try:
+        return _used(watched=False)
+    finally:
+        over.set()
+        thread.join()
 
 
 async def _busy(*, watched: bool) -> float:

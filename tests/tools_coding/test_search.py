@@ -74,10 +74,11 @@ def test_of_a_large_index_what_git_knows_and_does_not_know_is_listed_as_of_a_sma
     """Git lists the one beside the other then."""
     furnish(repository)
     repository.write("inner/own.py")
+    repository.write("src/odd\\x(1).ts")
     repository.git("init", "--quiet", "inner")
     repository.git("add", "src", "web", "a.txt")
     (repository.root / "src/pkg/data.json").unlink()
-    patterns = ["**/*.py", "**/*", "*", "src/**", "**/*.{ts,txt}", "**/.*", "inner/*", "no/such/*"]
+    patterns = ["**/*.py", "**/*", "*", "src/**", "**/*.{ts,txt}", "**/.*", "inner/*", "no/such/*", "**/*\\x(1).ts"]
 
     def listed() -> list[list[str]]:
         return [sorted(repository.call(glob, pattern=pattern).splitlines()) for pattern in patterns]
@@ -88,6 +89,7 @@ def test_of_a_large_index_what_git_knows_and_does_not_know_is_listed_as_of_a_sma
     assert (repository.root / ".git/index").stat().st_size > 1_000_000
     assert listed() == small
     assert "inner/own.py" in small[0]
+    assert len(small[-1]) == 1
 
 
 class TestGlob:

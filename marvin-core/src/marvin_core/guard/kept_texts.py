@@ -50,6 +50,14 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 """What looks like a key: texts of which one is in each, and the pattern of a whole one."""
 _PARTS = tuple(part for parts, _ in _KINDS.values() for part in parts)
+_WITH_SIGN = {sign: tuple(part for part in _PARTS if sign in part) for sign in "_-"}
+_WITHOUT_SIGN = tuple(part for part in _PARTS if not any(sign in part for sign in _WITH_SIGN))
+
+
+def _may_hold_a_key(text: str) -> bool:
+    """Whether any of the parts is in a text. That of most is not is seen by one sign, which is looked for at once."""
+    has = text.__contains__
+    return any(map(has, _WITHOUT_SIGN)) or any(has(sign) and any(map(has, parts)) for sign, parts in _WITH_SIGN.items())
 
 
 class KeptTexts:
@@ -70,7 +78,7 @@ class KeptTexts:
         return with_texts(message, lambda texts: [*map(self._without_keys, texts)])
 
     def _without_keys(self, text: str) -> str:
-        if not any(map(text.__contains__, _PARTS)):
+        if not _may_hold_a_key(text):
             return text
         for kind, (parts, pattern) in _KINDS.items():
             if any(part in text for part in parts):

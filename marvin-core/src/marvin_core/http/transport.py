@@ -77,10 +77,11 @@ class _Exchange(httpx.AsyncByteStream):
         except h11.LocalProtocolError:
             # Its text would show the header, which may hold a key.
             raise httpx.LocalProtocolError("the request is not valid HTTP: check its headers") from None
-        try:
-            await within(self._limits.get("write"), httpx.WriteTimeout("timed out"), self._writer.drain())
-        except OSError:
-            pass  # a server may answer and close before it has read all
+        if self._writer.transport.get_write_buffer_size():  # most requests are with the system by now
+            try:
+                await within(self._limits.get("write"), httpx.WriteTimeout("timed out"), self._writer.drain())
+            except OSError:
+                pass  # a server may answer and close before it has read all
         request.extensions.get(SENT, int)()
         # As a whole: interim responses and single bytes of a header keep nobody waiting for longer.
         return await within(self._limits.get("read"), httpx.ReadTimeout("timed out"), self._head())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -124,6 +124,19 @@ class Statuses:
         if folder != self._folder:
             self._enter(folder)
         return os.stat(name, dir_fd=self._descriptors[-1], follow_symlinks=False)
+
+    def of_all(self, paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+        """As `of` for each of these paths; those of which nothing can be known are left out."""
+        look = os.stat
+        for path in paths:
+            folder, _, name = (path if path[-1:] != "/" else path.rstrip("/")).rpartition("/")
+            try:
+                if folder != self._folder:
+                    self._enter(folder)
+                status = look(name, dir_fd=self._descriptors[-1], follow_symlinks=False)
+            except OSError:
+                continue
+            yield path, status
 
     def _enter(self, folder: str) -> None:
         self._folder = None

@@ -73,9 +73,9 @@ async def find_files(
 
     found = await list_files(context, start, wanted, hidden=hidden, tails=tails, bad_rules=bad_rules)
     files = [
-        FoundFile(name, status.st_mtime_ns, status.st_size)
-        for name, status in found
-        if stat.S_ISREG(status.st_mode) or _leads_to_file(context, name, status)
+        FoundFile(name, modified, size)
+        for name, mode, modified, size in found
+        if stat.S_ISREG(mode) or _leads_to_file(context, name, mode)
     ]
     files.sort()
     files.sort(key=attrgetter("modified"), reverse=True)
@@ -115,8 +115,8 @@ def _anchored(context: ToolContext, pattern: str) -> str:
     return f"{sign}/{'' if place == '.' else place}{path[len(fixed) :]}"
 
 
-def _leads_to_file(context: ToolContext, name: str, status: os.stat_result) -> bool:
-    if stat.S_ISLNK(status.st_mode):
+def _leads_to_file(context: ToolContext, name: str, mode: int) -> bool:
+    if stat.S_ISLNK(mode):
         with suppress(ToolError):  # a link that leads outside is none of the project's files
             return context.paths.stat(name).kind == "file"
     return False

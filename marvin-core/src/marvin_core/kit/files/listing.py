@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 
 from ...api.errors import PathRefused, ToolError
@@ -23,12 +25,15 @@ LIST_BYTES = 100_000_000
 _BATCH = 500
 
 _BOTH, _TRACKED, _OTHERS = ("-co", "--exclude-standard"), ("-c",), ("-o", "--exclude-standard")
+_STARS = MappingProxyType({**GIT_ALONE, **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "ICASE")}})
+"""Variables for a call whose path has a star, which fits any folder; a user may have set that it does not."""
 _LARGE_INDEX = 1_000_000
 """Bytes of an index, which has some 10,000 files then, from which it is worth it to list them beside the others."""
 
 Wanted = Callable[[str], bool]
 Names: TypeAlias = list[str]
-Listed: TypeAlias = list[tuple[str, os.stat_result]]
+Listed: TypeAlias = list[tuple[str, int, int, int]]
+"""Names with mode, time of change in nanoseconds and size; of many such tuples the collector looks at none twice."""
 
 
 async def list_files(
@@ -52,13 +57,13 @@ async def list_files(
     def look(names: Names) -> Awaitable[Listed]:
         return _looked_at(context, start, names, wanted, hidden=hidden, tails=tails)
 
-    found = await _from_git(context, start, look)
+    found = await _from_git(context, start, look, tails)
     if found is None:
         found = [entry async for entry in _walk(context, start, wanted, hidden, bad_rules)]
     if not hidden and "/." not in f"/{start}".removesuffix("/."):
         return found  # what no tool reaches lies in folders with a dot
     reached: dict[str, bool] = {}
-    for name, _ in found:
+    for name, *_ in found:
         folder = os.path.dirname(name)
         if folder not in reached:
             reached[folder] = _is_reached(context, folder)
@@ -90,21 +95,24 @@ async def _looked_at(
     with Statuses(root) as statuses:
         for begin in range(0, len(names), _BATCH):
             await asyncio.sleep(0)  # let other tasks run
-            for name in names[begin : begin + _BATCH]:
-                # A look at each file would take ten times as long as git does.
-                if not (name[-1] == "/" or has_modules or wanted(name)):
-                    continue
-                if ("/." in name or name[0] == ".") and not _is_listed(name, start, hidden):
-                    continue
-                try:
-                    status = statuses.of(name)
-                except OSError:
-                    continue  # deleted, and git not told yet; or behind a link
+            # A look at each file would take ten times as long as git does.
+            asked = [
+                name
+                for name in names[begin : begin + _BATCH]
+                if (name[-1] == "/" or has_modules or wanted(name))
+                and (not ("/." in name or name[0] == ".") or _is_listed(name, start, hidden))
+            ]
+            # What is not there was deleted, and git not told yet; or it is behind a link.
+            for name, status in statuses.of_all(asked):
                 if stat.S_ISDIR(status.st_mode):  # a repository in this one
                     found += [entry async for entry in _walk(context, name.rstrip("/"), wanted, hidden)]
                 elif not has_modules or wanted(name):
-                    found.append((name, status))
+                    found.append(_entry(name, status))
     return found
+
+
+def _entry(name: str, status: os.stat_result) -> tuple[str, int, int, int]:
+    return name, status.st_mode, status.st_mtime_ns, status.st_size
 
 
 def real_place(context: ToolContext, path: str) -> str:
@@ -135,7 +143,9 @@ def _is_listed(name: str, start: str, hidden: bool) -> bool:
     return hidden or not any(part.startswith(".") for part in parts)
 
 
-async def _from_git(context: ToolContext, start: str, look: Callable[[Names], Awaitable[Listed]]) -> Listed | None:
+async def _from_git(
+    context: ToolContext, start: str, look: Callable[[Names], Awaitable[Listed]], tails: tuple[str, ...]
+) -> Listed | None:
     """What git knows or would add, as far as it is wanted; None where git cannot say, or says nothing."""
     root = context.paths.root
     if not in_repository(root):
@@ -143,9 +153,10 @@ async def _from_git(context: ToolContext, start: str, look: Callable[[Names], Aw
     index = _index_of(root)
     before = _state_of(index)
     if before is None or before[0] < _LARGE_INDEX:
-        names = await _git_names(context, start, _BOTH)
+        names = await _git_names(context, [start], _BOTH)
         return await look(names) if names else None
-    others, tracked = (asyncio.ensure_future(_git_names(context, start, which)) for which in (_OTHERS, _TRACKED))
+    others = asyncio.ensure_future(_git_names(context, [start], _OTHERS))
+    tracked = asyncio.ensure_future(_git_tracked(context, start, tails))
     try:
         # While git walks through all folders for what it does not know, what it knows is looked at.
         known = await tracked
@@ -155,16 +166,33 @@ async def _from_git(context: ToolContext, start: str, look: Callable[[Names], Aw
         for listing in (others, tracked):
             listing.cancel()
     if new is None or known is None or _state_of(index) != before:  # what was added in between would be in neither
-        names = await _git_names(context, start, _BOTH)
+        names = await _git_names(context, [start], _BOTH)
         return await look(names) if names else None
     return [*await look(new), *found] if new or known else None
 
 
-async def _git_names(context: ToolContext, start: str, which: Sequence[str]) -> Names | None:
-    """What git lists; None where it cannot."""
-    argv = [*GIT, "--literal-pathspecs", "ls-files", *which, "-z", "--", start]
+async def _git_tracked(context: ToolContext, start: str, tails: tuple[str, ...]) -> Names | None:
+    """What git knows, as `_git_names`; names with none of the endings are left out where git can do that.
+
+    Others are many times as many, to be written, read and looked at.
+    """
+    if tails and start == "." and not (context.paths.root / ".gitmodules").exists():
+        ending = [f"*{re.escape(tail)}" for tail in tails]
+        names = await _git_names(context, ending, _TRACKED, stars=True)
+        if names:
+            return names
+    return await _git_names(context, [start], _TRACKED)  # where none is found, whether it knows anything here
+
+
+async def _git_names(
+    context: ToolContext, paths: Sequence[str], which: Sequence[str], *, stars: bool = False
+) -> Names | None:
+    """What git lists at these paths, in which a star may stand for anything; None where it cannot."""
+    argv = [*GIT, *(() if stars else ("--literal-pathspecs",)), "ls-files", *which, "-z", "--", *paths]
     try:
-        result = await context.processes.run(argv, cwd=context.paths.root, output_limit=LIST_BYTES, env=GIT_ALONE)
+        result = await context.processes.run(
+            argv, cwd=context.paths.root, output_limit=LIST_BYTES, env=_STARS if stars else GIT_ALONE
+        )
     except ToolError:
         return None
     if result.exit_code or result.omitted:
@@ -189,7 +217,7 @@ def _state_of(index: Path | None) -> tuple[int, int, int] | None:
 
 async def _walk(
     context: ToolContext, start: str, wanted: Wanted, hidden: bool, bad_rules: list[str] | None = None
-) -> AsyncIterator[tuple[str, os.stat_result]]:
+) -> AsyncIterator[tuple[str, int, int, int]]:
     rules = IgnoreRules(context, bad=bad_rules)
     if start != "." and rules.ignores_above(start):
         rules = IgnoreRules(context, start, bad_rules)  # who names an excluded folder wants to see it
@@ -197,7 +225,7 @@ async def _walk(
     while folders:
         folder = folders.pop()
         await asyncio.sleep(0)  # let other tasks run
-        found: list[tuple[str, os.stat_result]] = []
+        found: Listed = []
         with scanned(context.paths.root, folder) as entries, suppress(OSError):
             for entry in entries:
                 name = entry.name if folder == "." else f"{folder}/{entry.name}"
@@ -208,6 +236,6 @@ async def _walk(
                     folders.append(name)
                 elif wanted(name):
                     with suppress(OSError):  # deleted meanwhile
-                        found.append((name, entry.stat(follow_symlinks=False)))
+                        found.append(_entry(name, entry.stat(follow_symlinks=False)))
         for file in found:
             yield file

@@ -40,15 +40,15 @@ _RIPGREP = (
     "--no-messages",
     "--no-ignore-dot",
     "--crlf",
-    "--iglob=!.git",
-    "--iglob=!.tickets",
-    "--glob=!.*",
+    "--glob=!.*",  # also what .gitignore brings back; .git and .tickets are among it
 )
 _LINES = ("--line-number", "--column", "--byte-offset", "--no-context-separator")
 _PCRE2 = ("--pcre2", "--no-mmap")
 """Without the second the whole of a file is in memory."""
 _SORTED = "--sort=path"
 """With it ripgrep works on one file at a time."""
+_LOOKS = (0.6, 0.4)
+"""After these parts of its time it is looked at: what has written nothing by the first will not have enough then."""
 _MANY = 2_000
 """Matches that are taken in no order, to be put into one afterwards."""
 _ALL = 1_000_000_000
@@ -163,7 +163,10 @@ class _Search:
         in_order = [[*argv[:1], _SORTED, *argv[1:]] for argv in calls]
         first = asyncio.ensure_future(self._read(in_order, reader))
         try:
-            await asyncio.wait([first], timeout=self._context.timeouts.search_in_order)
+            for part in _LOOKS:
+                await asyncio.wait([first], timeout=self._context.timeouts.search_in_order * part)
+                if first.done() or not reader.has_any:
+                    break
             if first.done():
                 first.result()
                 return reader

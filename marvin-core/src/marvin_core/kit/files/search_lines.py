@@ -86,6 +86,11 @@ class LineReader:
         return self.is_enough
 
     @property
+    def has_any(self) -> bool:
+        """Whether any byte has come."""
+        return self._bytes > 0
+
+    @property
     def is_enough(self) -> bool:
         """Whether no more are needed."""
         return self._left <= 0 or self.is_cut

@@ -58,5 +58,5 @@ async def _places(context: ToolContext, query: SearchQuery) -> SearchPlaces:
 async def _all_files(context: ToolContext, query: SearchQuery, wanted: GlobFilter) -> tuple[str, ...]:
     start = query.start
     found = await list_files(context, start, lambda name: wanted(name, start), hidden=wanted.names_hidden)
-    names = [name for name, status in found if stat.S_ISREG(status.st_mode) and not holds_keys(name)]
+    names = [name for name, mode, *_ in found if stat.S_ISREG(mode) and not holds_keys(name)]
     return tuple(sorted(names, key=lambda name: name.split("/")))
