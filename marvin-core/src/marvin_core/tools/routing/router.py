@@ -73,10 +73,9 @@ class Router:
         self._names = {spec.name: self._vocabulary(spec) for spec in specs}
         self._named = Counter(word for spec in specs for word in {*words(spec.name)})
 
-    def _vocabulary(self, spec: ToolSpec) -> frozenset[str]:
-        """The words that ask for this tool and for nothing else of it."""
-        plain = (phrase.words for phrase in self._phrases[spec.name] if phrase.is_plain)
-        return frozenset(words(spec.name)).union(*plain)
+    def _vocabulary(self, spec: ToolSpec) -> list[frozenset[str]]:
+        """The words that ask for this tool and for nothing else of it: those of its name, or all of a phrase."""
+        return [frozenset(words(spec.name)), *(one.words for one in self._phrases[spec.name] if one.is_plain)]
 
     def route(self, text: str) -> Route:
         """What to do about a request. One that may only be misspelled is offered what it would be then."""
@@ -106,7 +105,9 @@ class Router:
                 return Route(action="ask", proposals=(meant,))
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
-        near = [spec for spec, _ in spoken] + [spec for spec, _, covered in near_ones if covered >= _NEAR]
+        near = [spec for spec, _ in spoken]
+        if self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED):
+            near += [spec for spec, _, covered in near_ones if covered >= _NEAR]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
         nearest = _distinct(near)[:OFFERED]
@@ -146,20 +147,19 @@ class Router:
         complete = []
         for spec, score in ranked:
             proposal, left = _filled(spec, said)
-            is_said = not left - self._names[spec.name] and self._is_telling(left, spec)
-            if is_said and _is_likely(spec, ranked):
+            if self._is_asked_for(spec, left) and _is_likely(spec, ranked):
                 complete.append((proposal, score))
         if not complete:
             return None
         best, score = complete[0]
         return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None
 
-    def _is_telling(self, left: set[str], spec: ToolSpec) -> bool:
-        """Whether words ask for this tool: a single one must be of its name alone, others may be of its phrases."""
-        if len(left) != 1:
-            return True
-        (word,) = left
-        return word in words(spec.name) and self._named[word] == 1
+    def _is_asked_for(self, spec: ToolSpec, left: set[str]) -> bool:
+        """Whether these words ask for this tool: a single one must be of its name alone, others of one phrase."""
+        if len(left) == 1:
+            (word,) = left
+            return word in words(spec.name) and self._named[word] == 1
+        return any(left <= said for said in self._names[spec.name])
 
 
 def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
