@@ -176,7 +176,7 @@ OFFERED: dict[str, str] = {
     "search the code": "code_grep",
     "show the last line of README.md": "read_file",
     "make README.md shorter": "",
-    "git push": "git_log",
+    "git push": "",
     "git merge": "git_status",
     "delete README.md": "",
     "what time is it": "",

@@ -10,7 +10,7 @@ from math import log
 
 from ...api.record import Record
 from ...api.tools import ToolSpec
-from .slots import TYPED, Utterance, kind_of
+from .slots import ABOUT_TIME, TYPED, Utterance, kind_of
 from .synonyms import concepts, deeds
 from .words import ASKING_WORDS, STOP_WORDS, stem, words
 
@@ -49,6 +49,8 @@ _TELLING = 1.0
 that of two rare ones, or of three that several have."""
 _LIKELY = 0.5
 """The part of its weight that another word for the same thing has there."""
+_NAMING = 0.6
+"""What a word of the tool's name counts beyond its weight."""
 _STRANGE = 0.7
 """What a word that no tool has counts against a tool."""
 _WRITTEN = ("<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>")
@@ -121,13 +123,17 @@ class Ranking:
         strange = sum(not self._holders[word] for word in told)
         whole = sum(weights.values()) or 1.0
         rarest = self._weight("")
+        own = {*map(stem, words(self._specs[number].name.replace("_", " ")))}
         near = self._nearest(number, weights, whole) * whole / (whole + _STRANGE * strange * rarest)
         document = self._documents[number]
         known = [word for word in told if word in document]
-        alike = [word for word in told if word not in document and any(other in document for other in concepts(word))]
-        if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or self._is_named(number, told)):
+        if len(own) > 1 and own <= told:
             return True
-        is_telling = sum(map(self._weight, known)) + _LIKELY * sum(map(self._weight, alike)) >= _TELLING * rarest
+        alike = [word for word in told if word not in document and any(other in document for other in concepts(word))]
+        if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or told <= own and len(told) == 1):
+            return True
+        named = sum(self._weight(word) for word in known if word in own)
+        is_telling = sum(map(self._weight, known)) + _NAMING * named + _LIKELY * sum(map(self._weight, alike)) >= _TELLING * rarest
         return near >= _NEAR and (is_telling or any(kind in asked.parts for kind in _WRITTEN))
 
     def asked(self, text: str) -> Asked:
@@ -153,14 +159,14 @@ class Ranking:
             is_after_preposition = is_after_preposition or token.word in _PREPOSITIONS
             is_value = token.kind != "word" or "_" in token.text or (number > 0 and token.text[:1].isupper())
             for word in words(token.text):
-                if word in _COMMON:
+                if word in _COMMON or word.isdigit():
                     continue
                 known = self._known(stem(word))
                 if is_value and token.kind not in ("word", "number"):
                     values.add(known)
                     parts.setdefault(known, _IN_VALUE)
                     continue
-                if not self._holders[known] and (is_value or is_after_preposition):
+                if not self._holders[known] and (is_value or is_after_preposition or word in ABOUT_TIME):
                     values.add(known)
                 told.add(known)
                 parts[known] = 1.0
@@ -214,10 +220,6 @@ class Ranking:
 
     def _weights(self, asked: Asked) -> dict[str, float]:
         return {word: part * self._weight(word) for word, part in asked.parts.items() if self._holders[word]}
-
-    def _is_named(self, number: int, told: frozenset[str]) -> bool:
-        """Whether all that is said is a word of the tool's name."""
-        return len(told) == 1 and told <= {*map(stem, words(self._specs[number].name.replace("_", " ")))}
 
     def _score(self, number: int, weights: Mapping[str, float]) -> float:
         document, norm = self._documents[number], self._norms[number]
@@ -288,7 +290,7 @@ def _is_misspelling(word: str, known: str) -> bool:
 @cache
 def _expanded(word: str) -> tuple[str, ...]:
     """The stem of a word and what it may stand for; nothing for one that tells no tool."""
-    return () if word in _COMMON else (stem(word), *concepts(stem(word)))
+    return () if word in _COMMON or word.isdigit() else (stem(word), *concepts(stem(word)))
 
 
 def _of_text(text: str) -> Iterator[str]:
