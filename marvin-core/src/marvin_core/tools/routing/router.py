@@ -25,7 +25,7 @@ _NEAR = 0.25
 _MARGIN = 1.3
 """How many times as much as the next one the best tool must score, where both could be meant."""
 _TELLING = 2
-"""Words and typed values of a phrase that takes any text, up to which the other words must speak for its tool, too."""
+"""Words and typed values of a phrase that takes any text, up to which the other words must speak for no tool more."""
 _SPELLED = 4
 """Characters of the shortest word that may be misspelled."""
 _LONGEST = 400
@@ -137,7 +137,8 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
-            if match.is_free and match.words + match.typed <= _TELLING and not _is_likely(spec, ranked):
+            margin = 1.0 if match.words + match.typed <= _TELLING else _MARGIN
+            if match.is_free and not _is_likely(spec, ranked, margin):
                 return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
@@ -162,13 +163,13 @@ class Router:
         return any(left <= said for said in self._names[spec.name])
 
 
-def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
+def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin: float = _MARGIN) -> bool:
     """Whether the words of a request speak for this tool about as much as for any other.
 
     A phrase such as `run {command}` takes whatever is said, also where that clearly means something else.
     """
     scores = {found.name: score for found, score in ranked}
-    return not scores or scores.get(spec.name, 0.0) * _MARGIN >= max(scores.values())
+    return not scores or scores.get(spec.name, 0.0) * margin >= max(scores.values())
 
 
 def _closeness(match: Match) -> tuple[int, int]:
