@@ -8,18 +8,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _FOLDERS = ("tutorial", "how-to", "explanation", "extend")
-"""Reference pages are generated, and looked up rather than asked for."""
+_INDEX = "index.md"
+"""The page of which only the beginning is an answer: the rest is links."""
+_TABLES = ("reference/command-line.md", "reference/environment.md")
+"""Generated pages whose rows are asked for by name; the others are looked up."""
 _LONGEST = 700
 """Characters of a passage; the first block is kept whole where it has no more than twice as many."""
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _HEADING = re.compile(r"(#{1,4}) (.+)")
+_ROW = re.compile(r"`(?:marvin )?(/[a-z]+|-[^`]*--[a-z-]+|--[a-z-]+|[A-Z][A-Z_]{3,})[^|]*\|.+")
 _RULE = re.compile(r"\|[\s:|-]+\|?")
 
 
 def written(docs: Path) -> str:
     """One JSON object a line: `page`, `title`, `heading` and `text` of each part of each page."""
     pages = sorted(page for folder in _FOLDERS for page in (docs / folder).glob("*.md"))
-    rows = (row for page in pages for row in _passages(page, page.relative_to(docs).as_posix()))
+    rows = [row for page in pages for row in _passages(page, page.relative_to(docs).as_posix())]
+    rows = [next(_passages(docs / _INDEX, _INDEX)), *rows]
+    rows += [row for name in _TABLES for row in _passages(docs / name, name) if row["heading"].startswith("`")]
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
@@ -30,6 +36,9 @@ def _passages(page: Path, name: str) -> Iterator[dict[str, str]]:
         found = _HEADING.fullmatch(block)
         if found is None:
             blocks.append(_plain(block))
+            rows = (row for row in blocks[-1].split("\n") if _ROW.fullmatch(row))
+            for row in rows:  # a command, a flag or a variable, which is asked for by its name
+                yield {"page": name, "title": title, "heading": row.split(" | ")[0], "text": row.replace(" | ", ": ")}
             continue
         if blocks:
             yield {"page": name, "title": title, "heading": heading, "text": _first(blocks)}

@@ -18,17 +18,16 @@ from .routing.words import ASKING_WORDS, STOP_WORDS, stem, words
 _PASSAGES, _QUESTIONS = "handbook.jsonl", "questions.toml"
 _LONGEST = 200
 """Characters of a question."""
-_LOOKED_AT = 12
-"""Passages that are looked at."""
+_LOOKED_AT, _OF_PAGE = 12, 24
+"""Passages that are looked at, and of all pages where the page is known."""
 _ALIKE = 0.7
 """The part of the words of two questions that are the same where they are one."""
 _OF_HEADING = 0.5
 """The part of the words of a heading and of what is asked about that both have, at least."""
 _FILLING = frozenset("a an the please hey hello hi marvin me for so just now here exactly actually".split())
-_NAMED = re.compile(
-    r"\bmarvin(?:'s)?\b|(?<![\w/])/[a-z]{3,}(?![\w/.])|(?<!\S)--[a-z]{3,}|\bMARVIN_[A-Z]+|\bconfig\.yaml\b"
-)
-"""What of Marvin a question may name: it, a command, a flag, a variable, its file."""
+_NAMED = re.compile(r"\bmarvin(?:'s)?\b|\bconfig\.yaml\b", re.IGNORECASE)
+_LITERAL = re.compile(r"(?<![\w/])/[a-z]{3,}(?![\w/.])|(?<!\S)--[a-z][a-z-]{2,}|\b(?:MARVIN|LLM)_[A-Z_]+")
+"""A command, a flag or a variable."""
 _ASKING = re.compile(r"\s*(?:how|where|what|which|when|why|who|can|could|does|do|is|are|tell|explain|help)\b", re.I)
 _HOW = re.compile(
     r"\s*(?:(?:please\s+)?(?:tell|show) me\s+|(?:and|so|but)\s+)?(?:how (?:do|can|could|would|should|must|to)\b(?! you)"
@@ -46,13 +45,6 @@ class Passage(Record):
     title: str
     heading: str
     text: str
-
-
-class Found(Record):
-    """A passage, and whether the question is one that the passage is known to answer."""
-
-    passage: Passage
-    is_known: bool
 
 
 def told(passage: Passage) -> str:
@@ -78,36 +70,38 @@ class Handbook:
             for number, passage in enumerate(passages)
         ]
         self._ranking = Ranking(self._specs)
+        self._first = {passage.page: passage for passage in reversed(passages)}
         self._asked = [(_all_words(question), page) for page, asked in questions.items() for question in asked]
 
-    def answer(self, text: str) -> Found | None:
+    def answer(self, text: str) -> Passage | None:
         """The passage that answers a question about Marvin; None for what is no such question."""
         if len(text) > _LONGEST:
             return None
         page = self._known_page(text)
-        if page:
-            return Found(passage=self._of_page(page, text), is_known=True)
-        found = self._about(text)
-        return Found(passage=found, is_known=False) if found is not None else None
+        return self._of_page(page, text) if page else self._about(text)
 
     def _known_page(self, text: str) -> str:
         said = _all_words(text)
-        likeness = {page: len(said & asked) / len(said | asked) for asked, page in self._asked if said & asked}
-        for asked, page in self._asked:
-            likeness[page] = max(likeness.get(page, 0.0), len(said & asked) / max(1, len(said | asked)))
-        best = max(likeness, key=lambda page: likeness[page], default="")
-        return best if best and likeness[best] >= _ALIKE else ""
+        likeness, page = max(
+            ((len(said & asked) / len(said | asked), page) for asked, page in self._asked if said & asked),
+            default=(0.0, ""),
+        )
+        return page if likeness >= _ALIKE else ""
 
     def _of_page(self, page: str, text: str) -> Passage:
-        """The passage of a page that has most of the words."""
-        own = [passage for passage in self._passages if passage.page == page]
-        asked = _telling(text)
-        return max(own, key=lambda passage: 2 * len(asked & _in_heading(passage)) + len(asked & _in_text(passage)))
+        """The passage of a page that is found first, or its first one."""
+        found = (self._passages[int(spec.source)] for spec, _ in self._ranking.best(text, _OF_PAGE))
+        return next((one for one in found if one.page == page), None) or self._first[page]
 
     def _about(self, text: str) -> Passage | None:
         asked = _telling(text)
         if not asked or not _ASKING.match(text):
             return None
+        named = [name for name in _LITERAL.findall(text) if name]
+        if named:
+            holding = [passage for passage in self._passages if _has(passage.heading, named[0])]
+            holding += [passage for passage in self._passages if _has(passage.text, named[0])]
+            return next(iter(holding), None)
         ranked = [self._passages[int(spec.source)] for spec, _ in self._ranking.best(text, _LOOKED_AT)]
         is_named = bool(_NAMED.search(text))
         for passage in ranked:
@@ -138,6 +132,10 @@ def _is_of(passage: Passage, asked: frozenset[str]) -> bool:
         if asked <= own and len(asked) > _OF_HEADING * len(own):
             return True
     return False
+
+
+def _has(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 @cache
