@@ -45,6 +45,7 @@ _ABOUT_MODELS = re.compile(
     r"|openrouter)\b",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"\W*(?:what|which|how|who|where|do|are|is|can)\b.*\b(?:i|you|marvin|mode)\b", re.IGNORECASE)
 _SETTING_UP = re.compile(
     r"\b(add|change|choose|configur\w+|connect|enter|get|how|install|log ?in|need|pick|put|set|setup|switch|use|which"
     r"|where)\b",
@@ -83,14 +84,13 @@ class Offline:
         if tools != self._tools:
             self._tools, self._router = tools, Router(tools)
         route = self._router.route(text)
-        if route.action in ("offer", "nothing"):
-            if _asks_for_a_model(text):
-                raise how_to_have_one(text)
-            passage = about_marvin(text)
-            if passage and route.action == "nothing":
-                return TextDelta(text=passage)
-            if passage:
-                return TextDelta(text="\n\n".join([passage, "\n".join([OR_A_TOOL, *_offers(route)])]))
+        is_sure = route.action in ("act", "confirm", "ask")
+        if not is_sure and _asks_for_a_model(text):
+            raise how_to_have_one(text)
+        passage = about_marvin(text, is_known=is_sure)
+        if passage:
+            below = ["\n".join([OR_A_TOOL, *_offers(route)])] if route.proposals else []
+            return TextDelta(text="\n\n".join([passage, *below]))
         if route.action != "act":
             again, self._refused = self._refused, True
             raise not_acted(route, STILL_NO_MODEL if again else NO_MODEL)
@@ -108,12 +108,14 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Offline:
     return Offline(endpoint.model or NAME)
 
 
-def about_marvin(text: str) -> str:
+def about_marvin(text: str, *, is_known: bool = False) -> str:
     """What the documentation says to a question about Marvin, with the name of the page; empty for any other text."""
-    # Only what means no tool for certain comes here: to read the passages takes a tenth of a second.
+    if is_known and not _ASKS.match(text):  # what means a tool, and is no question, need not wait for the passages
+        return ""
+    # To read the passages takes a tenth of a second, once.
     from ..tools.handbook import handbook, told
 
-    passage = handbook().answer(text)
+    passage = handbook().answer(text, is_known=is_known)
     return told(passage) if passage is not None else ""
 
 

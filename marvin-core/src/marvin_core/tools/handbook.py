@@ -71,22 +71,36 @@ class Handbook:
         ]
         self._ranking = Ranking(self._specs)
         self._first = {passage.page: passage for passage in reversed(passages)}
-        self._asked = [(_all_words(question), page) for page, asked in questions.items() for question in asked]
+        self._asked = [
+            (_all_words(question), _telling(question), page)
+            for page, asked in questions.items()
+            for question in asked
+        ]
 
-    def answer(self, text: str) -> Passage | None:
-        """The passage that answers a question about Marvin; None for what is no such question."""
+    def answer(self, text: str, *, is_known: bool = False) -> Passage | None:
+        """The passage that answers a question about Marvin; None for what is no such question.
+
+        Args:
+            is_known: only for a question that a page is known to answer, word for word.
+        """
         if len(text) > _LONGEST:
             return None
-        page = self._known_page(text)
-        return self._of_page(page, text) if page else self._about(text)
+        page = self._known_page(text, 1.0 if is_known else _ALIKE)
+        if page:
+            return self._of_page(page, text)
+        return None if is_known else self._about(text)
 
-    def _known_page(self, text: str) -> str:
-        said = _all_words(text)
+    def _known_page(self, text: str, alike: float) -> str:
+        said, about = _all_words(text), _telling(text)
         likeness, page = max(
-            ((len(said & asked) / len(said | asked), page) for asked, page in self._asked if said & asked),
+            (
+                (len(said & asked) / len(said | asked), page)
+                for asked, their, page in self._asked
+                if about <= their and bool(about) == bool(their) and said & asked
+            ),
             default=(0.0, ""),
         )
-        return page if likeness >= _ALIKE else ""
+        return page if likeness >= alike else ""
 
     def _of_page(self, page: str, text: str) -> Passage:
         """The passage of a page that is found first, or its first one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -71,7 +70,6 @@ class Router:
         self._ranking = Ranking(specs)
         self._phrases = {spec.name: [Phrase(entry) for entry in spec.phrases] for spec in specs}
         self._names = {spec.name: self._vocabulary(spec) for spec in specs}
-        self._named = Counter(word for spec in specs for word in {*words(spec.name)})
 
     def _vocabulary(self, spec: ToolSpec) -> list[frozenset[str]]:
         """The words that ask for this tool and for nothing else of it: those of its name, or all of a phrase."""
@@ -156,11 +154,11 @@ class Router:
         return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None
 
     def _is_asked_for(self, spec: ToolSpec, left: set[str]) -> bool:
-        """Whether these words ask for this tool: a single one must be of its name alone, others of one phrase."""
-        if len(left) == 1:
-            (word,) = left
-            return word in words(spec.name) and self._named[word] == 1
-        return any(left <= said for said in self._names[spec.name])
+        """Whether these words are all of the tool's name, or all of a phrase, so that they ask for it.
+
+        A part would do for something else: play mode is ended by one tool, and yet to say `play mode` ends nothing.
+        """
+        return left in self._names[spec.name]
 
 
 def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin: float = _MARGIN) -> bool:
