@@ -36,7 +36,7 @@ def page_of(text: str) -> str:
         ("What is a skill?", "how-to/skills.md"),
         ("how do I limit what a run costs", "how-to/limit-cost.md"),
         ("what's the meaning of MARVIN_HOME", "reference/environment.md"),
-        ("what does --max-cost do", "how-to/run-the-pipeline.md"),
+        ("what does --tool-search do", "reference/command-line.md"),
     ],
 )
 def test_a_question_finds_its_page(text: str, page: str) -> None:
