@@ -43,7 +43,9 @@ def test_a_question_finds_its_page(text: str, page: str) -> None:
     assert page_of(text) == page
 
 
-@pytest.mark.parametrize("text", ["how do I make friends", "what is love", "", "???", "x" * 10_000, "how do I", "/", "--"])
+@pytest.mark.parametrize(
+    "text", ["how do I make friends", "what is love", "", "???", "x" * 10_000, "how do I", "/", "--"]
+)
 def test_anything_else_finds_none(text: str) -> None:
     assert page_of(text) == ""
 

@@ -72,9 +72,7 @@ class Handbook:
         self._ranking = Ranking(self._specs)
         self._first = {passage.page: passage for passage in reversed(passages)}
         self._asked = [
-            (_all_words(question), _telling(question), page)
-            for page, asked in questions.items()
-            for question in asked
+            (_all_words(question), _telling(question), page) for page, asked in questions.items() for question in asked
         ]
 
     def answer(self, text: str, *, is_known: bool = False) -> Passage | None:

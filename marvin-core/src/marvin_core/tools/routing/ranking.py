@@ -133,7 +133,10 @@ class Ranking:
         if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or told <= own and len(told) == 1):
             return True
         named = sum(self._weight(word) for word in known if word in own)
-        is_telling = sum(map(self._weight, known)) + _NAMING * named + _LIKELY * sum(map(self._weight, alike)) >= _TELLING * rarest
+        is_telling = (
+            sum(map(self._weight, known)) + _NAMING * named + _LIKELY * sum(map(self._weight, alike))
+            >= _TELLING * rarest
+        )
         return near >= _NEAR and (is_telling or any(kind in asked.parts for kind in _WRITTEN))
 
     def asked(self, text: str) -> Asked:
