@@ -51,7 +51,7 @@ def test_anything_else_finds_none(text: str) -> None:
 
 
 def test_of_what_means_no_tool_nothing_is_taken_for_a_question_about_marvin() -> None:
-    asked = [*requests()[0], *requests()[1], *sum(requests(PRACTICE), []), *sum(requests(MORE), [])]
+    asked = [one for file in (None, PRACTICE, MORE) for part in requests(file) for one in part]
     assert [text for text, name in asked if name == NOTHING and page_of(text)] == []
 
 

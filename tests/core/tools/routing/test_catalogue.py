@@ -80,7 +80,7 @@ def router() -> Router:
     return Router(ours())
 
 
-LEFT_ALONE = [text for text, name in sum(requests(PRACTICE), []) if name == NOTHING]
+LEFT_ALONE = [text for part in requests(PRACTICE) for text, name in part if name == NOTHING]
 
 
 def test_what_means_no_tool_is_never_taken_for_one_and_nearly_always_left_alone() -> None:

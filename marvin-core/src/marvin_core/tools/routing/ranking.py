@@ -45,7 +45,7 @@ _SAME = 0.85
 _NEAR = 0.22
 """How near it must be where other things say that a tool is meant."""
 _TELLING = 1.0
-"""The weight of the words that a tool knows from which on they say so, where that of a word that no tool has is 1: it is
+"""The weight of the words that a tool knows from which on they say so, where that of a word that no tool has is 1: about
 that of two rare ones, or of three that several have."""
 _LIKELY = 0.5
 """The part of its weight that another word for the same thing has there."""
@@ -130,7 +130,7 @@ class Ranking:
         if len(own) > 1 and own <= told:
             return True
         alike = [word for word in told if word not in document and any(other in document for other in concepts(word))]
-        if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or told <= own and len(told) == 1):
+        if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or (told <= own and len(told) == 1)):
             return True
         named = sum(self._weight(word) for word in known if word in own)
         is_telling = (
