@@ -45,8 +45,8 @@ _SAME = 0.85
 _NEAR = 0.22
 """How near it must be where other things say that a tool is meant."""
 _TELLING = 1.0
-"""The weight of the words that a tool knows from which on they say so, where that of a word that no tool has is 1: about
-that of two rare ones, or of three that several have."""
+"""The weight of the words that a tool knows from which on they say so, where that of a word that no tool has is 1: that
+of two rare ones, or of three that several have."""
 _LIKELY = 0.5
 """The part of its weight that another word for the same thing has there."""
 _NAMING = 0.6
