@@ -85,7 +85,7 @@ def _missed(specs: Sequence[ToolSpec], folder: Path, goal: float) -> Iterator[Ro
     found = measured(specs, folder)
     how = f"of {found.requests} requests set aside; the first {found.first:.0%}"
     yield Row(f"not among the 5 found, {len(specs)} tools", 100 - 100 * found.of_five, goal, "%", how)
-    how = f"of the same requests; {found.offered_for_nothing:.0%} of {found.nothing} that mean no tool are offered one"
+    how = f"of the same; of {found.nothing} that mean no tool {found.offered_for_nothing:.0%} are offered one"
     yield Row(f"not among the 3 offered without a model, {len(specs)} tools", 100 - 100 * found.offered, 15.0, "%", how)
     yield Row(f"another tool taken without a model, {len(specs)} tools", found.wrong, 0.0, "", "of those requests")
 

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
+from handbook import written
 
 import marvin_core
 import marvin_pipeline.plugin
@@ -31,6 +32,7 @@ from marvin_core.util.schemas.texts import members_of, schema_at, type_text
 from marvin_core.util.text import to_json
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+HANDBOOK = Path(marvin_core.__file__).parent / "tools" / "handbook.jsonl"
 NOTE = "<!-- Written by scripts/reference.py (`make docs`). Change the code it comes from, not this page. -->\n"
 
 
@@ -328,7 +330,7 @@ def pages() -> dict[str, str]:
 
 
 def main() -> int:
-    """Write the pages, or with --check compare them."""
+    """Write the pages, and what a chat without a model answers from; or with --check compare them."""
     stale = []
     for name, text in pages().items():
         path, content = FOLDER / name, f"{NOTE}{text}\n"
@@ -337,8 +339,13 @@ def main() -> int:
             path.write_text(content, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != content:
             stale.append(name)
+    handbook = written(FOLDER.parent)
+    if "--check" not in sys.argv:
+        HANDBOOK.write_text(handbook, encoding="utf-8")
+    elif not HANDBOOK.exists() or HANDBOOK.read_text(encoding="utf-8") != handbook:
+        stale.append(HANDBOOK.name)
     if stale:
-        print(f"Out of date in docs/reference: {', '.join(stale)}. Run `make docs`.", file=sys.stderr)
+        print(f"Out of date: {', '.join(stale)}. Run `make docs`.", file=sys.stderr)
     return bool(stale)
 
 

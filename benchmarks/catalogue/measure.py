@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.catalogue.requests import NOTHING, requests
+from benchmarks.catalogue.requests import NOTHING, set_aside
 from marvin_core.api.tools import ToolSpec
 from marvin_core.tools.finding import Finder
 from marvin_core.tools.routing.router import OFFERED, Router
@@ -28,7 +28,7 @@ class Measured(NamedTuple):
 
 def measured(specs: Sequence[ToolSpec], cache_folder: Path, asked: Sequence[tuple[str, str]] | None = None) -> Measured:
     """What these requests find among the tools; without any, those that were set aside before anything was tuned."""
-    said = requests()[1] if asked is None else asked
+    said = set_aside() if asked is None else asked
     finder, router = Finder(specs, cache_folder), Router(specs)
     meaning = [(text, name) for text, name in said if name != NOTHING]
     ranks = [[spec.name for spec in finder.find(text, _FOUND)] for text, _ in meaning]

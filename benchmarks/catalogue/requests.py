@@ -9,6 +9,10 @@ from marvin_core.api.tools import Access, ToolSpec
 
 NOTHING = "nothing"
 """The section of requests that mean no tool."""
+PRACTICE = Path(__file__).with_name("practice.txt")
+"""More of them, all to tune on."""
+MORE = Path(__file__).with_name("set_aside.txt")
+"""More of them, none to tune on."""
 _GROUP, _TUNED = 5, 3
 """Of each five requests the first three may be tuned on."""
 
@@ -54,6 +58,11 @@ def requests(file: Path | None = None) -> tuple[list[tuple[str, str]], list[tupl
             (tuned if number % _GROUP < _TUNED else held).append((line, name))
             number += 1
     return tuned, held
+
+
+def set_aside() -> list[tuple[str, str]]:
+    """All requests that nothing was tuned on."""
+    return [*requests()[1], *(request for part in requests(MORE) for request in part)]
 
 
 def strangers() -> Iterator[ToolSpec]:

@@ -18,7 +18,8 @@ PROJECTS = sorted(path.parent for path in ROOT.glob("marvin-*/pyproject.toml"))
 OWN = {project.name.replace("-", "_"): project.name for project in PROJECTS}
 # Where the module of an extra is not installed, nothing tells which distribution brings it.
 OF_EXTRAS = {"copilot": "github-copilot-sdk", "distributed": "distributed"}
-HERE = {"benchmarks", "scripts", "tests"}
+HERE = {"benchmarks", "scripts", "tests", "handbook"}
+"""Folders of the repository, and what a script has beside itself."""
 # Blender's own Python has it.
 OF_PROGRAMS = {"bpy"}
 # Loaded by pytest alone, which is there then.

@@ -167,7 +167,6 @@ OFFERED: dict[str, str] = {
     "commit everything but notes.md": "git_commit",
     "why is git status so slow": "git_status",
     "explain git log": "git_log",
-    "how do I commit": "git_commit",
     "list files newer than yesterday": "glob",
     "undo the last commit": "git_log",
     "check the timer every 5 minutes": "timer_check",
@@ -176,7 +175,7 @@ OFFERED: dict[str, str] = {
     "search the code": "code_grep",
     "show the last line of README.md": "read_file",
     "make README.md shorter": "",
-    "git push": "git_log",
+    "git push": "",
     "git merge": "git_status",
     "delete README.md": "",
     "what time is it": "",
@@ -200,7 +199,6 @@ UNKNOWN = [
     "please",
     "天気は?",
     "hello",
-    "who are you?",
 ]
 UNKNOWN += [
     "zeige mir die Dateien",
@@ -308,6 +306,40 @@ def test_a_question_about_having_a_model_is_answered_with_how_to_have_one(text: 
     assert refused.shell == "marvin providers"
     assert "/model" in str(refused)
     assert "timer" not in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "page"),
+    [
+        ("what can you do?", "an assistant for your terminal", "index.md"),
+        ("who are you?", "an assistant for your terminal", "index.md"),
+        ("what did I change?", "what this session changed", "how-to/sessions.md"),
+        ("what does /diff do", "what this session changed", "how-to/chat.md"),
+        ("what is play mode?", "/play 0.5", "how-to/work-on-its-own.md"),
+        ("does Marvin run on Windows?", "WSL", "explanation/platforms.md"),
+        ("how do I commit", "git_commit", "how-to/git.md"),
+    ],
+)
+def test_a_question_about_marvin_is_answered_with_a_passage_and_the_name_of_its_page(
+    text: str, said: str, page: str
+) -> None:
+    answer, *_, stop = deltas_of(user(text))
+    assert isinstance(answer, TextDelta)
+    assert said in answer.text
+    assert f"({page})" in answer.text
+    assert stop == Stop(reason="stop")
+
+
+def test_a_question_about_a_key_is_answered_with_the_page_on_keys_too() -> None:
+    told = str(not_acted("how do I set an API key?"))
+    assert "marvin login" in told
+    assert "(how-to/keys.md)" in told
+
+
+def test_where_a_tool_may_be_meant_too_it_is_offered_below_the_passage() -> None:
+    answer = deltas_of(user("what did I change?"))[0]
+    assert isinstance(answer, TextDelta)
+    assert answer.text.index("(how-to/sessions.md)") < answer.text.index("/git_diff")
 
 
 def test_whoever_asks_is_offered_what_reads_before_what_changes() -> None:

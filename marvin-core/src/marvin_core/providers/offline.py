@@ -31,6 +31,7 @@ HOW_TO = (
 CHANGES = "{name} changes or runs something, so it was not called. This is the call:"
 INCOMPLETE = "{name} can do this. It still needs:"
 UNCLEAR = "No tool clearly matches this request. The closest ones, each with a line that calls it:"
+OR_A_TOOL = "If you meant a tool: the closest ones, each with a line that calls it:"
 NOTHING_NEAR = "No tool matches this request. To list the tools, type /help in a chat, or run `{marvin} tools list`."
 UNSAID = "..."
 """What stands for a value that was not said."""
@@ -44,6 +45,7 @@ _ABOUT_MODELS = re.compile(
     r"|openrouter)\b",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"\W*(?:what|which|how|who|where|do|are|is|can)\b.*\b(?:i|you|marvin|mode)\b", re.IGNORECASE)
 _SETTING_UP = re.compile(
     r"\b(add|change|choose|configur\w+|connect|enter|get|how|install|log ?in|need|pick|put|set|setup|switch|use|which"
     r"|where)\b",
@@ -70,22 +72,27 @@ class Offline:
             NotActed: where no call is certain and harmless enough to be made without being asked for.
         """
         last = request.messages[-1]
-        if last.role == "tool":
-            yield TextDelta(text=_output(last))
-        else:
-            yield self._call(request, _last_text(request.messages))
+        given = TextDelta(text=_output(last)) if last.role == "tool" else self._reply(request)
+        yield given
         yield UsageDelta(usage=Usage(cost=0.0))
-        yield Stop(reason="stop" if last.role == "tool" else "tool_calls")
+        yield Stop(reason="tool_calls" if isinstance(given, CallDelta) else "stop")
 
-    def _call(self, request: Request, text: str) -> CallDelta:
+    def _reply(self, request: Request) -> CallDelta | TextDelta:
+        """The call that a request means, or what the documentation says where it asks about Marvin."""
+        text = _last_text(request.messages)
         tools = (*request.tools, *request.waiting)
         if tools != self._tools:
             self._tools, self._router = tools, Router(tools)
         route = self._router.route(text)
+        is_sure = route.action in ("act", "confirm", "ask")
+        if not is_sure and _asks_for_a_model(text):
+            raise how_to_have_one(text)
+        passage = about_marvin(text, is_known=is_sure)
+        if passage:
+            below = ["\n".join([OR_A_TOOL, *_offers(route)])] if route.proposals else []
+            return TextDelta(text="\n\n".join([passage, *below]))
         if route.action != "act":
             again, self._refused = self._refused, True
-            if _asks_for_a_model(text):
-                raise how_to_have_one()
             raise not_acted(route, STILL_NO_MODEL if again else NO_MODEL)
         (meant,) = route.proposals
         identity = f"offline_{len(request.messages)}"
@@ -101,10 +108,22 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Offline:
     return Offline(endpoint.model or NAME)
 
 
-def how_to_have_one() -> NotActed:
+def about_marvin(text: str, *, is_known: bool = False) -> str:
+    """What the documentation says to a question about Marvin, with the name of the page; empty for any other text."""
+    if is_known and not _ASKS.match(text):  # what means a tool, and is no question, need not wait for the passages
+        return ""
+    # To read the passages takes a tenth of a second, once.
+    from ..tools.handbook import handbook, told
+
+    passage = handbook().answer(text, is_known=is_known)
+    return told(passage) if passage is not None else ""
+
+
+def how_to_have_one(text: str = "") -> NotActed:
     """The answer to a question about having a model."""
     typed = " ".join([command_name(), "providers"])
-    return NotActed(HOW_TO.format(marvin=command_name()), line="/model", shell=typed, provider=NAME)
+    answer = "\n\n".join(filter(None, [HOW_TO.format(marvin=command_name()), about_marvin(text)]))
+    return NotActed(answer, line="/model", shell=typed, provider=NAME)
 
 
 def not_acted(route: Route, no_model: str) -> NotActed:
@@ -116,7 +135,7 @@ def not_acted(route: Route, no_model: str) -> NotActed:
     name, whole = meant.spec.name, _to_complete(meant)
     line = typed_call(name, meant.arguments)
     if route.action == "offer":
-        told, line = [UNCLEAR, *(row for offer in route.proposals for row in _offer(offer))], ""
+        told, line = [UNCLEAR, *_offers(route)], ""
     elif route.action == "confirm":
         told = [CHANGES.format(name=name), f"  {line}"]
     else:
@@ -124,6 +143,10 @@ def not_acted(route: Route, no_model: str) -> NotActed:
         told += ["The line is then:", f"  {typed_call(name, whole)}"]
     text = "\n".join([*told, no_model])
     return NotActed(text, line=line, shell=typed_call(name, whole, in_shell()), provider=NAME)
+
+
+def _offers(route: Route) -> list[str]:
+    return [row for offer in route.proposals for row in _offer(offer)]
 
 
 def _offer(offer: Proposal) -> list[str]:

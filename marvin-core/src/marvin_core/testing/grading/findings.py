@@ -81,8 +81,8 @@ CRITERIA: Mapping[str, Criterion] = {
     ),
     "phrases": Criterion(
         grade="gold",
-        meaning="every tool has a phrase, so that it works without a model",
-        mend="Add entries to phrases.toml beside the tools.",
+        meaning="every tool has a phrase of its own, so that it is found, and works without a model",
+        mend="Add entries to phrases.toml beside the tools, as docs/how-to/write-phrases.md tells.",
     ),
     "tests": Criterion(
         grade="gold",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -13,8 +13,10 @@ import pluggy
 import typer
 
 from ...api.config import Config
+from ...api.tools import ToolSpec
 from ...plugins.hook_calls import call_hook, plugin_manager
 from ...plugins.model import Pack
+from ...tools.routing.words import words
 from ..tool_runner import installed_tools
 from .findings import Finding, found
 from .place import PackPlace
@@ -50,10 +52,23 @@ def registration_findings(pack: Pack, place: PackPlace, watch: Watch, config: Co
         found("quiet start", deeds),
         found("quick start", slow if seconds > _MOST else [], note=f"{seconds * 1000:.0f} ms"),
         found("light start", [f"{pack.module} imports {name}" for name in foreign]),
-        found("phrases", [f"{spec.name} has no phrase" for spec in tools if not spec.phrases]),
+        found("phrases", phrase_problems(tools)),
         *schema_findings(tools),
         *source_findings(place, tools),
     ]
+
+
+def phrase_problems(tools: Sequence[ToolSpec]) -> list[str]:
+    """What keeps these tools from being found by what people say: none of it, or the same of two tools."""
+    problems = [f"{spec.name} has no phrase" for spec in tools if not spec.phrases]
+    owners: dict[str, str] = {}
+    for spec in tools:
+        for entry in spec.phrases:
+            said = " ".join(words(entry["say"].format(**{slot: f" {kind} " for slot, kind in entry["slots"].items()})))
+            owner = owners.setdefault(said, spec.name)
+            if owner != spec.name:
+                problems.append(f"{owner} and {spec.name} both have the phrase {entry['say']!r}: neither is called")
+    return problems
 
 
 def _registered(pack: Pack, config: Config) -> Iterator[str]:

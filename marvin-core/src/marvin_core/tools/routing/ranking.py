@@ -10,7 +10,7 @@ from math import log
 
 from ...api.record import Record
 from ...api.tools import ToolSpec
-from .slots import TYPED, Utterance, kind_of
+from .slots import ABOUT_TIME, TYPED, Utterance, kind_of
 from .synonyms import concepts, deeds
 from .words import ASKING_WORDS, STOP_WORDS, stem, words
 
@@ -38,6 +38,23 @@ _IN_VALUE = 0.5
 """The same for a word in an address, a path or quotes."""
 _NEAREST = 0.7
 """What the nearest phrase counts, beside all the words."""
+_CLOSE = 0.5
+"""How near a phrase must be for its tool to be worth offering by that alone."""
+_SAME = 0.85
+"""How near where a single word is all that both have."""
+_NEAR = 0.22
+"""How near it must be where other things say that a tool is meant."""
+_TELLING = 1.0
+"""The weight of the words that a tool knows from which on they say so, where that of a word that no tool has is 1: that
+of two rare ones, or of three that several have."""
+_LIKELY = 0.5
+"""The part of its weight that another word for the same thing has there."""
+_NAMING = 0.6
+"""What a word of the tool's name counts beyond its weight."""
+_STRANGE = 0.7
+"""What a word that no tool has counts against a tool."""
+_WRITTEN = ("<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>")
+"""Kinds of values that are seldom written but to a tool."""
 _COMPARED = 24
 """Tools whose phrases are compared."""
 _ALIKE = 0.8
@@ -95,6 +112,33 @@ class Ranking:
             (self._specs[number], score, self._covered(number, asked)) for number, score in self._best(asked, limit)
         ]
 
+    def means_a_tool(self, text: str, limit: int) -> bool:
+        """Whether a request says enough of what one of the nearest tools does; talk about anything else does not."""
+        asked = self.asked(text)
+        return any(self._is_meant(number, asked) for number, _ in self._best(asked, limit))
+
+    def _is_meant(self, number: int, asked: Asked) -> bool:
+        weights = self._weights(asked)
+        told = asked.said - asked.values
+        strange = sum(not self._holders[word] for word in told)
+        whole = sum(weights.values()) or 1.0
+        rarest = self._weight("")
+        own = {*map(stem, words(self._specs[number].name.replace("_", " ")))}
+        near = self._nearest(number, weights, whole) * whole / (whole + _STRANGE * strange * rarest)
+        document = self._documents[number]
+        known = [word for word in told if word in document]
+        if len(own) > 1 and own <= told:
+            return True
+        alike = [word for word in told if word not in document and any(other in document for other in concepts(word))]
+        if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or (told <= own and len(told) == 1)):
+            return True
+        named = sum(self._weight(word) for word in known if word in own)
+        is_telling = (
+            sum(map(self._weight, known)) + _NAMING * named + _LIKELY * sum(map(self._weight, alike))
+            >= _TELLING * rarest
+        )
+        return near >= _NEAR and (is_telling or any(kind in asked.parts for kind in _WRITTEN))
+
     def asked(self, text: str) -> Asked:
         """What a text is looked for by."""
         said = Utterance(text[:_LONGEST_QUERY])
@@ -105,6 +149,9 @@ class Ranking:
             for first, end, _ in said.find(kind):
                 parts[f"<{kind}>"] = _VALUE
                 values.update(stem(word) for word in words(said.part(first, end)))
+        numbers = {end for _, end, _ in said.find("number")}
+        if any(first in numbers for first, _, _ in said.find("unit")):
+            parts["<amount>"] = _VALUE
         is_after_preposition = False
         asks = [deed for token in said.tokens if (deed := deeds(stem(token.word)))][:1]
         parts.update((deed, _DEED) for found in asks for deed in found)
@@ -115,14 +162,14 @@ class Ranking:
             is_after_preposition = is_after_preposition or token.word in _PREPOSITIONS
             is_value = token.kind != "word" or "_" in token.text or (number > 0 and token.text[:1].isupper())
             for word in words(token.text):
-                if word in _COMMON:
+                if word in _COMMON or word.isdigit():
                     continue
                 known = self._known(stem(word))
                 if is_value and token.kind not in ("word", "number"):
                     values.add(known)
                     parts.setdefault(known, _IN_VALUE)
                     continue
-                if not self._holders[known] and (is_value or is_after_preposition):
+                if not self._holders[known] and (is_value or is_after_preposition or word in ABOUT_TIME):
                     values.add(known)
                 told.add(known)
                 parts[known] = 1.0
@@ -164,7 +211,7 @@ class Ranking:
         return self._corrected[word]
 
     def _best(self, asked: Asked, limit: int) -> list[tuple[int, float]]:
-        weights = {word: part * self._weight(word) for word, part in asked.parts.items() if self._holders[word]}
+        weights = self._weights(asked)
         scored = ((number, self._score(number, weights)) for number in range(len(self._specs)))
         found = sorted((pair for pair in scored if pair[1] > 0), key=lambda pair: -pair[1])
         whole = sum(weights.values()) or 1.0
@@ -173,6 +220,9 @@ class Ranking:
             for number, score in found[: max(limit, _COMPARED)]
         ]
         return sorted(compared, key=lambda pair: -pair[1])[:limit]
+
+    def _weights(self, asked: Asked) -> dict[str, float]:
+        return {word: part * self._weight(word) for word, part in asked.parts.items() if self._holders[word]}
 
     def _score(self, number: int, weights: Mapping[str, float]) -> float:
         document, norm = self._documents[number], self._norms[number]
@@ -243,7 +293,7 @@ def _is_misspelling(word: str, known: str) -> bool:
 @cache
 def _expanded(word: str) -> tuple[str, ...]:
     """The stem of a word and what it may stand for; nothing for one that tells no tool."""
-    return () if word in _COMMON else (stem(word), *concepts(stem(word)))
+    return () if word in _COMMON or word.isdigit() else (stem(word), *concepts(stem(word)))
 
 
 def _of_text(text: str) -> Iterator[str]:
@@ -256,6 +306,8 @@ def _of_phrase(phrase: Mapping[str, object]) -> Iterator[str]:
     kinds = phrase.get("slots", {})
     if isinstance(kinds, dict):
         yield from (f"<{kind}>" for kind in kinds.values() if kind in _KINDS)
+        if "unit" in kinds.values() and "number" in kinds.values():
+            yield "<amount>"
 
 
 def words_of(spec: ToolSpec) -> list[str]:

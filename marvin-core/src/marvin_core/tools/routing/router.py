@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -25,7 +24,7 @@ _NEAR = 0.25
 _MARGIN = 1.3
 """How many times as much as the next one the best tool must score, where both could be meant."""
 _TELLING = 2
-"""Words and typed values of a phrase that takes any text, up to which the other words must speak for its tool, too."""
+"""Words and typed values of a phrase that takes any text, up to which the other words must speak for no tool more."""
 _SPELLED = 4
 """Characters of the shortest word that may be misspelled."""
 _LONGEST = 400
@@ -71,12 +70,10 @@ class Router:
         self._ranking = Ranking(specs)
         self._phrases = {spec.name: [Phrase(entry) for entry in spec.phrases] for spec in specs}
         self._names = {spec.name: self._vocabulary(spec) for spec in specs}
-        self._named = Counter(word for spec in specs for word in {*words(spec.name)})
 
-    def _vocabulary(self, spec: ToolSpec) -> frozenset[str]:
-        """The words that ask for this tool and for nothing else of it."""
-        plain = (phrase.words for phrase in self._phrases[spec.name] if phrase.is_plain)
-        return frozenset(words(spec.name)).union(*plain)
+    def _vocabulary(self, spec: ToolSpec) -> list[frozenset[str]]:
+        """The words that ask for this tool and for nothing else of it: those of its name, or all of a phrase."""
+        return [frozenset(words(spec.name)), *(one.words for one in self._phrases[spec.name] if one.is_plain)]
 
     def route(self, text: str) -> Route:
         """What to do about a request. One that may only be misspelled is offered what it would be then."""
@@ -106,7 +103,9 @@ class Router:
                 return Route(action="ask", proposals=(meant,))
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
-        near = [spec for spec, _ in spoken] + [spec for spec, _, covered in near_ones if covered >= _NEAR]
+        near = [spec for spec, _ in spoken]
+        if self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED):
+            near += [spec for spec, _, covered in near_ones if covered >= _NEAR]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
         nearest = _distinct(near)[:OFFERED]
@@ -136,7 +135,8 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
-            if match.is_free and match.words + match.typed <= _TELLING and not _is_likely(spec, ranked):
+            margin = 1.0 if match.words + match.typed <= _TELLING else _MARGIN
+            if match.is_free and not _is_likely(spec, ranked, margin):
                 return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
@@ -146,29 +146,28 @@ class Router:
         complete = []
         for spec, score in ranked:
             proposal, left = _filled(spec, said)
-            is_said = not left - self._names[spec.name] and self._is_telling(left, spec)
-            if is_said and _is_likely(spec, ranked):
+            if self._is_asked_for(spec, left) and _is_likely(spec, ranked):
                 complete.append((proposal, score))
         if not complete:
             return None
         best, score = complete[0]
         return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None
 
-    def _is_telling(self, left: set[str], spec: ToolSpec) -> bool:
-        """Whether words ask for this tool: a single one must be of its name alone, others may be of its phrases."""
-        if len(left) != 1:
-            return True
-        (word,) = left
-        return word in words(spec.name) and self._named[word] == 1
+    def _is_asked_for(self, spec: ToolSpec, left: set[str]) -> bool:
+        """Whether these words are all of the tool's name, or all of a phrase, so that they ask for it.
+
+        A part would do for something else: play mode is ended by one tool, and yet to say `play mode` ends nothing.
+        """
+        return left in self._names[spec.name]
 
 
-def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
+def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin: float = _MARGIN) -> bool:
     """Whether the words of a request speak for this tool about as much as for any other.
 
     A phrase such as `run {command}` takes whatever is said, also where that clearly means something else.
     """
     scores = {found.name: score for found, score in ranked}
-    return not scores or scores.get(spec.name, 0.0) * _MARGIN >= max(scores.values())
+    return not scores or scores.get(spec.name, 0.0) * margin >= max(scores.values())
 
 
 def _closeness(match: Match) -> tuple[int, int]:

@@ -39,7 +39,7 @@ _NEGATIONS = frozenset(
     "no not never don't dont doesn't didn't won't can't cannot shouldn't mustn't isn't aren't without except"
     " nothing none neither nor instead avoid".split()
 )
-_ABOUT_TIME = frozenset(
+ABOUT_TIME = frozenset(
     "today tomorrow yesterday tonight now later soon next last ago until since during week weekend month year"
     " monday tuesday wednesday thursday friday saturday sunday morning afternoon evening noon midnight".split()
 )
@@ -254,12 +254,14 @@ def _free(said: Utterance, first: int, end: int) -> str | None:
         return tokens[0].text
     if any(token.kind == "quoted" or token.word in JOINING | _NEGATIONS for token in tokens):
         return None
+    if all(token.word in _PRONOUNS | _TO_BE | _ARTICLES for token in tokens):
+        return None
     return said.part(first, end)
 
 
 def _name(said: Utterance, first: int, end: int) -> str | None:
     tokens = said.tokens[first:end]
-    if any(token.kind != "quoted" and token.word in _ABOUT_TIME for token in tokens):
+    if any(token.kind != "quoted" and token.word in ABOUT_TIME for token in tokens):
         return None
     if any(token.kind not in ("word", "quoted", "number") for token in tokens):
         return None

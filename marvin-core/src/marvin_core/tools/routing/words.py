@@ -13,8 +13,8 @@ POLITE_WORDS = frozenset(
     " you your".split()
 )
 """Words, in their normal form, that say nothing about what is asked for."""
-STOP_WORDS = POLITE_WORDS | frozenset("about and as at by for from if in into not on or to with".split())
-ASKING_WORDS = frozenset("all did do does have has how long many much there who why".split())
+STOP_WORDS = POLITE_WORDS | frozenset("about and as at by for from if in into not on or than to with".split())
+ASKING_WORDS = frozenset("all did do does should have has how long many much there who why".split())
 """Words that are part of what is asked, but that no tool is found by."""
 
 # Letters and digits of any script; scripts that are written without spaces give a word for each character.
