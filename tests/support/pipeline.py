@@ -56,7 +56,7 @@ class Asked:
         self.step = sum(message["role"] == "assistant" for message in messages)
         self.model = str(request.body["model"])
         self.outputs = [_text(message) for message in messages if message["role"] == "tool"]
-        self.ticket = (re.search(r"Begin with your own ticket below (\S+):", self.prompt) or [None, ""])[1]
+        self.ticket = (re.search(r"\bticket (?:of your own )?below (\S+):", self.prompt) or [None, ""])[1]
 
     @property
     def role(self) -> str:
