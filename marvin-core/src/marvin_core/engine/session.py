@@ -48,7 +48,6 @@ class Session:
         self.processes: Processes = parts.processes
         self.keys, self.agents, self.person = parts.setup.keys, views.SessionAgents(parts), views.SessionPerson(parts)
         self.usage, self.rescue, self.resource = parts.usage.usage, partial(views.rescue, parts), parts.resources.get
-        self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
     @cached_property
     def dispatcher(self) -> Dispatcher:
@@ -103,6 +102,19 @@ class Session:
     def snapshot(self) -> SessionSnapshot:
         """The session as it is now."""
         return views.snapshot(self.parts, busy=self.busy)
+
+    @property
+    def commands(self) -> Mapping[str, Command]:
+        """The slash commands, those of servers as they are known now."""
+        setup = self.parts.setup
+        of_servers = setup.tool_source.commands() if setup.tool_source is not None and setup.commands else ()
+        return {command.name: command for command in (*setup.commands, *of_servers)}
+
+    @property
+    def resources(self) -> Mapping[str, str]:
+        """What servers have to attach: what each is, as it is written behind `@`."""
+        source = self.parts.setup.tool_source
+        return {} if source is None else source.resources()
 
     @property
     def chat(self) -> ChatSettings:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ...api.errors import UsageError
 from ...api.session import Command, SessionControl
+from ...config.program import command_name
 from ...util.text import one_line
 from ...util.threads import in_thread
 from . import autonomy, login, sessions, settings, theme, undo
@@ -58,6 +59,7 @@ def core_commands() -> list[Command]:
         _command("context", "what the next request holds, and what waits outside of it", settings.context),
         _command("theme [NAME]", "the themes; with a name, draw with that one from now on", theme.theme),
         _command("raw [on|off]", "the last answer as it was typed; on and off: all that follow", _raw),
+        _command("mcp", "the servers with tools (MCP), and what they bring", _no_servers),
         _command("usage", "tokens, cost and tool calls of this session and of all", _usage),
     ]
 
@@ -85,6 +87,11 @@ async def _jobs(session: SessionControl, words: str) -> str:
         f"{job.id}  {'running' if job.running else 'ended'}  {one_line(job.command, _SHOWN)}  ({job.log})"
         for job in jobs
     )
+
+
+async def _no_servers(session: SessionControl, words: str) -> str:
+    """What `/mcp` says where no server is set up: with one, its own command takes the place of this."""
+    return f"There are no servers. Add one in a shell: `{command_name()} mcp add NAME COMMAND...` or `--url URL`."
 
 
 async def _raw(session: SessionControl, words: str) -> str:
