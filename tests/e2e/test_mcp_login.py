@@ -87,7 +87,7 @@ def test_a_login_is_made_kept_used_and_forgotten(marvin: Marvin, tmp_path: Path)
 
         assert "is removed" in marvin.run("mcp", "logout", "b").text
         assert token not in kept.read_text()
-        assert "mcp login b" in marvin.run("tools", "call", "b__add", "a=1", "b=1").said
+        assert "mcp login b" in marvin.run("tools", "call", "b__add", "a=1", "b=1").text
 
 
 def test_what_has_ended_or_was_taken_back_is_renewed(marvin: Marvin, tmp_path: Path) -> None:

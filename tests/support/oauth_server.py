@@ -103,6 +103,10 @@ class Provider:
         """Take a token back."""
         self.access.pop(token.token, None)
 
+    async def exchange_identity_assertion(self, client: Any, params: Any) -> OAuthToken:
+        """No other service vouches for anybody here."""
+        raise TokenError("unsupported_grant_type")
+
     def _tokens(self, client: str, scopes: list[str], resource: str | None) -> OAuthToken:
         access, refresh = f"access-{secrets.token_urlsafe(20)}", f"refresh-{secrets.token_urlsafe(20)}"
         ends = int(time.time()) + LIFETIME

@@ -17,6 +17,7 @@ from .agent import Agent
 from .autonomy import Autonomy
 from .driver import Driver
 from .lifecycle import Lifecycle
+from .live_commands import commands_of
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
 
@@ -48,6 +49,7 @@ class Session:
         self.processes: Processes = parts.processes
         self.keys, self.agents, self.person = parts.setup.keys, views.SessionAgents(parts), views.SessionPerson(parts)
         self.usage, self.rescue, self.resource = parts.usage.usage, partial(views.rescue, parts), parts.resources.get
+        self.commands: Mapping[str, Command] = commands_of(parts.setup)
 
     @cached_property
     def dispatcher(self) -> Dispatcher:
@@ -102,13 +104,6 @@ class Session:
     def snapshot(self) -> SessionSnapshot:
         """The session as it is now."""
         return views.snapshot(self.parts, busy=self.busy)
-
-    @property
-    def commands(self) -> Mapping[str, Command]:
-        """The slash commands, those of servers as they are known now."""
-        setup = self.parts.setup
-        of_servers = setup.tool_source.commands() if setup.tool_source is not None and setup.commands else ()
-        return {command.name: command for command in (*setup.commands, *of_servers)}
 
     @property
     def resources(self) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+
 from ..api.errors import UsageError
 from ..api.session import Command, SessionControl
 from ..util.terminal_text import exact_line

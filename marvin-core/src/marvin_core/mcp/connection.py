@@ -24,7 +24,7 @@ from ..util.terminal_text import disarm, exact_line
 from ..util.text import cut, one_line
 from ..util.threads import in_thread
 from .caller import Caller
-from .logins import LoginPage
+from .login.kept import LoginPage
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from ..api.config import Config, McpServer
-from .browser import Browser, open_page
-from .logins import LoginPage, Logins
-from .oauth import Login
+from .login.browser import Browser, open_page
+from .login.kept import LoginPage, Logins
+from .login.oauth import Login
 from .over_http import over_http
 
 

@@ -18,7 +18,7 @@ from ..config.secrets import Secrets
 from .commands import mcp_command
 from .connection import Surroundings
 from .listed import Listings
-from .logins import LoginPage, Logins, secrets_in
+from .login.kept import LoginPage, Logins, secrets_in
 from .prompts import prompt_commands
 from .servers import Servers
 

@@ -19,7 +19,7 @@ from ...config.program import command_name
 from ...config.stored.settings import store_setting
 from ...guard.trust import SERVERS
 from ...mcp.listed import Listing, Listings
-from ...mcp.logins import Logins, secrets_in
+from ...mcp.login.kept import Logins, secrets_in
 from ...mcp.session import SessionServers
 from ...util.terminal_text import exact_line, json_for_terminals
 from ...util.text import counted, unknown_name
@@ -170,7 +170,7 @@ def login(
     run: CommandContext = context.obj
     server = _with_address(run, name)
     try:
-        from ...mcp.logging_in import LoggingIn
+        from ...mcp.login.by_hand import LoggingIn
     except ImportError as error:
         raise _needs_sdk(error) from error
     run.secrets.watch(Logins(run.config.config_folder, run.timeouts).path, secrets_in)

@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ..api.config import McpServer
-from ..api.timeouts import Timeouts
-from ..http.redirect import Redirect
-from ..util.terminal_text import exact_line
-from ..util.text import one_line
-from ..util.threads import in_thread
-from .logins import LoginNeeded, LoginPage
+from ...api.config import McpServer
+from ...api.timeouts import Timeouts
+from ...http.redirect import Redirect
+from ...util.terminal_text import exact_line
+from ...util.text import one_line
+from ...util.threads import in_thread
+from .kept import LoginNeeded, LoginPage
 
 _PATH = "/callback"
 _REASON = 200

@@ -19,10 +19,10 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from ..api.config import McpServer
-from ..util.threads import in_thread
+from ...api.config import McpServer
+from ...util.threads import in_thread
 from .browser import Browser
-from .logins import Logins
+from .kept import Logins
 
 _EARLY = 60
 """Seconds before its end from which on a token is renewed, so that none ends on its way."""

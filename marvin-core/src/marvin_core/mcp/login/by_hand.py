@@ -8,15 +8,15 @@ from functools import partial
 
 from mcp import Client, MCPError
 
-from ..api.config import Config, McpServer
-from ..api.errors import MarvinError
-from ..util.failures import shown
-from ..util.terminal_text import exact_line
-from ..util.threads import in_thread
+from ...api.config import Config, McpServer
+from ...api.errors import MarvinError
+from ...util.failures import shown
+from ...util.terminal_text import exact_line
+from ...util.threads import in_thread
+from ..over_http import over_http
 from .browser import Browser, open_page
-from .logins import LoginPage, Logins
+from .kept import LoginPage, Logins
 from .oauth import Login
-from .over_http import over_http
 
 
 class LoggingIn:

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ..api.config import McpServer
-from ..api.errors import ToolError
-from ..api.record import Record
-from ..api.timeouts import Timeouts
-from ..config.program import command_name
-from ..util.state_files import held, replace_file, set_aside, update_file
-from ..util.untrusted_json import parse_json
+from ...api.config import McpServer
+from ...api.errors import ToolError
+from ...api.record import Record
+from ...api.timeouts import Timeouts
+from ...config.program import command_name
+from ...util.state_files import held, replace_file, set_aside, update_file
+from ...util.untrusted_json import parse_json
 
 _SECRETS = ("access_token", "refresh_token", "client_secret", "registration_access_token")
 
