@@ -19,10 +19,10 @@ class Bridge(httpx2.AsyncBaseTransport):
 
     Args:
         client_for: the client for a URL.
-        told: is told the status of each answer of the server itself.
+        told: is told with each message to the server what went wrong with it; empty where nothing did.
     """
 
-    def __init__(self, client_for: Callable[[str], httpx.AsyncClient], told: Callable[[str, int], None]) -> None:
+    def __init__(self, client_for: Callable[[str], httpx.AsyncClient], told: Callable[[str], None]) -> None:
         self._client_for = client_for
         self._told = told
 
@@ -38,14 +38,17 @@ class Bridge(httpx2.AsyncBaseTransport):
         try:
             answer = await client.send(sent, stream=True, follow_redirects=False)
         except (httpx.HTTPError, httpx.InvalidURL, MarvinError) as error:
+            self._told(f"{type(error).__name__}: {error}")
             raise _as_theirs(error) from error
-        self._told(url, answer.status_code)
-        return httpx2.Response(answer.status_code, headers=answer.headers.raw, stream=_Body(answer))
+        if request.method == "POST":
+            self._told(f"HTTP {answer.status_code}" if answer.status_code >= 400 else "")
+        return httpx2.Response(answer.status_code, headers=answer.headers.raw, stream=_Body(answer, self._told))
 
 
 class _Body(httpx2.AsyncByteStream):
-    def __init__(self, answer: httpx.Response) -> None:
+    def __init__(self, answer: httpx.Response, told: Callable[[str], None]) -> None:
         self._answer = answer
+        self._told = told
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = FLOOD
@@ -53,9 +56,12 @@ class _Body(httpx2.AsyncByteStream):
             async for chunk in self._answer.aiter_raw():
                 left -= len(chunk)
                 if left < 0:
-                    raise httpx2.ReadError(f"the server sent more than {FLOOD // 1_000_000} MB")
+                    said = f"it sent more than {FLOOD // 1_000_000} MB"
+                    self._told(said)
+                    raise httpx2.ReadError(said)
                 yield chunk
         except httpx.HTTPError as error:
+            self._told(f"{type(error).__name__}: {error}")
             raise _as_theirs(error) from error
 
     async def aclose(self) -> None:

@@ -52,8 +52,8 @@ class Surroundings(Record):
     """Enters what is to be left when the session ends, once each."""
     start: float
     """Seconds that a server may take until it is ready."""
-    reach: Callable[[McpServer, LoginPage, Callable[[int], None]], AbstractAsyncContextManager[Any]]
-    """The streams of a server at an address. The last argument is told the status of each of its answers."""
+    reach: Callable[[McpServer, LoginPage, Callable[[str], None]], AbstractAsyncContextManager[Any]]
+    """The streams of a server at an address. The last argument is told what went wrong with a message, else nothing."""
     ask_model: Callable[[Request], Awaitable[PartialAnswer]]
     """Has the model answer a request of a server."""
     attended: bool = False
@@ -70,7 +70,7 @@ class Connection:
         self.callers: list[Caller] = []
         """Those whose calls run, the newest last: what the server asks meanwhile is asked of it."""
         self._refusal: ToolError | None = None
-        self._status = 0
+        self._trouble = ""
         self._patience: asyncio.Timeout | None = None
         self._around = around
         self._fault = ""
@@ -112,6 +112,9 @@ class Connection:
             client = await self.client()
             return await work(client)
         except Exception as error:
+            if _is_end(error) and not self._fault:
+                self._fault = self._trouble or "the connection ended"
+                self._closing.set()
             if self._fault and self._task is not None:
                 await asyncio.wait([self._task])
             raise self._explained(error) from error
@@ -143,7 +146,7 @@ class Connection:
         await _load_sdk(self.server)
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it any more
-        self._fault, self._refusal, self._status = "", None, 0
+        self._fault, self._refusal, self._trouble = "", None, ""
         self._closing = asyncio.Event()
         self._task = asyncio.ensure_future(self._hold(server, ready, self._closing))
         try:
@@ -165,7 +168,7 @@ class Connection:
             async with AsyncExitStack() as stack:
                 if server.url:
                     page = LoginPage(show=self._show, may=lambda: self._around.attended and bool(self.callers))
-                    transport = self._around.reach(server, page, self._answered)
+                    transport = self._around.reach(server, page, self._told)
                 else:
                     wire = await self._started(server, closing)
                     from .stdio import over_stdio
@@ -240,13 +243,13 @@ class Connection:
         question = f"The MCP server {self.server.name} wants a login. Open this address in a browser, and log in there:"
         return await self.callers[-1].ask(f"{question}\n{exact_line(url)}", [_LOGGED_IN, _NO]) == _LOGGED_IN
 
-    def _answered(self, status: int) -> None:
-        self._status = status
+    def _told(self, trouble: str) -> None:
+        self._trouble = trouble
 
     @property
     def _of_http(self) -> str:
-        """With which status the server refused, where it did."""
-        return f" (HTTP {self._status})" if self._status >= 400 else ""
+        """What went wrong with the last message to an address, where something did."""
+        return f" ({self._trouble})" if self._trouble else ""
 
     def _unreachable(self, why: str) -> ToolError:
         text = cut(disarm(why), _ERROR_SHOWN).rstrip(".")
@@ -280,6 +283,14 @@ async def _load_sdk(server: McpServer) -> None:
             f"The MCP server {server.name} needs the Python package mcp ({error}). "
             f"Install it with `pip install '{_EXTRA}'`."
         ) from error
+
+
+def _is_end(error: Exception) -> bool:
+    """Whether the SDK says that the connection has ended."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    return isinstance(error, MCPError) and error.error.code == CONNECTION_CLOSED
 
 
 def _innermost(error: BaseException) -> BaseException:

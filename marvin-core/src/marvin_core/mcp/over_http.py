@@ -23,13 +23,13 @@ _READ = 300.0
 
 @asynccontextmanager
 async def over_http(
-    server: McpServer, config: Config, auth: httpx2.Auth | None, told: Callable[[int], None]
+    server: McpServer, config: Config, auth: httpx2.Auth | None, told: Callable[[str], None]
 ) -> AsyncIterator[tuple[Any, Any]]:
     """The streams of a server at an address.
 
     Args:
         auth: the login, where there is one.
-        told: is told the status of each answer of the server.
+        told: is told with each message to the server what went wrong with it; empty where nothing did.
     """
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(http_client(server, config, auth, told))
@@ -41,7 +41,7 @@ async def over_http(
 
 @asynccontextmanager
 async def http_client(
-    server: McpServer, config: Config, auth: httpx2.Auth | None, told: Callable[[int], None]
+    server: McpServer, config: Config, auth: httpx2.Auth | None, told: Callable[[str], None]
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """The client of the SDK's library for a server; see `over_http`.
 
@@ -56,13 +56,9 @@ async def http_client(
     def client_for(url: str) -> httpx.AsyncClient:
         return clients.for_tools() if public and _origin(url) != place else own
 
-    def answered(url: str, status: int) -> None:
-        if _origin(url) == place:
-            told(status)
-
     try:
         async with httpx2.AsyncClient(
-            headers=dict(server.headers), auth=auth, timeout=None, transport=Bridge(client_for, answered)
+            headers=dict(server.headers), auth=auth, timeout=None, transport=Bridge(client_for, told)
         ) as client:
             yield client
     finally:

@@ -27,9 +27,9 @@ class Reaching:
         self._variable = variable
 
     def streams(
-        self, server: McpServer, page: LoginPage, told: Callable[[int], None]
+        self, server: McpServer, page: LoginPage, told: Callable[[str], None]
     ) -> AbstractAsyncContextManager[tuple[Any, Any]]:
-        """The streams of a server. `told` is told the status of each of its answers."""
+        """The streams of a server. `told` is told what went wrong with a message."""
         if any(name.lower() == "authorization" for name in server.headers):
             return over_http(server, self._config, None, told)
         opened = page.replace(show=partial(self._opened, page))

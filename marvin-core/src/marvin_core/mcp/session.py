@@ -80,7 +80,7 @@ class SessionServers:
         return found
 
     def _streams(
-        self, server: McpServer, page: LoginPage, told: Callable[[int], None]
+        self, server: McpServer, page: LoginPage, told: Callable[[str], None]
     ) -> AbstractAsyncContextManager[Any]:
         from .reaching import Reaching
 

@@ -210,12 +210,13 @@ def serve(
     """
     run: CommandContext = context.obj
     try:
-        from ...mcp.serving import ask_client, serve_http, serve_stdio
+        from ...mcp.serving import AsksClient, serve_http, serve_stdio
     except ImportError as error:
         raise _needs_sdk(error) from error
     run.config = run.config.replace(tools=tools or run.config.tools)
     given = run.secrets.value(SERVED_BEHIND, default="")
-    session = run.app().session(asker=ask_client, interactive=False)
+    client = AsksClient()
+    session = run.app().session(asker=client.ask, interactive=False, ui=client)
     if http is None:
         run_watched(run, serve_stdio(session), close=session.close, rescue=session.rescue)
         return

@@ -133,29 +133,45 @@ class Login(OAuthClientProvider):
         return AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
 
     async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """The SDK's own flow, which has one request at a time answered, is gone through only where there is a need."""
         renewed = False
         while True:
-            flow = super()._auth_flow(request)
-            try:
-                sent = await anext(flow)
-                if sent is not request:  # it begins with a renewal
-                    renewed = True
-                    async with self._logins.renewing():
-                        if self._is_newer():
-                            self._initialized = False
-                            continue
-                        sent = await flow.asend((yield sent))
-                answer = yield sent
-                if answer.status_code == 401 and self._may_renew(renewed):
-                    continue
-                if answer.status_code in (401, 403):  # before anything is registered anew
-                    self._browser.check()
-                while True:
-                    answer = yield await flow.asend(answer)
-            except StopAsyncIteration:
+            if not self._initialized:
+                await self._initialize()
+            if not self.context.is_token_valid() and self.context.can_refresh_token():
+                renewed = True
+                flow = super()._auth_flow(request)
+                try:
+                    sent = await anext(flow)
+                    if sent is not request:
+                        async with self._logins.renewing():
+                            if self._is_newer():
+                                self._initialized = False
+                            else:
+                                await flow.asend((yield sent))
+                finally:
+                    await flow.aclose()
+                continue
+            self._add_auth_header(request)
+            used = self.context.current_tokens
+            answer = yield request
+            if answer.status_code == 401 and self._may_renew(renewed):
+                continue
+            if not _wants_login(answer):
                 return
-            finally:
-                await flow.aclose()
+            break
+        self._browser.check()  # before anything is registered
+        flow = super()._auth_flow(request)
+        try:
+            sent = await anext(flow)
+            if self.context.current_tokens is used:
+                sent = await flow.asend(answer)
+            while True:
+                sent = await flow.asend((yield sent))
+        except StopAsyncIteration:
+            return
+        finally:
+            await flow.aclose()
 
     def _is_newer(self) -> bool:
         """Whether another process has renewed the login by now."""
@@ -168,3 +184,8 @@ class Login(OAuthClientProvider):
             return False
         self.context.token_expiry_time = 1.0
         return True
+
+
+def _wants_login(answer: httpx2.Response) -> bool:
+    said = answer.headers.get("www-authenticate", "")
+    return answer.status_code == 401 or (answer.status_code == 403 and "insufficient_scope" in said)
