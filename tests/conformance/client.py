@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -74,9 +75,8 @@ async def log_in(server: McpServer, app: App) -> None:
 
     def say(text: str) -> None:
         print(text, flush=True)
-        for word in text.split():
-            if "/authorize?" in word:
-                pages.append(asyncio.ensure_future(in_thread(lambda: visit(word))))
+        shown = [word for word in text.split() if "/authorize?" in word]
+        pages.extend(asyncio.ensure_future(in_thread(partial(visit, word))) for word in shown)
 
     pages: list[asyncio.Future[None]] = []
     print(await LoggingIn(server, app.config, say, None, app.secrets.setting).run())

@@ -1,4 +1,4 @@
-"""The tools that the conformance suite calls, as a user's own file of tools. `run.py` puts it into the folder for those."""
+"""The tools that the conformance suite calls: `run.py` makes of this a user's own file of tools."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(403, b"go away", "text/plain")
         elif method == "initialize":
             about = {"name": "trial", "version": "1"}
-            can = {"tools": {}}
+            can: dict[str, Any] = {"tools": {}}
             self._result(number, {"protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": about})
         elif method == "tools/list":
             self._result(number, {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]})

@@ -160,6 +160,8 @@ class Connection:
         except asyncio.CancelledError:
             self._task.cancel()
             raise
+        finally:
+            self._patience = None
 
     async def _hold(self, server: McpServer, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
         """Keep the client open in a task of its own, which the SDK wants to be the same at both ends."""

@@ -96,6 +96,11 @@ class Kept:
         """Keep the client that was registered."""
         await self._keep(client=client_info.model_dump(mode="json", exclude_none=True))
 
+    def settle_method(self) -> None:
+        """Have the user's own client send its secret as the login service says, which is known by now."""
+        if self._server.client_secret:
+            self._context.client_info.token_endpoint_auth_method = self._method()
+
     def _method(self) -> str:
         """How the secret of the user's own client is sent: as the login service says, else in the form."""
         service = self._context.oauth_metadata
@@ -130,6 +135,7 @@ class Login(OAuthClientProvider):
 
     async def _came_back(self) -> AuthorizationCodeResult:
         given = await self._browser.came_back()
+        self._kept.settle_method()
         return AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
 
     async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
