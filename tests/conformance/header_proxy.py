@@ -30,22 +30,21 @@ def with_header(port: int, header: str) -> Iterator[int]:
             if there is not None:
                 there.close()
 
+    over = asyncio.Event()
+
     async def serve() -> None:
-        server = await asyncio.start_server(pass_on, "127.0.0.1", 0)
-        ports.append(server.sockets[0].getsockname()[1])
-        ready.set()
+        async with await asyncio.start_server(pass_on, "127.0.0.1", 0) as server:
+            ports.append(server.sockets[0].getsockname()[1])
+            ready.set()
+            await over.wait()
 
-    def run() -> None:
-        loop.run_until_complete(serve())
-        loop.run_forever()
-
-    thread = threading.Thread(target=run, daemon=True)
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
     ready.wait()
     try:
         yield ports[0]
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(over.set)
         thread.join()
         loop.close()
 

@@ -24,10 +24,8 @@ CLIENT = (
     "tools_call",
     "elicitation-sep1034-client-defaults",
     "sse-retry",
-    "auth/metadata-var2",
     "auth/scope-step-up",
     "auth/pre-registration",
-    "auth/resource-mismatch",
 )
 SERVER = (
     "server-initialize",
