@@ -172,8 +172,8 @@ def test_what_a_server_asks_is_paid_under_the_ceiling(marvin: Marvin, marvin_mod
     marvin.config(json.dumps({"mcp_servers": {"trial": setup}, "sandbox": "off", "prices": prices}))
     used = usage(10_000, 1_000)
     marvin_model_server.script(
-        calls(("trial__act", {}), usage=used), text("Yes!", usage=used), text("Done.", usage=used)
+        calls(("trial__act", {}), usage=used), text("Yes!", usage=usage(100, 10)), text("Done.", usage=used)
     )
     result = marvin.ask("--tool-search", "off", "--max-cost", "1")
-    assert "Yes!" in str(marvin_model_server.requests[-1].body)
-    assert result.cost()["session_cost"] == pytest.approx(0.06)
+    assert result.code == 0, (result.said, result.text)
+    assert result.cost()["session_cost"] == pytest.approx(0.0402)
