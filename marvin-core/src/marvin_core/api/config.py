@@ -24,7 +24,6 @@ SandboxUse: TypeAlias = Literal["auto", "required", "off"]
 ToolSearchUse: TypeAlias = Literal["on", "off", "auto"]
 """Whether tools wait until a model looks for them: all but a few, none, or where there are many."""
 PermissionMode: TypeAlias = Literal["ask", "edit", "auto", "readonly"]
-Sampling: TypeAlias = Literal["deny", "ask", "allow"]
 """How much is asked of calls on which no rule speaks. Reading passes in each of them.
 
 `ask`: whatever writes or runs something is asked about. `edit`: files inside the working directory are written, the
@@ -115,8 +114,7 @@ class ProjectFiles(Record):
 class McpSettings(Record):
     """One entry below `mcp_servers:` in config.yaml: a program that is started, or an address that is talked to.
 
-    `args`, `env`, `cwd`, `url`, `headers`, `client_id` and `client_secret` may hold `${NAME}` or `${NAME:-OTHER}`,
-    which stand for variables.
+    Its texts may hold `${NAME}` or `${NAME:-OTHER}`, which stand for variables.
     """
 
     command: str = ""
@@ -136,11 +134,9 @@ class McpSettings(Record):
     """What the log-in service of that address knows Marvin by; without it, Marvin registers there by itself."""
     client_secret: str = ""
     """What goes with it, where the service gave one."""
-    scope: str = ""
-    """What the log-in asks for, separated by spaces; without it, what the server asks for."""
     login_port: int = 0
     """The port of this machine that the log-in leads back to; 0 takes a free one."""
-    sampling: Sampling = "deny"
+    sampling: Literal["deny", "ask", "allow"] = "deny"
     """Whether it may put questions to the model (sampling): `deny`; `ask`, each time; or `allow`."""
     sandbox: bool = True
     """Whether its program runs in the sandbox, where there is one."""

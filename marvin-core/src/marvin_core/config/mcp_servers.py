@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, get_args
+from typing import Any
 
-from ..api.config import McpServer, McpSettings, Sampling
+from ..api.config import McpServer, McpSettings
 from ..api.errors import ConfigError
 from ..util.untrusted_json import parse_json
 from .secret_files import secrets_of_address, secrets_of_headers
@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _SECRET = re.compile(r"(?i)key|token|secret|passw|credential|auth|bearer|\bpat\b|_pat$")
 _LISTS = ("args", "read_only")
-_TEXTS = ("command", "cwd", "url", "client_id", "client_secret", "scope", "sampling")
+_TEXTS = ("command", "cwd", "url", "client_id", "client_secret", "sampling")
 _MAPPINGS = ("env", "headers")
 _SWITCHES = ("sandbox", "off")
 _NUMBERS = ("login_port",)
@@ -28,7 +28,7 @@ _KINDS: Mapping[str, str] = {
 }
 _REPOSITORYS = frozenset({"command", "args", "env", "cwd", "url", "headers"})
 """What a project may say of its servers; what widens what they may do is the user's to say."""
-_SAMPLING = get_args(Sampling)
+_SAMPLING = ("deny", "ask", "allow")
 _LARGEST = 1_000_000
 _MOST = 100
 

@@ -41,8 +41,8 @@ class ToolSource(Protocol):
         """Called before each prompt: what is not known yet may be looked for, for a short time."""
         ...
 
-    def commands(self) -> Sequence[Command]:
-        """The slash commands that it brings at this moment."""
+    def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
+        """The slash commands by their names: the session's own, and those that it brings at the moment of each look."""
         ...
 
     def resources(self) -> Mapping[str, str]:

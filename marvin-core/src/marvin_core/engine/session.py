@@ -17,7 +17,6 @@ from .agent import Agent
 from .autonomy import Autonomy
 from .driver import Driver
 from .lifecycle import Lifecycle
-from .live_commands import commands_of
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
 
@@ -44,12 +43,13 @@ class Session:
         self.accounted, self.standing = self._driver.accounted, self._requests.standing
         self.undo = views.SessionUndo(parts, lambda: self.dispatcher, self._driver.check_free)
         self.sessions = Lifecycle(parts, self._driver)
-        self.subscribe = self.sessions.subscribe
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
         self.keys, self.agents, self.person = parts.setup.keys, views.SessionAgents(parts), views.SessionPerson(parts)
         self.usage, self.rescue, self.resource = parts.usage.usage, partial(views.rescue, parts), parts.resources.get
-        self.commands: Mapping[str, Command] = commands_of(parts.setup)
+        own, source = {command.name: command for command in parts.setup.commands}, parts.setup.tool_source
+        self.commands: Mapping[str, Command] = own if source is None or not own else source.commands(own)
+        self.subscribe, self.resources = self.sessions.subscribe, dict if source is None else source.resources
 
     @cached_property
     def dispatcher(self) -> Dispatcher:
@@ -104,12 +104,6 @@ class Session:
     def snapshot(self) -> SessionSnapshot:
         """The session as it is now."""
         return views.snapshot(self.parts, busy=self.busy)
-
-    @property
-    def resources(self) -> Mapping[str, str]:
-        """What servers have to attach: what each is, as it is written behind `@`."""
-        source = self.parts.setup.tool_source
-        return {} if source is None else source.resources()
 
     @property
     def chat(self) -> ChatSettings:

@@ -15,7 +15,7 @@ from ..api.session import Command
 from ..api.tools import Tool, ToolSpec
 from ..config.mcp_servers import filled_in, secrets_of
 from ..config.secrets import Secrets
-from .commands import mcp_command
+from .commands import LiveCommands, mcp_command
 from .connection import Surroundings
 from .listed import Listings
 from .login.kept import LoginPage, Logins, secrets_in
@@ -45,9 +45,9 @@ class SessionServers:
         """The tools of the servers that were asked before."""
         return self.servers.specs()
 
-    def commands(self) -> tuple[Command, ...]:
-        """`/mcp`, and the prompts of these servers."""
-        return (mcp_command(self.servers), *prompt_commands(self.servers))
+    def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
+        """The session's own commands, with `/mcp` and the prompts of these servers."""
+        return LiveCommands(own, lambda: (mcp_command(self.servers), *prompt_commands(self.servers)))
 
     def resources(self) -> Mapping[str, str]:
         """The resources of these servers."""

@@ -127,9 +127,7 @@ class Login(OAuthClientProvider):
         self._kept = Kept(server, logins)
         self._logins = logins
         self._browser = browser
-        metadata = OAuthClientMetadata(
-            client_name="Marvin", redirect_uris=[AnyUrl(browser.address)], scope=server.scope or None
-        )
+        metadata = OAuthClientMetadata(client_name="Marvin", redirect_uris=[AnyUrl(browser.address)])
         super().__init__(server.url, metadata, self._kept, browser.open, self._came_back)
         self._kept.provider = self
 
