@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow test-real test-lowest test-newest check docs wheels bench bench-compare clean
+.PHONY: help setup run test test-slow test-real test-lowest test-newest conformance check docs wheels bench bench-compare clean
 
 # The caller may stand in an environment of its own. Without bytecode each worker would compile every test anew.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
@@ -35,6 +35,10 @@ test-lowest: setup ## the tests of `make test` with the lowest versions that the
 
 test-newest: setup ## the same with the newest versions there are
 	scripts/test-versions newest
+
+conformance: setup ## the conformance suite of the Model Context Protocol, client and server, as a table
+	@scripts/setup-real
+	.venv-real/bin/python -P tests/conformance/run.py
 
 check: setup ## lint, formatting, types, and what no file may name
 	$(PY) -m ruff check

@@ -23,6 +23,7 @@ from benchmarks import (
     finding,
     judging,
     life,
+    mcp_servers,
     packs,
     reading,
     rounds,
@@ -98,6 +99,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from tickets.rows(3 if quick else 9)
     yield from life.rows(3 if quick else 9)
     yield from tool_search.rows(lab, 3 if quick else 15)
+    yield from mcp_servers.rows(lab, 3 if quick else 15)
     yield from web_replies.rows(20 if quick else 200)
     yield _schemas(lab)
     yield from ceiling.rows(quick=quick)

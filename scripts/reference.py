@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
-from handbook import written
 
 import marvin_core
 import marvin_pipeline.plugin
@@ -331,6 +330,9 @@ def pages() -> dict[str, str]:
 
 def main() -> int:
     """Write the pages, and what a chat without a model answers from; or with --check compare them."""
+    sys.path.insert(0, str(Path(__file__).parent))  # `python -P` looks for no module beside this one
+    from handbook import written
+
     stale = []
     for name, text in pages().items():
         path, content = FOLDER / name, f"{NOTE}{text}\n"

@@ -13,6 +13,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import Marvin, wait_until
+from tests.support.money import usage
 
 pytestmark = pytest.mark.slow
 
@@ -136,3 +137,43 @@ def test_the_values_of_variables_and_headers_are_not_shown(marvin: Marvin) -> No
     reached = {"url": "https://a.example/mcp", "headers": {"X": "secret-of-mine-2"}}
     marvin.config(json.dumps({"mcp_servers": {"a": started, "b": reached}}))
     assert "secret-of-mine" not in marvin.run("config", "show").text
+
+
+def sampling(marvin: Marvin, server: ModelServer, how: str) -> tuple[str, int]:
+    """What a server is told that asks the model in a call, and how many requests the run cost."""
+    setup = {**entry(command(marvin, "samples")), "sampling": how}
+    marvin.config(json.dumps({"mcp_servers": {"trial": setup}, "sandbox": "off"}))
+    server.script(calls(("trial__act", {})), *[text("Words for the server.")] * (how == "allow"), text("Done."))
+    result = marvin.ask("--tool-search", "off")
+    assert result.code == 0, result.said
+    return str(server.requests[-1].body["messages"][-1]["content"]), result.cost()["llm_turns"]
+
+
+def test_a_server_asks_the_model_where_the_user_lets_it(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    told, requests = sampling(marvin, marvin_model_server, "allow")
+    assert '"Words for the server."' in told
+    asked = marvin_model_server.requests[1].body
+    assert [message["content"] for message in asked["messages"] if message["role"] == "user"] == ["hi"]
+    assert not asked.get("tools")
+    assert requests == 3, "it is counted like an answer"
+
+
+@pytest.mark.parametrize("how", ["deny", "ask"])
+def test_a_server_that_may_not_ask_is_refused(marvin: Marvin, marvin_model_server: ModelServer, how: str) -> None:
+    told, requests = sampling(marvin, marvin_model_server, how)
+    assert '"error"' in told
+    assert requests == 2
+
+
+def test_what_a_server_asks_is_paid_under_the_ceiling(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin.env["OPENAI_COMPAT_MODEL"] = "scripted"
+    setup = {**entry(command(marvin, "samples")), "sampling": "allow"}
+    prices = {"scripted": {"input": 1.0, "output": 10.0}}
+    marvin.config(json.dumps({"mcp_servers": {"trial": setup}, "sandbox": "off", "prices": prices}))
+    used = usage(10_000, 1_000)
+    marvin_model_server.script(
+        calls(("trial__act", {}), usage=used), text("Yes!", usage=usage(100, 10)), text("Done.", usage=used)
+    )
+    result = marvin.ask("--tool-search", "off", "--max-cost", "1")
+    assert result.code == 0, (result.said, result.text)
+    assert result.cost()["session_cost"] == pytest.approx(0.0402)

@@ -145,7 +145,7 @@ class App:
             if servers is not None
             else self.plugins.foreign_tools,
             hooks=hooks,
-            commands=commands if servers is None or not interactive else (*commands, *servers.commands()),
+            commands=commands,
             models=self.models,
             clients=self._clients,
             packs=lambda: self.packs,

@@ -216,7 +216,8 @@ labels: {web: [run], secret: [], unattended: true}
 hooks: {before_tool: [./check, {command: lint, tools: [write_*], sandbox: true}], turn.end: [ring]}
 mcp_servers:
   issues: {command: npx, args: [-y, 7], env: {A: 1}, cwd: sub, read_only: [get_*], sandbox: off, off: true}
-  docs: {url: https://mcp.example/mcp, headers: {X-Team: blue}}
+  docs: {url: https://mcp.example/mcp, headers: {X-Team: blue}, sampling: ask}
+  login: {url: https://mcp.example/in, client_id: marvin, client_secret: "${SECRET}", login_port: 8123}
 child_env: [AWS_PROFILE, 5]
 sandbox: required
 tool_search: on

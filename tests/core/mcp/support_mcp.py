@@ -37,15 +37,22 @@ class Asked:
 class Desk:
     """A session that has servers."""
 
-    def __init__(self, home: Path, work: Path, config: Mapping[str, Any], answers: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        home: Path,
+        work: Path,
+        config: Mapping[str, Any],
+        answers: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         folder = home / ".config" / "marvin"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.yaml").write_text(json.dumps(config))
         self.warnings: list[str] = []
         self.events: list[Event] = []
         self.asked = Asked(answers)
-        env = {"HOME": str(home), "PATH": os.environ["PATH"]}
-        loaded, secrets = load(["--working-dir", str(work), "--sandbox", "off"], env, cwd=work)
+        own = {"HOME": str(home), "PATH": os.environ["PATH"], **(env or {})}
+        loaded, secrets = load(["--working-dir", str(work), "--sandbox", "off"], own, cwd=work)
         self._loop = asyncio.Runner()
         app = App(loaded, secrets, self.warnings.append)
         self.session: Session = app.session(asker=self.asked if answers else None, interactive=bool(answers))
@@ -110,6 +117,24 @@ def desk(
     work.mkdir(exist_ok=True)
     config = {"mcp_servers": {"trial": server(way, *more, **settings)}, "timeouts": dict(timeouts or {})}
     made = Desk(tmp_path / "home", work, config, answers)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextmanager
+def desk_at(
+    tmp_path: Path,
+    entry: Mapping[str, Any],
+    timeouts: Mapping[str, Any] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Iterator[Desk]:
+    """A session with one server, `trial`, that is set up in these words."""
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    config = {"mcp_servers": {"trial": dict(entry)}, "timeouts": dict(timeouts or {})}
+    made = Desk(tmp_path / "home", work, config, env=env)
     try:
         yield made
     finally:

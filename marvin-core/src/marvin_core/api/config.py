@@ -114,7 +114,7 @@ class ProjectFiles(Record):
 class McpSettings(Record):
     """One entry below `mcp_servers:` in config.yaml: a program that is started, or an address that is talked to.
 
-    `args`, `env`, `cwd`, `url` and `headers` may hold `${NAME}` or `${NAME:-OTHER}`, which stand for variables.
+    Its texts may hold `${NAME}` or `${NAME:-OTHER}`, which stand for variables.
     """
 
     command: str = ""
@@ -130,6 +130,14 @@ class McpSettings(Record):
     """The address of a server that runs already, in place of a command."""
     headers: Mapping[str, str] = MappingProxyType({})
     """Sent with every request to that address."""
+    client_id: str = ""
+    """What the log-in service of that address knows Marvin by; without it, Marvin registers there by itself."""
+    client_secret: str = ""
+    """What goes with it, where the service gave one."""
+    login_port: int = 0
+    """The port of this machine that the log-in leads back to; 0 takes a free one."""
+    sampling: Literal["deny", "ask", "allow"] = "deny"
+    """Whether it may put questions to the model (sampling): `deny`; `ask`, each time; or `allow`."""
     sandbox: bool = True
     """Whether its program runs in the sandbox, where there is one."""
     read_only: tuple[str, ...] = ()

@@ -105,6 +105,11 @@ def _secrets(config: Config, env: Mapping[str, str], home: Path) -> Secrets:
                 secrets.learn(Secret(value))
         for value in (one for address in addresses for one in secrets_of_address(address)):
             secrets.learn(Secret(value))
+    if config.mcp_servers:
+        from .mcp_servers import secrets_of
+
+        for value in (one for server in config.mcp_servers.values() for one in secrets_of(server) if "${" not in one):
+            secrets.learn(Secret(value))
     return secrets
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..api.config import McpServer, McpSettings
 from ..api.errors import ConfigError
 from ..util.untrusted_json import parse_json
+from .secret_files import secrets_of_address, secrets_of_headers
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_SECRET = re.compile(r"(?i)key|token|secret|passw|credential|auth|bearer|\bpat\b|_pat$")
 _LISTS = ("args", "read_only")
-_TEXTS = ("command", "cwd", "url")
+_TEXTS = ("command", "cwd", "url", "client_id", "client_secret", "sampling")
 _MAPPINGS = ("env", "headers")
 _SWITCHES = ("sandbox", "off")
+_NUMBERS = ("login_port",)
 _KINDS: Mapping[str, str] = {
+    **dict.fromkeys(_NUMBERS, "a number"),
     **dict.fromkeys(_LISTS, "a list of texts"),
     **dict.fromkeys(_TEXTS, "a text"),
     **dict.fromkeys(_MAPPINGS, "names, each with a text"),
@@ -24,6 +28,7 @@ _KINDS: Mapping[str, str] = {
 }
 _REPOSITORYS = frozenset({"command", "args", "env", "cwd", "url", "headers"})
 """What a project may say of its servers; what widens what they may do is the user's to say."""
+_SAMPLING = ("deny", "ask", "allow")
 _LARGEST = 1_000_000
 _MOST = 100
 
@@ -57,7 +62,7 @@ def server_of(name: str, entry: Mapping[str, Any], origin: str) -> McpServer:
     for key, value in entry.items():
         if key in _TEXTS and isinstance(value, str):
             values[key] = value.strip()
-        elif key in _SWITCHES and isinstance(value, bool):
+        elif key in (_SWITCHES if isinstance(value, bool) else _NUMBERS) and isinstance(value, int):
             values[key] = value
         elif key in _LISTS and isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
             values[key] = tuple(map(str, value))
@@ -80,6 +85,10 @@ def problem_of(name: str, server: Any) -> str:
     if server.url and not re.match(r"https?://[^/]", server.url):
         return "url takes an address such as https://mcp.example.com/mcp"
     env = server.env or {}
+    if server.sampling not in _SAMPLING:
+        return f"sampling takes {', '.join(_SAMPLING)}"
+    if not 0 <= server.login_port < 65_536:
+        return "login_port takes a port, or 0 for a free one"
     if "\0" in "".join((server.command, *server.args, *env, *env.values(), server.cwd)):
         return "holds a character that no program can be given (NUL)"
     return ""
@@ -111,4 +120,19 @@ def filled_in(server: McpServer, variable: Callable[[str], str | None]) -> McpSe
         cwd=filled(server.cwd),
         url=filled(server.url),
         headers={name: filled(text) for name, text in server.headers.items()},
+        client_id=filled(server.client_id),
+        client_secret=filled(server.client_secret),
     )
+
+
+def secrets_of(server: McpServer) -> Iterator[str]:
+    """What of a server's setup must be shown to nobody: headers, passwords in its address, and what says so by name."""
+    yield from secrets_of_headers(server.headers)
+    yield from secrets_of_address(server.url)
+    yield server.client_secret
+    yield from (value for name, value in server.env.items() if _SECRET.search(name))
+    for option, value in zip(("", *server.args), server.args, strict=False):
+        if _SECRET.search(option) and option.startswith("-") and "=" not in option:
+            yield value
+        elif _SECRET.search(value.partition("=")[0]) and "=" in value:
+            yield value.partition("=")[2]

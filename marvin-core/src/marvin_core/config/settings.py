@@ -17,7 +17,7 @@ from .file.sections import PackChoices
 _VALUE_SHOWN = 40
 _MAY_HOLD_KEYS: Mapping[str, Sequence[str]] = {
     "providers": ("headers", "base_url", "auth_url"),
-    "mcp_servers": ("env", "headers", "url", "args"),
+    "mcp_servers": ("env", "headers", "url", "args", "client_secret"),
 }
 """What of an entry is read from the file itself at each start, where it may be a key: keys stay where the user put
 them."""
@@ -90,7 +90,8 @@ def _holds_keys(data: Mapping[str, Any]) -> bool:
     if any("headers" in entry for entry in data.get("providers", {}).values()):
         return True
     servers = data.get("mcp_servers", {}).values()
-    texts = (text for one in servers for name in ("env", "headers") for text in one.get(name, {}).values())
+    texts = [text for one in servers for name in ("env", "headers") for text in one.get(name, {}).values()]
+    texts += [one["client_secret"] for one in servers if "client_secret" in one]
     return any(len(text) >= _SHORTEST_KEY and "${" not in text for text in texts)
 
 
@@ -211,7 +212,7 @@ def _culprit(node: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
 def _may_be_key(location: Sequence[str | int]) -> bool:
     """Whether what stands there may be a key of a service."""
     if location[:1] == ("mcp_servers",):
-        return location[2:3] in (("env",), ("headers",))
+        return location[2:3] in (("env",), ("headers",), ("client_secret",))
     return location[:1] == ("providers",) and location[2:3] in (("key",), ("headers",))
 
 

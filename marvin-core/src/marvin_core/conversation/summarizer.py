@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..api.errors import MarvinError
-from ..api.events import UsageReport
-from ..api.messages import Message, Usage, user
-from ..api.providers import Delta, Provider, Request, Retrying, Switched, TextDelta, UsageDelta
+from ..api.messages import Message, user
+from ..api.providers import Provider, Request
 from ..api.record import Record
 from ..util.bus import Bus
-from ..util.numbers import sound
+from .aside import Aside
 from .digest import as_text
 
 if TYPE_CHECKING:
@@ -65,53 +63,12 @@ class Summarizer(Record):
         return summary
 
     async def _ask(self, task: str) -> str:
-        """One request. What it used is counted, however it ends."""
-        provider = self.provider
+        """One request."""
         request = Request(system=PROMPT, messages=(user(task),), tool_choice="none")
-        came = _PartialAnswer(provider)
-        complete = False
-        try:
-            async with aclosing(cast("AsyncGenerator[Delta, None]", provider.stream(request))) as deltas:
-                async for delta in deltas:
-                    if isinstance(delta, (Retrying, Switched)):
-                        self._count_part(came)
-                        came = _PartialAnswer(provider)
-                    else:
-                        came.take(delta)
-            complete = True
-        finally:
-            if not complete:
-                self._count_part(came)
-        usage = sound(came.usage or Usage())
-        whole = bool(usage.input_tokens and (usage.output_tokens or not came.text))
-        cost = await self.meter.count(came.provider, came.model, usage, whole=whole)
-        self.bus.emit(UsageReport(provider=came.provider, model=came.model, usage=usage, cost=cost))
+        came = await Aside(provider=self.provider, meter=self.meter, bus=self.bus).ask(request)
         if not came.text.strip():
             raise MarvinError("its answer was empty.")
         return came.text.strip()
-
-    def _count_part(self, came: _PartialAnswer) -> None:
-        """Count what an answer that did not come to its end is known to have used."""
-        if came.begun:
-            self.meter.add(came.provider, came.model, came.usage or Usage())
-
-
-class _PartialAnswer:
-    """What came of one try of an answer so far."""
-
-    def __init__(self, provider: Provider) -> None:
-        self.provider, self.model = provider.name, provider.model
-        self.text = ""
-        self.begun = False
-        self.usage: Usage | None = None
-
-    def take(self, delta: Delta) -> None:
-        """Add a piece."""
-        self.begun = True
-        if isinstance(delta, TextDelta):
-            self.text += delta.text
-        elif isinstance(delta, UsageDelta):
-            self.usage = delta.usage
 
 
 def _task(earlier: str, text: str) -> str:

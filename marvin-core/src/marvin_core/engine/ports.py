@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ..api.hooks import Hook
     from ..api.permissions import Question, Reply
+    from ..api.session import Command
     from ..api.tools import Tool, ToolSpec
     from ..http.proxy_thread import Decide, ProxyThread
     from ..usage.budget import Budget
@@ -38,6 +39,14 @@ class ToolSource(Protocol):
 
     async def ready(self) -> None:
         """Called before each prompt: what is not known yet may be looked for, for a short time."""
+        ...
+
+    def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
+        """The slash commands by their names: the session's own, and those that it brings at the moment of each look."""
+        ...
+
+    def resources(self) -> Mapping[str, str]:
+        """What can be attached of it: what each is, as it is written behind `@`."""
         ...
 
 

@@ -43,12 +43,13 @@ class Session:
         self.accounted, self.standing = self._driver.accounted, self._requests.standing
         self.undo = views.SessionUndo(parts, lambda: self.dispatcher, self._driver.check_free)
         self.sessions = Lifecycle(parts, self._driver)
-        self.subscribe = self.sessions.subscribe
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
         self.keys, self.agents, self.person = parts.setup.keys, views.SessionAgents(parts), views.SessionPerson(parts)
         self.usage, self.rescue, self.resource = parts.usage.usage, partial(views.rescue, parts), parts.resources.get
-        self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
+        own, source = {command.name: command for command in parts.setup.commands}, parts.setup.tool_source
+        self.commands: Mapping[str, Command] = own if source is None or not own else source.commands(own)
+        self.subscribe, self.resources = self.sessions.subscribe, dict if source is None else source.resources
 
     @cached_property
     def dispatcher(self) -> Dispatcher:

@@ -73,6 +73,10 @@ class Clients:
             self._tools = make_client(self._settings, timeout_read=silence, tls=tls, guard=guard)
         return self._tools
 
+    def lasting(self, silence: float) -> httpx.AsyncClient:
+        """A client of the caller's own, for a server that the user named and that may be silent for so many seconds."""
+        return make_client(self._settings, timeout_read=silence, tls=self._tls.get)
+
     def proxy(self, decide: Decide) -> ProxyThread:
         """A proxy for programs, on the network as the tools have it and no further than `decide` lets them.
 

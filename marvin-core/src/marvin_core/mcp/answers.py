@@ -12,9 +12,11 @@ from pydantic import FileUrl
 
 from ..api.config import McpServer
 from ..api.errors import MarvinError
+from ..api.record import Record
 from ..util.terminal_text import disarm, exact_line
-from ..util.text import cut
+from ..util.text import cut, to_json
 from ..version import __version__
+from .sampling import Ask, Sampling
 
 if TYPE_CHECKING:
     from .caller import Caller
@@ -28,16 +30,24 @@ _LONGEST_QUESTION = 2_000
 _MOST_FIELDS = 20
 
 
-def client_for(
-    transport: Any, server: McpServer, root: Callable[[], Path], callers: Sequence[Caller], changed: Callable[[], None]
-) -> Client:
-    """The SDK's client over a transport.
+class Answering(Record):
+    """What a server is answered from.
 
-    Args:
-        root: the working directory as it is now.
-        callers: those whose calls run, the newest last.
-        changed: called where the server says that its lists have changed.
+    `root` gives the working directory as it is now, `callers` are those whose calls run, the newest last, `changed` is
+    called where the server says that its lists have changed, and `ask` has the model answer.
     """
+
+    server: McpServer
+    root: Callable[[], Path]
+    callers: Sequence[Caller]
+    changed: Callable[[], None]
+    ask: Ask
+
+
+def client_for(transport: Any, answering: Answering) -> Client:
+    """The SDK's client over a transport."""
+    server, root, callers, changed = answering.server, answering.root, answering.callers, answering.changed
+    sampling = None if server.sampling == "deny" else Sampling(server, callers, answering.ask).answer
 
     async def roots(context: Any) -> types.ListRootsResult:
         folder = root()
@@ -59,6 +69,7 @@ def client_for(
         transport,
         client_info=types.Implementation(name="marvin", version=__version__),
         elicitation_callback=elicit,
+        sampling_callback=sampling,
         list_roots_callback=roots,
         message_handler=heed,
         cache=None,
@@ -89,25 +100,47 @@ async def _answered(server: str, asked: types.ElicitRequestParams, caller: Calle
 
 
 async def _field(head: str, name: str, field: Mapping[str, Any], caller: Caller) -> Any:
-    """The person's value for a field of a form; None where they give none."""
-    kind = field.get("type")
+    """The person's value for a field of a form, else its default; None where there is neither."""
+    kind, default = field.get("type"), field.get("default")
     what = cut(disarm(str(field.get("title") or name)), 200)
     more = f" ({cut(disarm(str(field['description'])), 500)})" if field.get("description") else ""
-    question = f"{head}\n{what}{more}"
+    usual = "" if default is None else f"\nWithout an answer: {cut(exact_line(to_json(default)), 200)}"
+    question = f"{head}\n{what}{more}{usual}"
     if kind == "boolean":
         answer = await caller.ask(question, [_YES, _NO, _LEAVE])
-        return None if answer == _LEAVE else answer == _YES
-    choices = [str(one) for one in field.get("enum") or [each.get("const") for each in field.get("oneOf") or ()]]
-    if choices:
+        return default if answer == _LEAVE else answer == _YES
+    if kind == "array":
+        return await _several(question, _choices(field.get("items") or {}), default, caller)
+    if choices := _choices(field):
         answer = await caller.ask(question, [*map(exact_line, choices), _LEAVE])
-        return next((one for one in choices if exact_line(one) == answer), None)
+        return next((one for one in choices if exact_line(one) == answer), default)
     while True:
         text = (await caller.ask_text(question)).strip()
         if not text:
-            return None
+            return default
         if kind not in ("integer", "number"):
             return text
         try:
             return int(text) if kind == "integer" else float(text)
         except ValueError:
             question = f"{what} takes a number."
+
+
+def _choices(field: Mapping[str, Any]) -> Sequence[str]:
+    """What a field may hold, where it says so."""
+    named = field.get("oneOf") or field.get("anyOf") or ()
+    return [str(one) for one in field.get("enum") or [each.get("const") for each in named]]
+
+
+async def _several(question: str, choices: Sequence[str], default: Any, caller: Caller) -> Any:
+    """Several of some choices, typed with commas between them; the default without an answer."""
+    listed = f"\nSeveral of these, with commas between them: {', '.join(map(exact_line, choices))}" if choices else ""
+    while True:
+        text = (await caller.ask_text(question + listed)).strip()
+        if not text:
+            return default
+        given = [word.strip() for word in text.split(",") if word.strip()]
+        wrong = [word for word in given if choices and word not in choices]
+        if not wrong:
+            return given
+        question = f"{wrong[0]} is none of them."

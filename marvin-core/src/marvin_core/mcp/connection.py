@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,21 +18,25 @@ from ..api.processes import Processes
 from ..api.record import Record
 from ..api.tools import ToolResult
 from ..config.program import command_name
-from ..util.failures import is_failure, told
+from ..util.failures import is_failure, shown, told
 from ..util.imports import load_module
-from ..util.terminal_text import disarm
+from ..util.terminal_text import disarm, exact_line
 from ..util.text import cut, one_line
 from ..util.threads import in_thread
 from .caller import Caller
+from .login.kept import LoginPage
 
 if TYPE_CHECKING:
     from mcp import Client
 
+    from ..api.providers import Request
+    from ..conversation.aside import PartialAnswer
     from .stdio import Wire
 
 T = TypeVar("T")
 
 _ERROR_SHOWN = 2_000
+_LOGGED_IN, _NO = "I am logged in", "no"
 _EXTRA = "marvin-core[mcp]"
 
 
@@ -47,6 +52,12 @@ class Surroundings(Record):
     """Enters what is to be left when the session ends, once each."""
     start: float
     """Seconds that a server may take until it is ready."""
+    reach: Callable[[McpServer, LoginPage, Callable[[str], None]], AbstractAsyncContextManager[Any]]
+    """The streams of a server at an address. The last argument is told what went wrong with a message, else nothing."""
+    ask_model: Callable[[Request], Awaitable[PartialAnswer]]
+    """Has the model answer a request of a server."""
+    attended: bool = False
+    """Whether somebody is there to log in."""
     changed: Callable[[McpServer], None] = lambda _: None
     """Told that a server says that it brings something else now."""
 
@@ -58,6 +69,9 @@ class Connection:
         self.server = server
         self.callers: list[Caller] = []
         """Those whose calls run, the newest last: what the server asks meanwhile is asked of it."""
+        self._refusal: ToolError | None = None
+        self._trouble = ""
+        self._patience: asyncio.Timeout | None = None
         self._around = around
         self._fault = ""
         self._client: Client | None = None
@@ -92,12 +106,15 @@ class Connection:
         Raises:
             ToolError: where the server cannot be reached, answers with an error, or breaks off.
         """
-        client = await self.client()
         if caller is not None:
             self.callers.append(caller)
         try:
+            client = await self.client()
             return await work(client)
         except Exception as error:
+            if _is_end(error) and not self._fault:
+                self._fault = self._trouble or "the connection ended"
+                self._closing.set()
             if self._fault and self._task is not None:
                 await asyncio.wait([self._task])
             raise self._explained(error) from error
@@ -129,11 +146,11 @@ class Connection:
         await _load_sdk(self.server)
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it any more
-        self._fault = ""
+        self._fault, self._refusal, self._trouble = "", None, ""
         self._closing = asyncio.Event()
         self._task = asyncio.ensure_future(self._hold(server, ready, self._closing))
         try:
-            async with asyncio.timeout(self._around.start):
+            async with asyncio.timeout(self._around.start) as self._patience:
                 self._client = await asyncio.shield(ready)
         except TimeoutError:
             self._task.cancel()
@@ -143,6 +160,8 @@ class Connection:
         except asyncio.CancelledError:
             self._task.cancel()
             raise
+        finally:
+            self._patience = None
 
     async def _hold(self, server: McpServer, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
         """Keep the client open in a task of its own, which the SDK wants to be the same at both ends."""
@@ -150,9 +169,8 @@ class Connection:
         try:
             async with AsyncExitStack() as stack:
                 if server.url:
-                    from .over_http import over_http
-
-                    transport = over_http(server)
+                    page = LoginPage(show=self._show, may=lambda: self._around.attended and bool(self.callers))
+                    transport = self._around.reach(server, page, self._told)
                 else:
                     wire = await self._started(server, closing)
                     from .stdio import over_stdio
@@ -165,8 +183,11 @@ class Connection:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            why = wire.fault if wire is not None and wire.fault else told(_innermost(error))
-            self._fault = why or "it broke off"
+            cause = _innermost(error)
+            if isinstance(cause, ToolError):
+                self._refusal = self._unreachable(str(cause))
+            why = wire.fault if wire is not None and wire.fault else shown(cause)
+            self._fault = f"{why or 'it broke off'}{self._of_http}"
             if not ready.done():
                 ready.set_exception(self._unreachable(self._fault))
         finally:
@@ -203,12 +224,34 @@ class Connection:
             await self.close()
 
     def _sdk_client(self, transport: Any) -> Client:
-        from .answers import client_for
+        from .answers import Answering, client_for
 
-        return client_for(transport, self.server, self._around.root, self.callers, self._changed)
+        around = self._around
+        return client_for(
+            transport,
+            Answering(
+                server=self.server,
+                root=around.root,
+                callers=self.callers,
+                changed=lambda: around.changed(self.server),
+                ask=around.ask_model,
+            ),
+        )
 
-    def _changed(self) -> None:
-        self._around.changed(self.server)
+    async def _show(self, url: str) -> bool:
+        """Have the user log in on a page; whether they want to. Nothing is late meanwhile."""
+        if self._patience is not None and not self._patience.expired():
+            self._patience.reschedule(None)
+        question = f"The MCP server {self.server.name} wants a login. Open this address in a browser, and log in there:"
+        return await self.callers[-1].ask(f"{question}\n{exact_line(url)}", [_LOGGED_IN, _NO]) == _LOGGED_IN
+
+    def _told(self, trouble: str) -> None:
+        self._trouble = trouble
+
+    @property
+    def _of_http(self) -> str:
+        """What went wrong with the last message to an address, where something did."""
+        return f" ({self._trouble})" if self._trouble else ""
 
     def _unreachable(self, why: str) -> ToolError:
         text = cut(disarm(why), _ERROR_SHOWN).rstrip(".")
@@ -220,6 +263,8 @@ class Connection:
     def _explained(self, error: Exception) -> Exception:
         from mcp import MCPError
 
+        if self._refusal is not None:
+            return self._refusal
         if isinstance(error, ToolError):
             return error
         if self._fault:
@@ -228,17 +273,26 @@ class Connection:
                 "Part of it may have been done. The next call starts the server again."
             )
         text = error.error.message if isinstance(error, MCPError) else told(error)
-        return ToolError(f"The MCP server {self.server.name} says: {cut(disarm(text), _ERROR_SHOWN)}")
+        return ToolError(f"The MCP server {self.server.name} says: {cut(disarm(text), _ERROR_SHOWN)}{self._of_http}")
 
 
 async def _load_sdk(server: McpServer) -> None:
     try:
-        await in_thread(lambda: load_module(f"{__package__}.answers"))
+        for name in ("answers", "reaching") if server.url else ("answers",):
+            await in_thread(partial(load_module, f"{__package__}.{name}"))
     except ImportError as error:
         raise ToolError(
             f"The MCP server {server.name} needs the Python package mcp ({error}). "
             f"Install it with `pip install '{_EXTRA}'`."
         ) from error
+
+
+def _is_end(error: Exception) -> bool:
+    """Whether the SDK says that the connection has ended."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    return isinstance(error, MCPError) and error.error.code == CONNECTION_CLOSED
 
 
 def _innermost(error: BaseException) -> BaseException:

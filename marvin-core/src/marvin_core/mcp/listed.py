@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..api.config import McpServer
 from ..api.record import Record
 from ..util.state_files import read_trusted_json, write_cache
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class ListedTool(Record):
@@ -46,6 +47,8 @@ class Listing(Record):
     instructions: str = ""
     resources: bool = False
     """Whether it has resources to read."""
+    named: Mapping[str, str] = MappingProxyType({})
+    """The first of them: what each is, by its URI."""
     left_out: tuple[str, ...] = ()
     """The tools that cannot be offered, each with the reason."""
 
@@ -103,6 +106,7 @@ def _stated(listing: Listing) -> dict[str, Any]:
         "prompts": [prompt.as_dict() for prompt in listing.prompts],
         "instructions": listing.instructions,
         "resources": listing.resources,
+        "named": dict(listing.named),
         "left_out": list(listing.left_out),
     }
 
@@ -113,5 +117,6 @@ def _listing(kept: Mapping[str, Any]) -> Listing:
         prompts=tuple(ListedPrompt(**{**one, "arguments": tuple(one["arguments"])}) for one in kept["prompts"]),
         instructions=str(kept["instructions"]),
         resources=bool(kept["resources"]),
+        named={str(uri): str(said) for uri, said in kept["named"].items()},
         left_out=tuple(map(str, kept["left_out"])),
     )

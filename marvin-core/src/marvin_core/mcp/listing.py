@@ -25,6 +25,8 @@ _LARGEST_SCHEMA = 200_000
 _LONGEST_PROMPT = 300
 _MOST_ARGUMENTS = 20
 _LONGEST_INSTRUCTIONS = 2_000
+_MOST_RESOURCES = 500
+_LONGEST_URI = 500
 
 
 async def listing_of(client: Client, server: str) -> Listing:
@@ -39,9 +41,27 @@ async def listing_of(client: Client, server: str) -> Listing:
         tools=tuple(by_called[called].replace(name=name) for name, called in names.items()),
         prompts=tuple(map(_prompt, prompts)),
         resources=can.resources is not None,
+        named=await _resources(client) if can.resources is not None else {},
         instructions=cut(disarm(client.instructions or ""), _LONGEST_INSTRUCTIONS),
         left_out=tuple(left_out),
     )
+
+
+async def _resources(client: Client) -> Mapping[str, str]:
+    """The first resources. A server that has some and does not list them has none to name."""
+    from mcp import MCPError
+
+    try:
+        found = await _all(client.list_resources, lambda page: page.resources)
+    except MCPError:
+        return {}
+    named = {one.uri: one.title or one.description or one.name for one in found if _is_word(one.uri)}
+    return {uri: cut(one_line(disarm(said)), _LONGEST_PROMPT) for uri, said in list(named.items())[:_MOST_RESOURCES]}
+
+
+def _is_word(uri: str) -> bool:
+    """Whether it can be typed behind `@`."""
+    return len(uri) <= _LONGEST_URI and uri.isprintable() and uri.split() == [uri]
 
 
 async def _all(page_at: Callable[..., Awaitable[P]], of: Callable[[P], Sequence[T]]) -> list[T]:

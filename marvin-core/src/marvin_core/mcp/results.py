@@ -36,7 +36,7 @@ _NAME_SHOWN = 300
 
 def result_of(answer: CallToolResult) -> ToolResult:
     """The result of a call. What is structured goes to the model where nothing else says it."""
-    blocks = list(_blocks(answer.content))
+    blocks = list(blocks_of(answer.content))
     if answer.structured_content is not None and not any(isinstance(block, Text) for block in blocks):
         blocks.append(Text(text=json.dumps(answer.structured_content, ensure_ascii=False, indent=1)))
     if not blocks:
@@ -53,7 +53,7 @@ def prompt_text(messages: Iterable[PromptMessage]) -> str:
     """The messages of a prompt as one text; who speaks is named where that is not the user alone."""
     parts: list[str] = []
     for message in messages:
-        text = "\n".join(block.text for block in _blocks([message.content]) if isinstance(block, Text))
+        text = "\n".join(block.text for block in blocks_of([message.content]) if isinstance(block, Text))
         parts.append(text if message.role == "user" else f"[{message.role}] {text}")
     return "\n\n".join(filter(None, parts))
 
@@ -76,7 +76,8 @@ def _joined(blocks: Sequence[Text | Image]) -> tuple[Text | Image, ...]:
     return tuple(kept)
 
 
-def _blocks(content: Iterable[Block]) -> Iterable[Text | Image]:
+def blocks_of(content: Iterable[Block]) -> Iterable[Text | Image]:
+    """Blocks of a server as those of Marvin; what models do not read is told in words."""
     for block in content:
         if block.type == "text":
             yield Text(text=block.text)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol
 
 from ..api.config import McpServer
@@ -19,6 +20,8 @@ from .naming import tool_name
 GROUP = "mcp"
 _READ = "read_resource"
 _SOURCE = "MCP server"
+_TOLD = 20
+"""Resources that the model is told of."""
 _READS = {
     "type": "object",
     "properties": {"uri": {"type": "string", "description": "Its URI, as the server names it."}},
@@ -81,6 +84,11 @@ class Servers:
             self._connections[name] = Connection(self.configured[name], self._around)
         return self._connections[name]
 
+    def state(self, name: str) -> str:
+        """How a server is, for people. What was never wanted was never started."""
+        connection = self._connections.get(name)
+        return "not started" if connection is None else connection.state
+
     def unknown(self) -> list[str]:
         """The names of those of which nobody knows what they bring, or that say that it has changed."""
         return [name for name in self.configured if name not in self.known or name in self._stale]
@@ -136,11 +144,18 @@ class Servers:
             self._listed[reader] = (name, None)
             yield ToolSpec(
                 name=reader,
-                description=f"Read a resource of the MCP server {name}.",
+                description=f"Read a resource of the MCP server {name}.{_known(listing)}",
                 parameters=_READS,
                 access=frozenset[Access]({"read", "net"}),
                 **_common(name),
             )
+
+
+def _known(listing: Listing) -> str:
+    """The first resources of a server, for the model."""
+    lines = [f"\n- {uri}: {said}" for uri, said in islice(listing.named.items(), _TOLD)]
+    more = len(listing.named) - len(lines)
+    return "".join([" It has:", *lines, f"\nand {more:,} more" if more > 0 else ""]) if lines else ""
 
 
 def _common(server: str) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
 from ..api.errors import MarvinError, ToolError
-from ..api.events import CallOrigin, Event, ToolExecutionStart, ToolExecutionUpdate
+from ..api.events import CallOrigin, Event, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from ..api.messages import Image, Text, ToolOutput
+from ..api.session import SessionControl
 from ..api.tools import SEARCH, ToolSpec
 from ..config.program import command_name
 from ..version import __version__
@@ -40,15 +41,34 @@ class Served(Protocol):
     def subscribe(self, listener: Callable[[Event], None]) -> Any: ...
 
 
-async def ask_client(question: str, choices: Sequence[str], /) -> str:
-    """Ask the person behind the client.
+class AsksClient:
+    """The interface of a session that is served: the person behind the client whose request is carried out."""
+
+    def run(self, session: SessionControl, prompt: str | None) -> int:
+        """Nothing is shown: `serve_stdio` and `serve_http` run the session."""
+        raise NotImplementedError
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
+        """Ask with choices. Raises as `_asked`."""
+        given = await _asked(question, {"type": "string", "enum": list(choices)})
+        if given not in choices:
+            raise ToolError(_NOT_YES)
+        return given
+
+    async def ask_text(self, question: str, choices: Sequence[str]) -> str:
+        """Ask for any words. Raises as `_asked`."""
+        named = f" For example: {', '.join(choices)}" if choices else ""
+        return await _asked(f"{question}{named}", {"type": "string"})
+
+
+async def _asked(question: str, answer: Mapping[str, Any]) -> str:
+    """What the person behind the client answers.
 
     Raises:
         ToolError: where the client cannot ask, or nobody answers: nothing is done then.
     """
     context = _CALLER.get()
-    answer = {"type": "string", "enum": list(choices)}
-    form = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+    form: dict[str, Any] = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
     try:
         if context is None or not context.session.check_client_capability(_CAN_ASK):
             raise ToolError(_NOBODY.format(command_name()))
@@ -56,13 +76,14 @@ async def ask_client(question: str, choices: Sequence[str], /) -> str:
     except (MCPError, NoBackChannelError) as error:
         raise ToolError(_NOBODY.format(command_name())) from error
     given = (reply.content or {}).get("answer")
-    if reply.action != "accept" or given not in choices:
-        raise ToolError("The person did not say yes, so nothing was done.")
-    return str(given)
+    if reply.action != "accept" or not isinstance(given, str):
+        raise ToolError(_NOT_YES)
+    return given
 
 
 _OF_CONVERSATIONS = frozenset({"state"})
 _CAN_ASK = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+_NOT_YES = "The person did not say yes, so nothing was done."
 _NOBODY = (
     "This call needs a yes, and the client that called cannot ask a person. Nothing was done. "
     "A rule in permissions.allow of config.yaml allows it; `{} permissions test` explains."
@@ -99,7 +120,6 @@ class ToolServer:
             output = await self._session.call_tool(params.name, params.arguments or {}, "model")
         except MarvinError as error:
             return _failed(str(error))
-        self._requests.pop(output.call_id, None)
         return types.CallToolResult(content=[_block(block) for block in output.content], is_error=output.is_error)
 
     def _heed(self, event: Event) -> None:
@@ -112,6 +132,8 @@ class ToolServer:
             context = self._requests.get(event.call_id)
             if context is not None:
                 self._tell(context, event)
+        elif isinstance(event, ToolExecutionEnd):
+            self._requests.pop(event.call_id, None)
 
     def _tell(self, context: ServerRequestContext[Any, Any], event: ToolExecutionUpdate) -> None:
         done = event.done if event.done is not None else 0.0

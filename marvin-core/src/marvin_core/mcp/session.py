@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config
+from ..api.config import Config, McpServer
+from ..api.errors import ToolError
+from ..api.messages import Text
+from ..api.providers import OFFLINE, Secret
 from ..api.session import Command
 from ..api.tools import Tool, ToolSpec
-from ..config.mcp_servers import filled_in
+from ..config.mcp_servers import filled_in, secrets_of
 from ..config.secrets import Secrets
+from .commands import LiveCommands, mcp_command
 from .connection import Surroundings
 from .listed import Listings
+from .login.kept import LoginPage, Logins, secrets_in
 from .prompts import prompt_commands
 from .servers import Servers
 
 if TYPE_CHECKING:
+    from ..api.providers import Request
+    from ..conversation.aside import PartialAnswer
     from ..engine.parts import SessionParts
 
 _PATIENCE = 3.0
@@ -37,9 +45,14 @@ class SessionServers:
         """The tools of the servers that were asked before."""
         return self.servers.specs()
 
-    def commands(self) -> tuple[Command, ...]:
-        """The prompts of these servers."""
-        return tuple(prompt_commands(self.servers))
+    def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
+        """The session's own commands, with `/mcp` and the prompts of these servers."""
+        return LiveCommands(own, lambda: (mcp_command(self.servers), *prompt_commands(self.servers)))
+
+    def resources(self) -> Mapping[str, str]:
+        """The resources of these servers."""
+        known = self.servers.known.items()
+        return {f"{name}:{uri}": said for name, listing in known for uri, said in listing.named.items()}
 
     def find(self, spec: ToolSpec) -> Tool | None:
         """The tool of a spec of ours."""
@@ -51,11 +64,53 @@ class SessionServers:
         around = Surroundings(
             processes=parts.processes,
             root=lambda: parts.workspace.root,
-            filled_in=partial(filled_in, variable=self._secrets.setting),
+            filled_in=self._filled_in,
             keep=parts.resources.get,
             start=parts.config.timeouts.server,
+            reach=self._streams,
+            ask_model=self._asked,
+            attended=parts.setup.asker is not None,
         )
         self.servers.attach(parts.toolbox, around)
+
+    def _filled_in(self, server: McpServer) -> McpServer:
+        found = filled_in(server, self._secrets.setting)
+        for value in secrets_of(found):
+            self._secrets.learn(Secret(value))
+        return found
+
+    def _streams(
+        self, server: McpServer, page: LoginPage, told: Callable[[str], None]
+    ) -> AbstractAsyncContextManager[Any]:
+        from .reaching import Reaching
+
+        assert self._parts is not None
+        logins = Logins(self._parts.config.config_folder, self._parts.config.timeouts)
+        return Reaching(self._parts.config, logins, self._secrets.setting).streams(server, page, told)
+
+    async def _asked(self, request: Request) -> PartialAnswer:
+        """What the session's model answers a server. It gets no secret, and the server gets none of the answer."""
+        from ..conversation.aside import Aside
+
+        parts = self._parts
+        provider = None if parts is None else parts.model.summarizer()
+        if parts is None or provider is None or provider.name == OFFLINE:
+            raise ToolError("No model is set up here.")
+        clean = parts.redactor.text
+        messages = tuple(
+            message.replace(
+                content=tuple(
+                    block.replace(text=clean(block.text)) if isinstance(block, Text) else block
+                    for block in message.content
+                )
+            )
+            for message in request.messages
+        )
+        aside = Aside(provider=provider, meter=parts.meter, bus=parts.bus)
+        async with asyncio.timeout(parts.config.timeouts.summary):
+            came = await aside.ask(request.replace(system=clean(request.system), messages=messages))
+        came.text = clean(came.text)
+        return came
 
     async def ready(self) -> None:
         """Ask the servers whose tools are not known: to the end where nobody is there, else for some seconds."""
@@ -78,4 +133,6 @@ def session_servers(config: Config, secrets: Secrets) -> SessionServers | None:
     """The servers that a session may use; None where there are none."""
     if all(server.off for server in config.mcp_servers.values()):
         return None
+    if any(server.url for server in config.mcp_servers.values()):
+        secrets.watch(Logins(config.config_folder, config.timeouts).path, secrets_in)
     return SessionServers(Servers(config.mcp_servers, Listings(config.cache_folder)), secrets)

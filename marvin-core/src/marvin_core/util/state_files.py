@@ -7,8 +7,8 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -137,6 +137,28 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         acquire(descriptor, limit, poll, str(path))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@asynccontextmanager
+async def held(path: Path, limit: float, poll: float) -> AsyncIterator[None]:
+    """As `locked`, for what is awaited meanwhile, such as the renewal of a login.
+
+    Raises:
+        LockTimeout: where another process holds it longer than that.
+    """
+    import asyncio
+
+    make_private_folder(path.parent)
+    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        deadline = time.monotonic() + limit
+        while not take_lock(descriptor):
+            if time.monotonic() >= deadline:
+                raise LockTimeout("another process is renewing the login and does not finish")
+            await asyncio.sleep(poll)
         yield
     finally:
         os.close(descriptor)

@@ -127,7 +127,11 @@ def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
         for name, entry in settings.get("providers", {}).items()
     }
     servers = {
-        name: {**entry, **{key: dict.fromkeys(entry[key], _HIDDEN) for key in ("env", "headers") if key in entry}}
+        name: {
+            **entry,
+            **{key: dict.fromkeys(entry[key], _HIDDEN) for key in ("env", "headers") if key in entry},
+            **({"client_secret": _HIDDEN} if "client_secret" in entry else {}),
+        }
         for name, entry in settings.get("mcp_servers", {}).items()
     }
     shown = {**settings, **({"providers": providers} if providers else {})}

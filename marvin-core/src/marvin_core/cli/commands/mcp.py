@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +14,12 @@ import typer
 from ...api.config import McpServer
 from ...api.errors import ConfigError, ToolError, UsageError
 from ...config.load import SERVED_BEHIND
-from ...config.mcp_servers import server_of
+from ...config.mcp_servers import filled_in, server_of
 from ...config.program import command_name
 from ...config.stored.settings import store_setting
 from ...guard.trust import SERVERS
 from ...mcp.listed import Listing, Listings
+from ...mcp.login.kept import Logins, secrets_in
 from ...mcp.session import SessionServers
 from ...util.terminal_text import exact_line, json_for_terminals
 from ...util.text import counted, unknown_name
@@ -37,6 +39,8 @@ def extend(app: typer.Typer) -> None:
     mcp.command("add", context_settings={"ignore_unknown_options": True})(add)
     mcp.command("test")(test)
     mcp.command("remove")(remove)
+    mcp.command("login")(login)
+    mcp.command("logout")(logout)
     mcp.command("serve")(serve)
     app.add_typer(mcp, name="mcp")
 
@@ -84,6 +88,13 @@ def add(
         typer.Option("--read-only", metavar="TOOL", help="A tool that changes nothing; * and ? count."),
     ] = None,
     sandbox: Annotated[bool, typer.Option(help="Whether the program runs in the sandbox.")] = True,
+    sampling: Annotated[str, typer.Option(help="Whether it may ask the model: deny, ask or allow.")] = "",
+    client_id: Annotated[
+        str, typer.Option(metavar="ID", help="What the log-in service of the address knows Marvin by.")
+    ] = "",
+    client_secret: Annotated[
+        str, typer.Option(metavar="SECRET", help="What goes with it; ${NAME} is a variable.")
+    ] = "",
     try_it: Annotated[bool, typer.Option("--test/--no-test", help="Whether it is tried at once.")] = True,
 ) -> None:
     """Add a server to config.yaml, and try it."""
@@ -97,6 +108,9 @@ def add(
         "headers": _pairs("--header", header) or None,
         "read_only": read_only or None,
         "sandbox": None if sandbox else False,
+        "sampling": sampling or None,
+        "client_id": client_id or None,
+        "client_secret": client_secret or None,
     }
     kept = {key: value for key, value in entry.items() if value is not None}
     try:
@@ -148,6 +162,40 @@ def test(
         run.write(f"  not offered: {exact_line(left_out)}\n")
 
 
+def login(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The server, which has an address.")],
+) -> None:
+    """Log in to a server at an address, in the browser. The login is kept until `logout`."""
+    run: CommandContext = context.obj
+    server = _with_address(run, name)
+    try:
+        from ...mcp.login.by_hand import LoggingIn
+    except ImportError as error:
+        raise _needs_sdk(error) from error
+    run.secrets.watch(Logins(run.config.config_folder, run.timeouts).path, secrets_in)
+    filled = filled_in(server, run.secrets.setting)
+    read_line = sys.stdin.readline if run.streams.stdin_is_terminal() else None
+    logging_in = LoggingIn(filled, run.config, lambda text: run.write(f"{text}\n"), read_line, run.secrets.setting)
+    run.write(f"{run_watched(run, logging_in.run())}\n")
+    if not server.off:
+        test(context, name)
+
+
+def logout(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The server, which has an address.")],
+) -> None:
+    """Forget the login of a server."""
+    run: CommandContext = context.obj
+    logins = Logins(run.config.config_folder, run.timeouts)
+    if logins.forget(name):
+        run.write(f"{logins.path}: the login of {name} is removed.\n")
+    else:
+        _with_address(run, name)
+        run.write(f"There is no login of {name}.\n")
+
+
 def serve(
     context: typer.Context,
     tools: Annotated[str, typer.Option(help="Sets, groups and names of tools, as in --tools.")] = "",
@@ -162,12 +210,13 @@ def serve(
     """
     run: CommandContext = context.obj
     try:
-        from ...mcp.serving import ask_client, serve_http, serve_stdio
+        from ...mcp.serving import AsksClient, serve_http, serve_stdio
     except ImportError as error:
-        raise ConfigError(f"This needs the Python package mcp ({error}): pip install 'marvin-core[mcp]'") from error
+        raise _needs_sdk(error) from error
     run.config = run.config.replace(tools=tools or run.config.tools)
     given = run.secrets.value(SERVED_BEHIND, default="")
-    session = run.app().session(asker=ask_client, interactive=False)
+    client = AsksClient()
+    session = run.app().session(asker=client.ask, interactive=False, ui=client)
     if http is None:
         run_watched(run, serve_stdio(session), close=session.close, rescue=session.rescue)
         return
@@ -193,7 +242,19 @@ def remove(
         raise UsageError(unknown_name("server", name, own))
     path = store_setting(run.config, [_KEY, name], None)
     Listings(run.config.cache_folder).forget(name)
+    Logins(run.config.config_folder, run.timeouts).forget(name)
     run.write(f"{path}: the server {name} is removed.\n")
+
+
+def _with_address(run: CommandContext, name: str) -> McpServer:
+    server = run.config.mcp_servers.get(name)
+    if server is None or not server.url:
+        raise UsageError(unknown_name("server", name, [one.name for one in run.config.mcp_servers.values() if one.url]))
+    return server
+
+
+def _needs_sdk(error: ImportError) -> ConfigError:
+    return ConfigError(f"This needs the Python package mcp ({error}): pip install 'marvin-core[mcp]'")
 
 
 def _source(session: Session) -> SessionServers | None:

@@ -6,8 +6,7 @@ back to a server that listens on this machine only, or the user pastes the addre
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -18,6 +17,7 @@ from ...api.providers import Endpoint, Secret
 from ...api.timeouts import Timeouts
 from ...config.program import command_name
 from ...http.clients import Clients
+from ...http.redirect import Redirect
 from ...profiles.store import Profiles
 from ...util.text import one_line
 from .tokens import CLIENT_ID, TokenFile, Tokens, ask, log_in
@@ -35,8 +35,6 @@ _PATH = "/auth/callback"
 _REASON = 200
 """The most characters of why a login failed."""
 _SCOPE = "openid profile email offline_access"
-_PAGE = "<!DOCTYPE html><html><head><meta charset=utf-8><title>Marvin</title></head><body><p>{}</p></body></html>"
-_STATUS = {200: "OK", 400: "Bad Request", 404: "Not Found"}
 
 
 def login(
@@ -115,7 +113,8 @@ class Authorization:
         import asyncio
 
         code: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        async with self._listening(code, ports) as port:
+        redirect = Redirect(_PATH, lambda query: self._take(code, query), self._timeouts.http)
+        async with redirect.listening(ports) as port:
             if port is None and read_line is None:
                 raise self._failed(
                     f"The ports {', '.join(map(str, ports))} are in use. Close the programs that use them."
@@ -173,57 +172,6 @@ class Authorization:
             return await ask(endpoint, client, form)
         except AuthFailed as error:
             raise self._failed(str(error)) from None
-
-    @asynccontextmanager
-    async def _listening(self, code: asyncio.Future[str], ports: Sequence[int]) -> AsyncIterator[int | None]:
-        """The port on which a server waits for the browser; None where none was free."""
-        import asyncio
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._serve(code, reader, writer)
-
-        server = None
-        for port in ports:
-            try:
-                server = await asyncio.start_server(serve, "127.0.0.1", port)
-                break
-            except OSError:
-                continue  # something else listens there
-        try:
-            yield server.sockets[0].getsockname()[1] if server else None
-        finally:
-            if server is not None:
-                server.close()
-
-    async def _serve(
-        self, code: asyncio.Future[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        """Answer one request of the browser, or of whoever else comes by."""
-        import asyncio
-
-        try:
-            async with asyncio.timeout(self._timeouts.http):
-                target = (await reader.readline()).split(b" ")[1].decode("ascii", "replace")
-                while (await reader.readline()).strip():
-                    pass
-                status, text = self._answer(code, target)
-                body = _PAGE.format(text).encode()
-                head = f"HTTP/1.1 {status} {_STATUS[status]}\r\ncontent-type: text/html; charset=utf-8\r\n"
-                head += f"content-length: {len(body)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
-                writer.write(head.encode() + body)
-                await writer.drain()
-        except (OSError, TimeoutError, ValueError, IndexError):
-            pass  # no browser, or one that went away: the login goes on waiting
-        finally:
-            writer.close()
-
-    def _answer(self, code: asyncio.Future[str], target: str) -> tuple[int, str]:
-        parts = urlsplit(target)
-        if parts.path != _PATH:
-            return 404, "There is nothing here."
-        if not self._take(code, parts.query):
-            return 400, "This is not the login that Marvin is waiting for. Open the address that Marvin shows again."
-        return 200, "You can close this page and go back to Marvin."
 
     def _take(self, code: asyncio.Future[str], query: str) -> bool:
         """Take what the login service sent back; false where it does not belong to this login."""

@@ -7,7 +7,6 @@ end the login for both.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -19,7 +18,7 @@ from ...api.providers import Endpoint, Secret
 from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...config.program import command_name
-from ...util.state_files import locked, make_private_folder, replace_file, set_aside
+from ...util.state_files import held, locked, replace_file, set_aside
 from ...util.untrusted_json import parse_json
 
 if TYPE_CHECKING:
@@ -164,25 +163,8 @@ class TokenFile:
         Raises:
             MarvinError: where another one takes too long.
         """
-        import asyncio
-        import fcntl
-
-        make_private_folder(self.path.parent)
-        name = self.path.with_name("tokens.renewal.lock")
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            deadline = time.monotonic() + self._timeouts.http
-            while True:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise MarvinError("another process is renewing the login and does not finish") from None
-                await asyncio.sleep(self._timeouts.lock_poll)
+        async with held(self.path.with_name("tokens.renewal"), self._timeouts.http, self._timeouts.lock_poll):
             yield
-        finally:
-            os.close(descriptor)
 
 
 class Login:

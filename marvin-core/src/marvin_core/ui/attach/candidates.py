@@ -33,6 +33,9 @@ def behind_at(word: str, session: SessionControl, files: FileIndex) -> Iterator[
     if not found:  # nothing is known yet, or the folder holds what git ignores
         found = [place.text for place in _beginning(word, session.working_dir, word)]
     yield from (Place(text=_closed(path), help="folder" if path.endswith("/") else "") for path in found)
+    for name, said in session.resources().items() if word else ():
+        if name.startswith(word):
+            yield Place(text=f"{written(name)} ", help=f"resource: {said}")
     for spec in session.tools:
         if word and spec.name.startswith(word):
             yield Place(text=f"@{spec.name} ", help=f"tool: {spec.description.partition(chr(10))[0]}")

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ...api.errors import UsageError
 from ...api.session import Command, SessionControl
+from ...config.program import command_name
 from ...util.text import one_line
 from ...util.threads import in_thread
 from . import autonomy, login, sessions, settings, theme, undo
@@ -64,6 +65,7 @@ def core_commands() -> list[Command]:
         _command("context", "show what the next request contains, and which tools are hidden", settings.context),
         _command("theme [NAME]", "list the themes; with a name, switch to that one", theme.theme),
         _command("raw [on|off]", "show the source of the last answer; on or off: of all following answers", _raw),
+        _command("mcp", "list the servers with tools (MCP), and what they bring", _no_servers),
         _command("usage", "show tokens, cost and tool calls, of this session and in total", _usage),
     ]
 
@@ -91,6 +93,11 @@ async def _jobs(session: SessionControl, words: str) -> str:
         f"{job.id}  {'running' if job.running else 'ended'}  {one_line(job.command, _SHOWN)}  ({job.log})"
         for job in jobs
     )
+
+
+async def _no_servers(session: SessionControl, words: str) -> str:
+    """What `/mcp` says where no server is set up: with one, its own command takes the place of this."""
+    return f"There are no servers. Add one in a shell: `{command_name()} mcp add NAME COMMAND...` or `--url URL`."
 
 
 async def _raw(session: SessionControl, words: str) -> str:

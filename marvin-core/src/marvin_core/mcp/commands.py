@@ -1,0 +1,88 @@
+"""The slash command `/mcp`: the servers of the session, how each is, and what it brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ..api.errors import UsageError
+from ..api.session import Command, SessionControl
+from ..util.terminal_text import exact_line
+from ..util.text import counted, cut, unknown_name
+from .servers import Servers
+
+_SHOWN = 100
+_MOST = 50
+_COMMAND = "mcp"
+
+
+def mcp_command(servers: Servers) -> Command:
+    """The command."""
+
+    async def run(session: SessionControl, words: str) -> str:
+        name, _, action = words.strip().partition(" ")
+        if not name:
+            return "\n".join(_line(servers, each) for each in servers.configured)
+        if name not in servers.configured:
+            raise UsageError(unknown_name("server", name, servers.configured))
+        if action.strip() not in ("", "test"):
+            raise UsageError("Use /mcp, /mcp NAME, or /mcp NAME test.")
+        if action.strip():
+            await servers.ask(name)
+        return "\n".join([_line(servers, name), *_brought(servers, name)])
+
+    return Command(
+        name=_COMMAND,
+        help="the servers (MCP); with a name, its tools, prompts and resources; with test, ask it again",
+        run=run,
+        takes="[NAME [test]]",
+    )
+
+
+class LiveCommands(Mapping[str, Command]):
+    """The session's own commands, and those that servers bring, which come first."""
+
+    def __init__(self, own: Mapping[str, Command], of_servers: Callable[[], Iterable[Command]]) -> None:
+        self._own = own
+        self._of_servers = of_servers
+
+    def _all(self) -> Mapping[str, Command]:
+        return {**self._own, **{command.name: command for command in self._of_servers()}}
+
+    def __getitem__(self, name: str) -> Command:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def _line(servers: Servers, name: str) -> str:
+    """A server: how it is, and how much it brings."""
+    listing, state = servers.known.get(name), exact_line(cut(servers.state(name), 2 * _SHOWN))
+    if listing is None:
+        return f"{name}: {state}; not asked yet what it brings"
+    numbers = (
+        counted(len(listing.tools), "tool"),
+        counted(len(listing.prompts), "prompt"),
+        counted(len(listing.named), "resource"),
+    )
+    return f"{name}: {state}; {', '.join(numbers)}"
+
+
+def _brought(servers: Servers, name: str) -> Iterator[str]:
+    listing = servers.known.get(name)
+    if listing is None:
+        return
+    lines = [f"  {tool.name}  {_first(tool.description)}" for tool in listing.tools]
+    lines += [f"  /{name}:{exact_line(prompt.name)}  {_first(prompt.description)}" for prompt in listing.prompts]
+    lines += [f"  @{name}:{exact_line(uri)}  {_first(said)}" for uri, said in listing.named.items()]
+    lines += [f"  not offered: {exact_line(left_out)}" for left_out in listing.left_out]
+    yield from lines[:_MOST]
+    if len(lines) > _MOST:
+        yield f"  and {len(lines) - _MOST:,} more"
+
+
+def _first(text: str) -> str:
+    return exact_line(text.partition("\n")[0][:_SHOWN])

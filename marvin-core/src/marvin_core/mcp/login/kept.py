@@ -1,0 +1,124 @@
+"""The logins of servers at addresses: one file of the configuration folder that only this user can read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from ...api.config import McpServer
+from ...api.errors import ToolError
+from ...api.record import Record
+from ...api.timeouts import Timeouts
+from ...config.program import command_name
+from ...util.state_files import held, replace_file, set_aside, update_file
+from ...util.untrusted_json import parse_json
+
+_SECRETS = ("access_token", "refresh_token", "client_secret", "registration_access_token")
+
+
+class LoginNeeded(ToolError):
+    """Nobody is logged in, or the server does not take the login any more; the text says what to do."""
+
+    def __init__(self, server: str, why: str = "it wants a login") -> None:
+        super().__init__(f"{why}. Run `{command_name()} mcp login {server}`")
+
+
+class LoginPage(Record):
+    """How the user gets to see the page of a login. Both are called in the event loop."""
+
+    show: Callable[[str], Awaitable[bool]]
+    """Shows its address for as long as the login waits; false ends that."""
+    may: Callable[[], bool] = lambda: True
+    """Whether the user can be asked now."""
+
+
+class Logins:
+    """`mcp-logins.json`: for each server the tokens, the client that was registered, and where both are from.
+
+    Args:
+        folder: the configuration folder.
+    """
+
+    def __init__(self, folder: Path, timeouts: Timeouts) -> None:
+        self.path = folder / "mcp-logins.json"
+        self._timeouts = timeouts
+
+    def of(self, server: McpServer) -> Mapping[str, Any]:
+        """The login of a server at its address; empty where there is none."""
+        entry = self._entries().get(server.name)
+        return entry if isinstance(entry, dict) and entry.get("url") == server.url else {}
+
+    def keep(self, server: McpServer, values: Mapping[str, Any]) -> None:
+        """Keep these parts of a login, the others stay. Blocks.
+
+        Raises:
+            MarvinError: where another process holds the file for too long.
+            OSError: where it cannot be written.
+        """
+
+        def changed(content: bytes | None) -> bytes:
+            entries = _parsed(content)
+            if entries is None:
+                set_aside(self.path)
+                entries = {}
+            before = entries.get(server.name)
+            old = before if isinstance(before, dict) and before.get("url") == server.url else {}
+            entries[server.name] = {**old, "url": server.url, **values}
+            return json.dumps(entries, indent=1).encode()
+
+        if not self.path.exists():
+            replace_file(self.path, b"{}")
+        self.path.chmod(0o600)  # a file that was copied here keeps its mode else
+        update_file(self.path, changed, self._timeouts)
+
+    def forget(self, name: str) -> bool:
+        """Forget a login; whether there was one. Blocks; raises as `keep`."""
+        found = False
+
+        def changed(content: bytes | None) -> bytes | None:
+            nonlocal found
+            entries = _parsed(content) or {}
+            found = entries.pop(name, None) is not None
+            return json.dumps(entries, indent=1).encode() if found else None
+
+        if self.path.exists():
+            update_file(self.path, changed, self._timeouts)
+        return found
+
+    @asynccontextmanager
+    async def renewing(self) -> AsyncIterator[None]:
+        """Be the only process that renews a login: a token for that may count once.
+
+        Raises:
+            LockTimeout: where another one takes too long.
+        """
+        async with held(self.path.with_suffix(".renewal"), self._timeouts.http, self._timeouts.lock_poll):
+            yield
+
+    def _entries(self) -> dict[str, Any]:
+        try:
+            return _parsed(self.path.read_bytes()) or {}
+        except OSError:
+            return {}
+
+
+def secrets_in(text: str) -> Iterable[str]:
+    """The secrets in the text of the file."""
+    entries = _parsed(text.encode()) or {}
+    parts = [part for entry in entries.values() if isinstance(entry, dict) for part in entry.values()]
+    found = [part[name] for part in parts if isinstance(part, dict) for name in _SECRETS if part.get(name)]
+    return [value for value in found if isinstance(value, str)]
+
+
+def _parsed(content: bytes | None) -> dict[str, Any] | None:
+    """What the file holds; None where that is nothing of ours."""
+    if content is None:
+        return {}
+    try:
+        found = parse_json(content)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
