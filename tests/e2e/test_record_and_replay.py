@@ -432,4 +432,4 @@ def test_what_a_stranger_wrote_into_a_cassette_stays_text(unconfigured: Marvin) 
 def test_standard_input_is_no_cassette(unconfigured: Marvin) -> None:
     result = unconfigured.run("replay", "/dev/stdin", stdin=b"{}\n")
     assert result.code == 1
-    assert "is no file" in result.said
+    assert "is not a file" in result.said

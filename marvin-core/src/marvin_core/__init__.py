@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         PackSettings,
         PermissionMode,
         Permissions,
-        Price,
         ProjectFiles,
         SandboxUse,
         ShellHook,
@@ -114,7 +113,7 @@ if TYPE_CHECKING:
     )
     from .api.hooks import Ask, Deny, Hook, HookContext, Verdict
     from .api.hookspecs import hookimpl
-    from .api.limits import Limits, Telemetry
+    from .api.limits import Limits, Price, Telemetry
     from .api.messages import (
         Block,
         Call,
@@ -276,7 +275,7 @@ _NAMES_IN = {
     "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
     "api.config": (
         "Attention ChatPreferences Config EndpointSettings Labels McpServer McpSettings NetworkKind NetworkPolicy "
-        "OnAsk OutputFormat PackSettings PermissionMode Permissions Price ProjectFiles SandboxUse ShellHook Sink "
+        "OnAsk OutputFormat PackSettings PermissionMode Permissions ProjectFiles SandboxUse ShellHook Sink "
         "Source StatusPart ToolSearchUse"
     ),
     "api.controls": (
@@ -295,7 +294,7 @@ _NAMES_IN = {
     ),
     "api.hooks": "Ask Deny Hook HookContext Verdict",
     "api.hookspecs": "hookimpl",
-    "api.limits": "Limits Telemetry",
+    "api.limits": "Limits Price Telemetry",
     "api.messages": (
         "Block Call Cell Image Link Message ModelUsage Picture ProviderData Role Shown StopReason Table Text "
         "Thinking ToolCall ToolOutput Usage UsageSummary"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from marvin_core import Usage, UsageDelta
-from marvin_core.api.config import Price
 from marvin_core.api.events import Notice
+from marvin_core.api.limits import Price
 from marvin_core.sessions.reader import load
 from tests.support.chat import Chat, chatting
 from tests.support.engine import make, run, says

@@ -27,7 +27,6 @@ from marvin_core import (
     UsageDelta,
     Verdict,
 )
-from marvin_core.api.config import Price
 from marvin_core.api.errors import OutputLimit, Refused
 from marvin_core.api.events import (
     AgentEnd,
@@ -42,6 +41,7 @@ from marvin_core.api.events import (
     TurnStart,
     UsageReport,
 )
+from marvin_core.api.limits import Price
 from marvin_core.api.providers import Retrying
 from marvin_core.conversation.pairing import INTERRUPTED, heal
 from marvin_core.engine.agent import OUT_OF_ROUNDS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.api.config import Price
 from marvin_core.api.events import Event, ToolExecutionEnd
+from marvin_core.api.limits import Price
 from marvin_core.api.messages import user
 from marvin_core.api.providers import Delta
 from marvin_core.api.tools import ToolSpec

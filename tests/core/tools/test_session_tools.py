@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core import ToolSpec, UsageDelta
-from marvin_core.api.config import Price
+from marvin_core.api.limits import Price
 from marvin_core.api.messages import Usage
 from marvin_core.api.tools import Tool
 from marvin_core.tools import session_tools as tools

@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
-from marvin_core.api.config import Price
 from marvin_core.api.errors import (
     BudgetExceeded,
     ConfigError,
@@ -29,6 +28,7 @@ from marvin_core.api.errors import (
     Unreachable,
     UsageError,
 )
+from marvin_core.api.limits import Price
 from marvin_core.api.messages import Block, Image, Message, ProviderData, Text, Thinking, ToolCall, user
 from marvin_core.api.models import Reservation
 from marvin_core.app import App

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from marvin_core import Usage
-from marvin_core.api.config import Price
+from marvin_core.api.limits import Price
 from marvin_core.api.providers import ModelFacts
 from marvin_core.usage.prices import Prices
 

@@ -111,7 +111,7 @@ class _Reader:
         elif (resource.mime_type or "").startswith("image/"):
             self._image(resource.blob, name)
         else:
-            self._notes.append(f"{name} is no text, so it was left out.")
+            self._notes.append(f"{name} is not a text, so it was left out.")
 
     async def _link(self, link: schema.ResourceContentBlock) -> None:
         """A file by its name: as the editor has it, else as it is on the disk."""

@@ -186,7 +186,7 @@ class EventUpdates:
         said, broken = self._said, self._broken
         self._said = self._broken = False
         if said and broken:
-            return [text_chunk("\n\n[The answer broke off. It begins anew:]\n\n")]
+            return [text_chunk("\n\n[The answer broke off. It begins again:]\n\n")]
         return [text_chunk("\n\n")] if said else []
 
     def _start(self, event: ToolExecutionStart) -> list[Update]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from .limits import Limits, Telemetry
+from .limits import Limits, Price, Telemetry
 from .providers import CacheLifetime, ThinkingLevel
 from .record import Record
 from .timeouts import Timeouts
@@ -152,19 +152,6 @@ class McpServer(McpSettings):
     name: str = ""
     origin: str = "config.yaml"
     """The file that names it."""
-
-
-class Price(Record):
-    """USD per million tokens, from config.yaml."""
-
-    input: float = 0.0
-    """The price of a million input tokens of this model, in USD."""
-    output: float = 0.0
-    """The price of a million output tokens."""
-    cache_read: float | None = None
-    """The price of a million tokens that are read from the service's cache."""
-    cache_write: float | None = None
-    """The price of a million tokens that are written to the service's cache."""
 
 
 class EndpointSettings(Record):

@@ -98,3 +98,16 @@ class Telemetry(Record):
     """Whether prompts, answers, arguments and results of tools are sent as well, redacted as in logs."""
     longest: int = 4_000
     """The maximum number of characters of each of these texts."""
+
+
+class Price(Record):
+    """USD per million tokens, from config.yaml."""
+
+    input: float = 0.0
+    """The price of a million input tokens of this model, in USD."""
+    output: float = 0.0
+    """The price of a million output tokens."""
+    cache_read: float | None = None
+    """The price of a million tokens that are read from the service's cache."""
+    cache_write: float | None = None
+    """The price of a million tokens that are written to the service's cache."""

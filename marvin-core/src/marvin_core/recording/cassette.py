@@ -129,7 +129,7 @@ def read_cassette(path: Path) -> Cassette:
     try:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
-            raise CassetteError(f"{path} is no file.")
+            raise CassetteError(f"{path} is not a file.")
         if about.st_size > _LARGEST:
             raise CassetteError(f"{path} is larger than {_LARGEST:,} bytes, so it is not read.")
         whole_end = not about.st_size or os.pread(descriptor, 1, about.st_size - 1) == b"\n"
@@ -312,7 +312,7 @@ def _is_piece(piece: Any) -> bool:
 def _text(record: Mapping[str, Any], name: str) -> str:
     value = record.get(name, "")
     if not isinstance(value, str):
-        raise ValueError(f"{name} is no text")
+        raise ValueError(f"{name} is not a text")
     return value
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..api.config import Price
+from ..api.limits import Price
 from ..api.messages import Usage
 from ..api.providers import ModelFacts
 from ..util.numbers import amount

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from marvin_core import CallDelta, Delta, Message, Stop, TextDelta, Usage, UsageDelta
-from marvin_core.api.config import Price
+from marvin_core.api.limits import Price
 from marvin_core.api.messages import Image, Text, ToolOutput, tool, user
 from marvin_core.conversation.window import characters
 from marvin_core.engine.requests.remaining import Remaining

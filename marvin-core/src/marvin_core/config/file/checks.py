@@ -27,11 +27,10 @@ from ...api.config import (
     EndpointSettings,
     McpSettings,
     Permissions,
-    Price,
     ShellHook,
     StatusPart,
 )
-from ...api.limits import Limits, Telemetry
+from ...api.limits import Limits, Price, Telemetry
 from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...util.numbers import amount

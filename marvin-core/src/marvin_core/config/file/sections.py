@@ -18,12 +18,11 @@ from ...api.config import (
     McpSettings,
     PermissionMode,
     Permissions,
-    Price,
     SandboxUse,
     ShellHook,
     ToolSearchUse,
 )
-from ...api.limits import Limits, Telemetry
+from ...api.limits import Limits, Price, Telemetry
 from ...api.providers import ThinkingLevel
 from ...api.record import Record
 from ...api.timeouts import Timeouts

@@ -103,7 +103,10 @@ class Ranking:
 
     def best(self, text: str, limit: int) -> list[tuple[ToolSpec, float]]:
         """The tools that share a word with the text, the best first and no more than `limit`, with their scores."""
-        return [(self._specs[number], score) for number, score in self._best(self.asked(text), limit)]
+        asked = self.asked(text)
+        figures = {word: 1.0 for word in words(text[:_LONGEST_QUERY]) if word.isdigit()}
+        wanted = asked.replace(parts={**figures, **asked.parts}) if figures else asked
+        return [(self._specs[number], score) for number, score in self._best(wanted, limit)]
 
     def near(self, text: str, limit: int) -> list[tuple[ToolSpec, float, float]]:
         """The same, with the part of what the request says that each tool knows, from 0 to 1."""
@@ -301,6 +304,11 @@ def _of_text(text: str) -> Iterator[str]:
         yield from _expanded(word)
 
 
+def _figures(text: str) -> Iterator[str]:
+    """The figures of a name; those of phrases and of limits say nothing about a tool."""
+    return (word for word in words(text[:LONGEST_TEXT]) if word.isdigit())
+
+
 def _of_phrase(phrase: Mapping[str, object]) -> Iterator[str]:
     yield from _of_text(str(phrase["say"]))
     kinds = phrase.get("slots", {})
@@ -313,7 +321,7 @@ def _of_phrase(phrase: Mapping[str, object]) -> Iterator[str]:
 def words_of(spec: ToolSpec) -> list[str]:
     """What a tool is found by, as often as it counts: stems, what they may stand for, and kinds of values."""
     properties = spec.parameters.get("properties", {})
-    found = [*_of_text(spec.name)] * _NAME + [*_of_text(spec.description)] * _DESCRIPTION
+    found = [*_of_text(spec.name), *_figures(spec.name)] * _NAME + [*_of_text(spec.description)] * _DESCRIPTION
     first = next((deed for word in words(spec.description) if (deed := deeds(stem(word)))), ())
     named = [deed for word in words(spec.name.replace("_", " ")) for deed in deeds(stem(word))]
     found += [*(named or first)] * _DOES
