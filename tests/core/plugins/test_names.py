@@ -217,7 +217,9 @@ def test_a_clash_is_told_at_the_start_until_the_user_has_chosen(tmp_path: Path) 
     place.install("bb-second", tool_pack("greet", "second"))
     told = place.marvin("tools", "call", "greet")
     assert told.out == "first\n"
-    assert told.err.startswith("marvin: packs aa_first and bb_second both provide tool greet; aa_first has it. ")
+    assert told.err.startswith(
+        "marvin: packs aa_first and bb_second both provide tool greet; that of aa_first is used. "
+    )
     assert place.marvin("tools", "call", "bb_second_greet").out == "second\n"
     assert place.marvin("packs", "list").code == 1
     assert place.marvin("config", "set", "packs.prefer", "[bb_second]").code == 0
@@ -266,4 +268,4 @@ def test_a_command_of_the_user_that_is_taken_is_told(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "usage.md").write_text("What did I use?\n")
     said = place.run([*MARVIN, "--plain"], stdin=b"/exit\n")
-    assert "Your commands/usage.md is not used: another command named /usage exists." in said.err
+    assert "Your commands/usage.md is not used: there is another /usage." in said.err

@@ -342,7 +342,7 @@ def test_of_too_many_in_one_folder_the_first_by_name_count_and_the_others_are_to
     assert [one.name for one in found if not one.problem] == [f"s{number:03}" for number in range(500)]
     (rest,) = [one for one in found if one.problem]
     assert rest.name == "(10 more)"
-    assert "not looked at" in rest.problem
+    assert "they are ignored" in rest.problem
 
 
 def test_who_does_not_offer_the_tool_is_not_told_of_skills(tmp_path: Path) -> None:

@@ -383,7 +383,7 @@ def test_the_heir_that_a_service_names_comes_first(tmp_path: Path) -> None:
     said: list[str] = []
     config, secrets = load((), given_env(tmp_path, {"GEMINI_API_KEY": KEY}, yaml), cwd=tmp_path)
     of = App(config, secrets, warn=said.append).models
-    assert "gemini-3.5-flash-lite in its place" in said[0]
+    assert "the service recommends gemini-3.5-flash-lite instead" in said[0]
     first = of.first()
     assert first is not None
     following = of.successor(first.provider, ["gemini-2.5-flash-lite", "gemini-3.5-flash-lite"])
@@ -425,7 +425,7 @@ def test_a_model_that_ends_soon_is_told_once(tmp_path: Path) -> None:
     for _ in range(2):
         App(*load((), given_env(tmp_path, {"OPENAI_API_KEY": KEY}), cwd=tmp_path), warn=said.append)
     assert len(said) == 1
-    assert f"gpt-5.1 of openai ends on {day(20)}" in said[0]
+    assert f"gpt-5.1 of openai will be retired on {day(20)}" in said[0]
     assert "marvin models" in said[0]
     assert known.ending("openai", "gpt-5.2") == ""
     assert known.ending("openai", "gpt-4.1") != "", "our own table tells it"

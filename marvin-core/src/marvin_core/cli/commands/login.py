@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..run import CommandContext
 
 _Name = Annotated[
-    str, typer.Argument(metavar="[PROVIDER]", help="The service; `marvin providers list` lists them all.")
+    str, typer.Argument(metavar="[PROVIDER]", help="The service; the sub-command `providers list` lists them all.")
 ]
 
 

@@ -108,11 +108,13 @@ class SessionSandbox:
                 if self._config.sandbox == "required":
                     raise ToolError(
                         f"Nothing was started: a sandbox is required but not available, because {found.why}. Leave "
-                        "it to the user: `marvin doctor` says how to fix it."
+                        "it to the user: the sub-command doctor says how to fix it."
                     )
                 if not self._said:
                     self._said = True
-                    self._warn(f"Commands run without a sandbox, because {found.why}. `marvin doctor` says more.")
+                    self._warn(
+                        f"Commands run without a sandbox, because {found.why}. The sub-command doctor says more."
+                    )
                 return None
             policy = self._policy()
             signs = policy.signs()
@@ -296,8 +298,8 @@ def _is_kept(root: Path, config: Config) -> bool:
 
 def _not_begun(error: SandboxFailed) -> ToolError:
     return ToolError(
-        f"Nothing was started: its sandbox did not start ({error}). `marvin doctor` says how to fix it; --sandbox "
-        "off turns the sandbox off."
+        f"Nothing was started: its sandbox did not start ({error}). The sub-command doctor says how to fix it; "
+        "--sandbox off turns the sandbox off."
     )
 
 

@@ -22,7 +22,7 @@ CRITERIA: Mapping[str, Criterion] = {
     "loads": Criterion(
         grade="bronze",
         meaning="the pack loads, and registers what it should",
-        mend="Correct the reported problems; `marvin packs list` shows where they are.",
+        mend="Correct the reported problems; the sub-command `packs list` shows where they are.",
     ),
     "schemas": Criterion(
         grade="bronze",
