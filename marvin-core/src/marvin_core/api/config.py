@@ -152,6 +152,8 @@ class McpServer(McpSettings):
     name: str = ""
     origin: str = "config.yaml"
     """The file that names it."""
+    of_project: bool = False
+    """Whether a project's file names it. No key of the user's is filled into the setup of such a server."""
 
 
 class Price(Record):
