@@ -69,6 +69,10 @@ def call(number: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]
         note = {"method": "notifications/message", "params": {"level": "info", "data": "x" * 10_000}}
         for _ in range(10_000):
             send(note)
+    elif WAY == "pings":
+        for ping in range(800):
+            send({"id": f"p{ping}", "method": "ping", "params": {"_meta": {"pad": "x" * 90_000}}})
+        answer(number, {"content": [{"type": "text", "text": "done"}]})
     elif WAY == "garbage":
         for _ in range(100):
             sys.stdout.write("not json at all \x00\xff {[\n")

@@ -98,6 +98,7 @@ def test_a_server_that_does_not_start_is_named_and_nothing_else_suffers(tmp_path
         ("crash-call", "it ended: out of cheese"),
         ("one-line", "it sent a message of more than 16 MB"),
         ("flood", "it sent more than 64 MB that nobody asked for"),
+        ("pings", "it sent more than 64 MB that nobody asked for"),
         ("garbage", "it sends what is no JSON-RPC"),
     ],
 )
