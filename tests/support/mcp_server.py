@@ -44,6 +44,18 @@ def tools() -> list[dict[str, Any]]:
             }
         )
         found.append({"name": "large", "inputSchema": {"type": "object", "description": "y" * 300_000}})
+    if WAY == "bombs":
+        bomb = {
+            f"l{level}": {"properties": {side: {"$ref": f"#/$defs/l{level + 1}"} for side in "ab"}}
+            for level in range(30)
+        }
+        bomb["l30"] = {}
+        schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": bomb}
+        found += [{"name": f"bomb_{number}", "inputSchema": schema} for number in range(900)]
+    if WAY == "heavy":
+        wide = {"type": "object", "properties": {"a": {"type": "string", "enum": ["y" * 150_000]}}}
+        found += [{"name": f"wide_{number}", "inputSchema": wide} for number in range(60)]
+        found.append({"name": "z" * 1_000_000, "inputSchema": {"type": "object"}})
     if WAY == "many":
         found += [{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(5_000)]
     return found
@@ -129,7 +141,10 @@ def serve() -> None:
             answer(number, {"tools": tools()})
         elif method == "prompts/list":
             arguments = [{"name": "who", "required": True}, {"name": "how"}]
-            answer(number, {"prompts": [{"name": "greet", "description": "Greet.", "arguments": arguments}]})
+            long = {"name": "n" * 1_000_000}
+            strange = [long, {"name": "long", "arguments": [long]}] if WAY == "heavy" else []
+            greet = {"name": "greet", "description": "Greet.", "arguments": arguments}
+            answer(number, {"prompts": [greet, *strange]})
         elif method == "prompts/get":
             text = {"type": "text", "text": f"Say hello to {given['arguments']['who']}."}
             answer(number, {"messages": [{"role": "user", "content": text}]})

@@ -154,6 +154,27 @@ def test_of_very_many_tools_the_first_are_offered(tmp_path: Path) -> None:
         assert len(made.source.servers.known["trial"].tools) == 1_000
 
 
+def test_definitions_that_grow_without_end_are_not_written_out(tmp_path: Path) -> None:
+    with desk(tmp_path, "bombs") as made:
+        begun = time.process_time()
+        made.learn()
+        assert time.process_time() - begun < 10
+        listing = made.source.servers.known["trial"]
+        assert [tool.called for tool in listing.tools] == ["add", "act", "look"]
+        assert "take too many characters, written out" in listing.left_out[0]
+        assert "more tools: the server brings too much" in listing.left_out[-1]
+
+
+def test_all_that_a_server_brings_is_bounded(tmp_path: Path) -> None:
+    with desk(tmp_path, "heavy") as made:
+        made.learn()
+        listing = made.source.servers.known["trial"]
+        assert "more tools: the server brings too much" in listing.left_out[-1]
+        assert {prompt.name for prompt in listing.prompts} == {"greet"}
+    (kept,) = (tmp_path / "home").rglob("mcp-servers.json")
+    assert kept.stat().st_size < 5_000_000
+
+
 def test_how_far_a_call_is_is_told(tmp_path: Path) -> None:
     with desk(tmp_path, "progress") as made:
         made.learn()
