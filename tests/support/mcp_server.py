@@ -107,6 +107,15 @@ def call(number: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]
         send({"id": "q1", "method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": form}})
         reply = json.loads(sys.stdin.readline())
         answer(number, {"content": [{"type": "text", "text": json.dumps(reply.get("result"))}]})
+    elif WAY == "asks-on":
+        said: list[Any] = []
+        kinds = ["number" if asked == 0 else "string" for asked in range(30)]
+        for asked, kind in enumerate(kinds):
+            form = {"type": "object", "properties": {"name": {"type": kind}}}
+            question = {"message": "Again?", "requestedSchema": form}
+            send({"id": f"q{asked}", "method": "elicitation/create", "params": question})
+            said.append(json.loads(sys.stdin.readline()))
+        answer(number, {"content": [{"type": "text", "text": json.dumps(said)}]})
     elif WAY == "samples":
         asked = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10}
         send({"id": "q1", "method": "sampling/createMessage", "params": asked})

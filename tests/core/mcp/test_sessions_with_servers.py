@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -214,3 +215,14 @@ def test_where_nobody_is_there_a_servers_question_is_not_answered(tmp_path: Path
     with desk(tmp_path, "elicits") as made:
         made.learn()
         assert '"action": "cancel"' in text_of(made.call("trial__act"))
+
+
+def test_a_server_asks_so_often_in_a_call_and_no_more(tmp_path: Path) -> None:
+    answers = ["nan", "inf", "1e999", "7", *["me"] * 29]
+    with desk(tmp_path, "asks-on", answers=answers) as made:
+        made.learn()
+        said = json.loads(text_of(made.run(made.session.call_tool("trial__act", {}))))
+        assert said[0]["result"]["content"] == {"name": 7.0}
+        assert [one.get("result", {}).get("action") for one in said] == ["accept"] * 10 + [None] * 20
+        assert said[10]["error"]["message"] == "Only 10 questions are asked in one call."
+        assert len(made.asked.questions) == 13
