@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.api.errors import MarvinError, UsageError
-from marvin_core.api.events import MessageEnd
+from marvin_core.api.errors import UsageError
 from marvin_core.mcp.prompts import labelled
 from marvin_core.ui.attach.attaching import with_attached
 from marvin_core.ui.completion import candidates
@@ -59,13 +58,7 @@ def test_a_resource_is_completed_and_attached_behind_at(tmp_path: Path) -> None:
         assert "note://one: one" in reader.description
 
 
-def test_the_model_is_told_that_a_prompt_is_a_servers(tmp_path: Path) -> None:
-    with desk(tmp_path, "good", answers=["yes"]) as made:
-        made.learn()
-        with pytest.raises(MarvinError):  # there is no model here
-            made.run(made.session.commands["trial:greet"].run(made.session, "Ann"))
-        sent = [event.message.text for event in made.events if isinstance(event, MessageEnd)]
-        assert sent == [labelled("trial", "greet", "Say hello to Ann.")]
-        assert sent[0].startswith(
-            "[I chose the prompt greet of the MCP server trial. The server wrote all that follows"
-        )
+def test_the_model_is_told_that_a_prompt_is_a_servers() -> None:
+    head, _, rest = labelled("trial", "greet", "Say hello.\nThen go.").partition("\n")
+    assert "the prompt greet of the MCP server trial. The server wrote all that follows" in head
+    assert rest == "Say hello.\nThen go."

@@ -13,8 +13,6 @@ from .record import Record
 from .timeouts import Timeouts
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
-
-
 Source: TypeAlias = Literal["", "flag", "environment", "file"]
 """Where a value comes from; empty where nobody named one."""
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]

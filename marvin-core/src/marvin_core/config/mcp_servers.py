@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..api.config import McpServer, McpSettings
 from ..api.errors import ConfigError
 from ..util.untrusted_json import parse_json
 from .secret_files import secrets_of_address, secrets_of_headers
-
-if TYPE_CHECKING:
-    from .secrets import Secrets
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _SECRET = re.compile(r"(?i)key|token|secret|passw|credential|auth|bearer|\bpat\b|_pat$")
@@ -34,6 +30,13 @@ _REPOSITORYS = frozenset({"command", "args", "env", "cwd", "url", "headers"})
 _SAMPLING = ("deny", "ask", "allow")
 _LARGEST = 1_000_000
 _MOST = 100
+
+
+class Variables(Protocol):
+    """The variables of the environment, and which of them hold keys: the secrets of a run."""
+
+    def holds_key(self, name: str) -> bool: ...
+    def setting(self, name: str) -> str | None: ...
 
 
 def servers_of(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]:
@@ -97,7 +100,7 @@ def problem_of(name: str, server: Any) -> str:
     return ""
 
 
-def filled_in(server: McpServer, secrets: Secrets) -> McpServer:
+def filled_in(server: McpServer, secrets: Variables) -> McpServer:
     """The server with the values of the variables that it names.
 
     Raises:
