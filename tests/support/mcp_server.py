@@ -109,11 +109,11 @@ def call(number: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]
         answer(number, {"content": [{"type": "text", "text": json.dumps(reply.get("result"))}]})
     elif WAY == "asks-on":
         said: list[Any] = []
-        kinds = ["number" if asked == 0 else "string" for asked in range(30)]
-        for asked, kind in enumerate(kinds):
-            form = {"type": "object", "properties": {"name": {"type": kind}}}
-            question = {"message": "Again?", "requestedSchema": form}
-            send({"id": f"q{asked}", "method": "elicitation/create", "params": question})
+        kinds = ["number" if turn == 0 else "string" for turn in range(30)]
+        for turn, kind in enumerate(kinds):
+            sheet = {"type": "object", "properties": {"name": {"type": kind}}}
+            put = {"message": "Again?", "requestedSchema": sheet}
+            send({"id": f"q{turn}", "method": "elicitation/create", "params": put})
             said.append(json.loads(sys.stdin.readline()))
         answer(number, {"content": [{"type": "text", "text": json.dumps(said)}]})
     elif WAY == "samples":

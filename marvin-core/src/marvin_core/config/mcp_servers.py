@@ -10,6 +10,7 @@ from ..api.config import McpServer, McpSettings
 from ..api.errors import ConfigError
 from ..util.untrusted_json import parse_json
 from .secret_files import secrets_of_address, secrets_of_headers
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _SECRET = re.compile(r"(?i)key|token|secret|passw|credential|auth|bearer|\bpat\b|_pat$")
