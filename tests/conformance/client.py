@@ -111,7 +111,7 @@ def main(url: str, scenario: str) -> None:
         app = App(loaded, secrets, lambda text: print(text, file=sys.stderr))
         person = Person()
         session = app.session(asker=person.ask, interactive=True, ui=person)
-        server = filled_in(loaded.mcp_servers[NAME], secrets.setting)
+        server = filled_in(loaded.mcp_servers[NAME], secrets)
         asyncio.run(drive(session, app, server, scenario))
 
 

@@ -62,7 +62,18 @@ class _Handler(BaseHTTPRequestHandler):
         self._note()
         if self.server.way == "hang-close":
             self.server.over.wait(60)
+        if self.server.way == "slow-close":
+            self._trickle()
         self._answer(200, b"", "text/plain")
+
+    def _trickle(self) -> None:
+        """An answer that goes on and on."""
+        self.send_response(200)
+        self.send_header("content-length", "1000")
+        self.end_headers()
+        with suppress(OSError):
+            while not self.server.over.wait(0.5):
+                self.wfile.write(b"x")
 
     def do_POST(self) -> None:
         """A message."""

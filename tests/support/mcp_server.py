@@ -44,6 +44,18 @@ def tools() -> list[dict[str, Any]]:
             }
         )
         found.append({"name": "large", "inputSchema": {"type": "object", "description": "y" * 300_000}})
+    if WAY == "bombs":
+        bomb = {
+            f"l{level}": {"properties": {side: {"$ref": f"#/$defs/l{level + 1}"} for side in "ab"}}
+            for level in range(30)
+        }
+        bomb["l30"] = {}
+        schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": bomb}
+        found += [{"name": f"bomb_{number}", "inputSchema": schema} for number in range(900)]
+    if WAY == "heavy":
+        wide = {"type": "object", "properties": {"a": {"type": "string", "enum": ["y" * 150_000]}}}
+        found += [{"name": f"wide_{number}", "inputSchema": wide} for number in range(60)]
+        found.append({"name": "z" * 1_000_000, "inputSchema": {"type": "object"}})
     if WAY == "many":
         found += [{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(5_000)]
     return found
@@ -69,6 +81,10 @@ def call(number: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]
         note = {"method": "notifications/message", "params": {"level": "info", "data": "x" * 10_000}}
         for _ in range(10_000):
             send(note)
+    elif WAY == "pings":
+        for ping in range(800):
+            send({"id": f"p{ping}", "method": "ping", "params": {"_meta": {"pad": "x" * 90_000}}})
+        answer(number, {"content": [{"type": "text", "text": "done"}]})
     elif WAY == "garbage":
         for _ in range(100):
             sys.stdout.write("not json at all \x00\xff {[\n")
@@ -91,6 +107,15 @@ def call(number: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]
         send({"id": "q1", "method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": form}})
         reply = json.loads(sys.stdin.readline())
         answer(number, {"content": [{"type": "text", "text": json.dumps(reply.get("result"))}]})
+    elif WAY == "asks-on":
+        said: list[Any] = []
+        kinds = ["number" if turn == 0 else "string" for turn in range(30)]
+        for turn, kind in enumerate(kinds):
+            sheet = {"type": "object", "properties": {"name": {"type": kind}}}
+            put = {"message": "Again?", "requestedSchema": sheet}
+            send({"id": f"q{turn}", "method": "elicitation/create", "params": put})
+            said.append(json.loads(sys.stdin.readline()))
+        answer(number, {"content": [{"type": "text", "text": json.dumps(said)}]})
     elif WAY == "samples":
         asked = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10}
         send({"id": "q1", "method": "sampling/createMessage", "params": asked})
@@ -125,7 +150,10 @@ def serve() -> None:
             answer(number, {"tools": tools()})
         elif method == "prompts/list":
             arguments = [{"name": "who", "required": True}, {"name": "how"}]
-            answer(number, {"prompts": [{"name": "greet", "description": "Greet.", "arguments": arguments}]})
+            long = {"name": "n" * 1_000_000}
+            strange = [long, {"name": "long", "arguments": [long]}] if WAY == "heavy" else []
+            greet = {"name": "greet", "description": "Greet.", "arguments": arguments}
+            answer(number, {"prompts": [greet, *strange]})
         elif method == "prompts/get":
             text = {"type": "text", "text": f"Say hello to {given['arguments']['who']}."}
             answer(number, {"messages": [{"role": "user", "content": text}]})

@@ -13,6 +13,7 @@ from typing import Any
 
 from marvin_core.api.events import Event
 from marvin_core.api.messages import Image, Text, ToolOutput
+from marvin_core.api.session import SessionControl
 from marvin_core.app import App
 from marvin_core.config.load import load
 from marvin_core.engine.session import Session
@@ -28,10 +29,18 @@ class Asked:
         self._answers = list(answers)
         self.questions: list[str] = []
 
-    async def __call__(self, question: str, choices: Sequence[str], /) -> str:
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
         """The next answer."""
         self.questions.append(question)
         return self._answers.pop(0)
+
+    async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
+        """The same for any words."""
+        return await self.ask(question, choices)
+
+    def run(self, session: SessionControl, prompt: str | None) -> int:
+        """A test runs the session."""
+        raise NotImplementedError
 
 
 class Desk:
@@ -55,7 +64,9 @@ class Desk:
         loaded, secrets = load(["--working-dir", str(work), "--sandbox", "off"], own, cwd=work)
         self._loop = asyncio.Runner()
         app = App(loaded, secrets, self.warnings.append)
-        self.session: Session = app.session(asker=self.asked if answers else None, interactive=bool(answers))
+        self.session: Session = app.session(
+            asker=self.asked.ask if answers else None, interactive=bool(answers), ui=self.asked
+        )
         self.session.subscribe(self.events.append)
 
     @property

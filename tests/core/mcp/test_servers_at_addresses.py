@@ -73,8 +73,9 @@ def test_what_a_server_does_in_a_call_ends_that_call(tmp_path: Path, way: str) -
         assert not any("stolen" in seen[1] for seen in server.seen)
 
 
-def test_a_server_that_hangs_at_the_end_holds_nobody_up(tmp_path: Path) -> None:
-    with http_server("hang-close") as server:
+@pytest.mark.parametrize("way", ["hang-close", pytest.param("slow-close", marks=pytest.mark.slow)])
+def test_a_server_that_hangs_at_the_end_holds_nobody_up(tmp_path: Path, way: str) -> None:
+    with http_server(way) as server:
         with desk_at(tmp_path, {"url": server.url}) as made:
             made.learn()
             begun = time.monotonic()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core.api.errors import UsageError
+from marvin_core.mcp.prompts import labelled
 from marvin_core.ui.attach.attaching import with_attached
 from marvin_core.ui.completion import candidates
 from tests.core.mcp.support_mcp import Desk, desk
@@ -55,3 +56,9 @@ def test_a_resource_is_completed_and_attached_behind_at(tmp_path: Path) -> None:
         assert "[Attached: trial:note://one]\nthe text of note://one\n" in message.text
         (reader,) = [spec for spec in made.session.tools if spec.name == "trial__read_resource"]
         assert "note://one: one" in reader.description
+
+
+def test_the_model_is_told_that_a_prompt_is_a_servers() -> None:
+    head, _, rest = labelled("trial", "greet", "Say hello.\nThen go.").partition("\n")
+    assert "the prompt greet of the MCP server trial. The server wrote all that follows" in head
+    assert rest == "Say hello.\nThen go."

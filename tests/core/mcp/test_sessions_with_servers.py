@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -98,6 +99,7 @@ def test_a_server_that_does_not_start_is_named_and_nothing_else_suffers(tmp_path
         ("crash-call", "it ended: out of cheese"),
         ("one-line", "it sent a message of more than 16 MB"),
         ("flood", "it sent more than 64 MB that nobody asked for"),
+        ("pings", "it sent more than 64 MB that nobody asked for"),
         ("garbage", "it sends what is no JSON-RPC"),
     ],
 )
@@ -153,6 +155,27 @@ def test_of_very_many_tools_the_first_are_offered(tmp_path: Path) -> None:
         assert len(made.source.servers.known["trial"].tools) == 1_000
 
 
+def test_definitions_that_grow_without_end_are_not_written_out(tmp_path: Path) -> None:
+    with desk(tmp_path, "bombs") as made:
+        begun = time.process_time()
+        made.learn()
+        assert time.process_time() - begun < 10
+        listing = made.source.servers.known["trial"]
+        assert [tool.called for tool in listing.tools] == ["add", "act", "look"]
+        assert "take too many characters, written out" in listing.left_out[0]
+        assert "more tools: the server brings too much" in listing.left_out[-1]
+
+
+def test_all_that_a_server_brings_is_bounded(tmp_path: Path) -> None:
+    with desk(tmp_path, "heavy") as made:
+        made.learn()
+        listing = made.source.servers.known["trial"]
+        assert "more tools: the server brings too much" in listing.left_out[-1]
+        assert {prompt.name for prompt in listing.prompts} == {"greet"}
+    (kept,) = (tmp_path / "home").rglob("mcp-servers.json")
+    assert kept.stat().st_size < 5_000_000
+
+
 def test_how_far_a_call_is_is_told(tmp_path: Path) -> None:
     with desk(tmp_path, "progress") as made:
         made.learn()
@@ -192,3 +215,14 @@ def test_where_nobody_is_there_a_servers_question_is_not_answered(tmp_path: Path
     with desk(tmp_path, "elicits") as made:
         made.learn()
         assert '"action": "cancel"' in text_of(made.call("trial__act"))
+
+
+def test_a_server_asks_so_often_in_a_call_and_no_more(tmp_path: Path) -> None:
+    answers = ["nan", "inf", "1e999", "7", *["me"] * 29]
+    with desk(tmp_path, "asks-on", answers=answers) as made:
+        made.learn()
+        said = json.loads(text_of(made.run(made.session.call_tool("trial__act", {}))))
+        assert said[0]["result"]["content"] == {"name": 7.0}
+        assert [one.get("result", {}).get("action") for one in said] == ["accept"] * 10 + [None] * 20
+        assert said[10]["error"]["message"] == "Only 10 questions are asked in one call."
+        assert len(made.asked.questions) == 13

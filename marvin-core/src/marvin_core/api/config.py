@@ -13,8 +13,6 @@ from .record import Record
 from .timeouts import Timeouts
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
-
-
 Source: TypeAlias = Literal["", "flag", "environment", "file"]
 """Where a value comes from; empty where nobody named one."""
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
@@ -152,6 +150,8 @@ class McpServer(McpSettings):
     name: str = ""
     origin: str = "config.yaml"
     """The file that names it."""
+    of_project: bool = False
+    """Whether a project's file names it. No key of the user's is filled into the setup of such a server."""
 
 
 class EndpointSettings(Record):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 from ..api.config import McpServer, McpSettings
 from ..api.errors import ConfigError
@@ -33,6 +33,13 @@ _LARGEST = 1_000_000
 _MOST = 100
 
 
+class Variables(Protocol):
+    """The variables of the environment, and which of them hold keys: the secrets of a run."""
+
+    def holds_key(self, name: str) -> bool: ...
+    def setting(self, name: str) -> str | None: ...
+
+
 def servers_of(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]:
     """The servers of config.yaml, by their names."""
     return {name: McpServer(name=name, **entry.as_dict()) for name, entry in settings.items()}
@@ -52,7 +59,7 @@ def servers_of_project(content: bytes, origin: str) -> Mapping[str, McpServer]:
     if len(entries) > _MOST:
         raise ConfigError(f"{origin} names {len(entries):,} servers; {_MOST} are the most. Remove some.")
     kept = {name: {key: entry[key] for key in _REPOSITORYS & entry.keys()} for name, entry in entries.items()}
-    return {name: server_of(name, entry, origin) for name, entry in kept.items()}
+    return {name: server_of(name, entry, origin).replace(of_project=True) for name, entry in kept.items()}
 
 
 def server_of(name: str, entry: Mapping[str, Any], origin: str) -> McpServer:
@@ -94,15 +101,22 @@ def problem_of(name: str, server: Any) -> str:
     return ""
 
 
-def filled_in(server: McpServer, variable: Callable[[str], str | None]) -> McpServer:
+def filled_in(server: McpServer, secrets: Variables) -> McpServer:
     """The server with the values of the variables that it names.
 
     Raises:
-        ConfigError: where a variable is not set, and nothing stands for it.
+        ConfigError: where a variable is not set, and nothing stands for it; and where a project's server names one that
+            holds a key, which the project could have sent anywhere.
     """
 
     def value(found: re.Match[str]) -> str:
-        given = variable(found[1])
+        if server.of_project and secrets.holds_key(found[1]):
+            raise ConfigError(
+                f"The MCP server {server.name} of the project ({server.origin}) wants the variable {found[1]}, which "
+                "holds a key of yours. Marvin gives no key to a project's server. Where you want that, set the server "
+                "up under mcp_servers in config.yaml."
+            )
+        given = secrets.setting(found[1])
         if given is None and found[2] is None:
             raise ConfigError(
                 f"The MCP server {server.name} ({server.origin}) needs the variable {found[1]}, which is not set. "

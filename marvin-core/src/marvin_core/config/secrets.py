@@ -180,6 +180,14 @@ class Secrets:
         """The value of a variable that is no secret, or None."""
         return self._env.get(name)
 
+    def holds_key(self, name: str) -> bool:
+        """Whether a variable is among the secrets, or its value holds that of one."""
+        if name in self._names or self.stores(name):
+            return True
+        value = self._env.get(name, "")
+        own = {self._env.get(one, "").strip() for one in self._names}
+        return any(len(one) >= _SHORTEST_SECRET and one in value for one in own)
+
     def learn(self, secret: Secret) -> None:
         """Count a value that no variable holds among those to redact, such as a token of a login."""
         value = secret.reveal().strip()

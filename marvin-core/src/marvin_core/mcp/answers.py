@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from ..api.record import Record
 from ..util.terminal_text import disarm, exact_line
 from ..util.text import cut, to_json
 from ..version import __version__
+from .caller import TOO_MANY, Questions
 from .sampling import Ask, Sampling
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class Answering(Record):
 def client_for(transport: Any, answering: Answering) -> Client:
     """The SDK's client over a transport."""
     server, root, callers, changed = answering.server, answering.root, answering.callers, answering.changed
-    sampling = None if server.sampling == "deny" else Sampling(server, callers, answering.ask).answer
+    questions = Questions()
+    sampling = None if server.sampling == "deny" else Sampling(server, callers, answering.ask, questions).answer
 
     async def roots(context: Any) -> types.ListRootsResult:
         folder = root()
@@ -56,6 +59,8 @@ def client_for(transport: Any, answering: Answering) -> Client:
     async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
         if not callers:
             return types.ElicitResult(action="cancel")
+        if not questions.may_ask(callers[-1]):
+            return types.ErrorData(code=types.INVALID_REQUEST, message=TOO_MANY)
         try:
             return await _answered(server.name, params, callers[-1])
         except MarvinError:  # nobody is there to ask
@@ -121,9 +126,12 @@ async def _field(head: str, name: str, field: Mapping[str, Any], caller: Caller)
         if kind not in ("integer", "number"):
             return text
         try:
-            return int(text) if kind == "integer" else float(text)
-        except ValueError:
-            question = f"{what} takes a number."
+            value = int(text) if kind == "integer" else float(text)
+            if math.isfinite(value):
+                return value
+        except (ValueError, OverflowError):  # an integer may have more digits than a float
+            pass
+        question = f"{what} takes a number."
 
 
 def _choices(field: Mapping[str, Any]) -> Sequence[str]:

@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
 from pydantic import BaseModel, ConfigDict, model_validator
-from referencing import Registry
 
 from ..api.tool_context import ToolContext
 from ..api.tools import Tool, ToolResult, ToolSpec
-from ..util.text import cut, to_json
+from .checks import Check
 from .connection import Connection
 from .listed import ListedTool
 from .results import resource_blocks
-
-_PROBLEMS = 10
-_PROBLEM_SHOWN = 300
-_CHECKED = 1_000_000
-"""Characters of a call's arguments up to which they are checked here: a pattern of a server may be slow."""
 
 
 def tool_of(spec: ToolSpec, listed: ListedTool, connection: Connection) -> Tool:
@@ -51,7 +43,7 @@ def resource_tool(spec: ToolSpec, connection: Connection) -> Tool:
 
 def _arguments(schema: Mapping[str, Any]) -> type[BaseModel]:
     """A model that takes what the schema takes."""
-    check = _validator(schema)
+    check = Check(schema)
 
     class Arguments(BaseModel):
         model_config = ConfigDict(extra="allow", protected_namespaces=())
@@ -60,24 +52,8 @@ def _arguments(schema: Mapping[str, Any]) -> type[BaseModel]:
         @classmethod
         def fits(cls, values: Any) -> Any:
             """Refuse what the server would refuse."""
-            if check is not None and len(to_json(values)) <= _CHECKED:
-                problems = [_told(error) for _, error in zip(range(_PROBLEMS), check.iter_errors(values), strict=False)]
-                if problems:
-                    raise ValueError("; ".join(problems))
+            if problems := check.problems(values):
+                raise ValueError("; ".join(problems))
             return values
 
     return Arguments
-
-
-def _validator(schema: Mapping[str, Any]) -> Draft202012Validator | None:
-    """The check of a schema; None where it is none, and the server alone decides. Nothing is fetched for it."""
-    try:
-        Draft202012Validator.check_schema(schema)
-    except (SchemaError, RecursionError):
-        return None
-    return Draft202012Validator(schema, registry=Registry())
-
-
-def _told(error: ValidationError) -> str:
-    where = error.json_path.removeprefix("$.").removeprefix("$")
-    return cut(f"{where}: {error.message}" if where else error.message, _PROBLEM_SHOWN)

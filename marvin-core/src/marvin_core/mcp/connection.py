@@ -37,6 +37,8 @@ T = TypeVar("T")
 
 _ERROR_SHOWN = 2_000
 _LOGGED_IN, _NO = "I am logged in", "no"
+_ENDING = 5.0
+"""Seconds that a connection may take to end, and as many to be cut off."""
 _EXTRA = "marvin-core[mcp]"
 
 
@@ -94,7 +96,9 @@ class Connection:
         async with self._making:
             await self._around.keep(self._lasting)
             if self._fault and self._task is not None:
-                await asyncio.wait([self._task])  # what broke off is cleared away first
+                await _ended(self._task)  # what broke off is cleared away first
+                if not self._task.done():
+                    raise self._unreachable("its last connection does not end")
             if self._client is None:
                 await self._connect()
             assert self._client is not None
@@ -116,7 +120,7 @@ class Connection:
                 self._fault = self._trouble or "the connection ended"
                 self._closing.set()
             if self._fault and self._task is not None:
-                await asyncio.wait([self._task])
+                await _ended(self._task)
             raise self._explained(error) from error
         finally:
             if caller is not None:
@@ -138,7 +142,7 @@ class Connection:
         """End the connection, and the server where it was started here."""
         self._closing.set()
         if self._task is not None:
-            await asyncio.wait([self._task])
+            await _ended(self._task)
         self._client = None
 
     async def _connect(self) -> None:
@@ -154,7 +158,7 @@ class Connection:
                 self._client = await asyncio.shield(ready)
         except TimeoutError:
             self._task.cancel()
-            await asyncio.wait([self._task])
+            await _ended(self._task)
             self._fault = f"it was not ready within {self._around.start:g} s"
             raise self._unreachable(self._fault) from None
         except asyncio.CancelledError:
@@ -285,6 +289,14 @@ async def _load_sdk(server: McpServer) -> None:
             f"The MCP server {server.name} needs the Python package mcp ({error}). "
             f"Install it with `pip install '{_EXTRA}'`."
         ) from error
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Wait until a connection has ended. One that does not end by itself is cut off, and not waited for any longer."""
+    _, late = await asyncio.wait([task], timeout=_ENDING)
+    if late:
+        task.cancel()
+        await asyncio.wait([task], timeout=_ENDING)
 
 
 def _is_end(error: Exception) -> bool:

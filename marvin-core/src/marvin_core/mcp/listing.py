@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.tools import LONGEST_DESCRIPTION
-from ..util.schemas.normal_form import normal_form
+from ..util.schemas.normal_form import Room, normal_form
 from ..util.terminal_text import disarm
-from ..util.text import cut, one_line
+from ..util.text import counted, cut, one_line
+from ..util.threads import in_thread
 from .listed import ListedPrompt, ListedTool, Listing
 from .naming import tool_names
 
@@ -21,7 +22,12 @@ P = TypeVar("P", bound="PaginatedResult")
 MOST_TOOLS = 1_000
 _PAGES = 100
 _LARGEST_SCHEMA = 200_000
-"""Characters of one schema as JSON."""
+"""Characters of one schema as JSON, and of its definitions, written out."""
+_LARGEST = 4_000_000
+"""Characters of all tools of a server, which are read at each start."""
+_LARGEST_PAGES = 16_000_000
+"""Characters of all pages of one list."""
+_LONGEST_NAME = 300
 _LONGEST_PROMPT = 300
 _MOST_ARGUMENTS = 20
 _LONGEST_INSTRUCTIONS = 2_000
@@ -35,11 +41,12 @@ async def listing_of(client: Client, server: str) -> Listing:
     tools = await _all(client.list_tools, lambda page: page.tools) if can.tools is not None else []
     prompts = await _all(client.list_prompts, lambda page: page.prompts) if can.prompts is not None else []
     left_out: list[str] = []
-    by_called = {tool.called: tool for tool in reversed(list(_offered(tools, left_out)))}
+    offered = await in_thread(lambda: list(_offered(tools, left_out)))
+    by_called = {tool.called: tool for tool in reversed(offered)}
     names = tool_names(server, [tool.name for tool in tools if tool.name in by_called])
     return Listing(
         tools=tuple(by_called[called].replace(name=name) for name, called in names.items()),
-        prompts=tuple(map(_prompt, prompts)),
+        prompts=tuple(_prompt(prompt) for prompt in prompts if _is_short(prompt)),
         resources=can.resources is not None,
         named=await _resources(client) if can.resources is not None else {},
         instructions=cut(disarm(client.instructions or ""), _LONGEST_INSTRUCTIONS),
@@ -68,24 +75,34 @@ async def _all(page_at: Callable[..., Awaitable[P]], of: Callable[[P], Sequence[
     """What is on all pages, up to the most."""
     found: list[T] = []
     cursor: str | None = None
+    left = _LARGEST_PAGES
     for _ in range(_PAGES):
         page = await page_at(cursor=cursor, cache_mode="refresh")
         found += of(page)
         cursor = page.next_cursor
-        if not cursor or len(found) >= MOST_TOOLS:
+        left -= len(page.model_dump_json())
+        if not cursor or len(found) >= MOST_TOOLS or left <= 0:
             break
     return found[:MOST_TOOLS]
 
 
 def _offered(tools: Sequence[Tool], left_out: list[str]) -> Iterator[ListedTool]:
-    for tool in tools:
+    left = _LARGEST
+    for number, tool in enumerate(tools):
+        if left <= 0:
+            left_out.append(f"{counted(len(tools) - number, 'more tool')}: the server brings too much")
+            return
+        room = Room(_LARGEST_SCHEMA)
         try:
-            parameters = _parameters(tool.input_schema)
+            left -= _size_of(tool)
+            parameters = _parameters(tool.input_schema, room)
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             left_out.append(
                 f"{cut(one_line(tool.name), 80)}: its parameters cannot be described ({cut(str(error), 200)})"
             )
             continue
+        finally:
+            left -= _LARGEST_SCHEMA - room.left
         hints = tool.annotations
         text = tool.description or tool.title or (hints.title if hints else None) or "The server says nothing of it."
         yield ListedTool(
@@ -98,15 +115,29 @@ def _offered(tools: Sequence[Tool], left_out: list[str]) -> Iterator[ListedTool]
         )
 
 
-def _parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _size_of(tool: Tool) -> int:
+    """Characters of a tool, as it is kept. Raises `ValueError` where it has too many of them."""
     from json import dumps
 
-    if len(dumps(schema)) > _LARGEST_SCHEMA:
+    if len(tool.name) > _LONGEST_NAME:
+        raise ValueError("its name is too long")
+    size = len(dumps(tool.input_schema))
+    if size > _LARGEST_SCHEMA:
         raise ValueError(f"they take more than {_LARGEST_SCHEMA:,} characters")
-    made = normal_form(schema)
+    return 2 * size + min(len(tool.description or ""), LONGEST_DESCRIPTION)
+
+
+def _parameters(schema: Mapping[str, Any], room: Room) -> dict[str, Any]:
+    made = normal_form(schema, room)
     if made.get("type", "object") != "object" or not isinstance(made.get("properties", {}), dict):
         raise ValueError("they are no object")
     return {"type": "object", **made, "properties": made.get("properties", {})}
+
+
+def _is_short(prompt: Prompt) -> bool:
+    """Whether its names are short enough to be typed."""
+    names = [prompt.name, *(one.name for one in prompt.arguments or ())]
+    return max(map(len, names)) <= _LONGEST_NAME
 
 
 def _prompt(prompt: Prompt) -> ListedPrompt:

@@ -45,8 +45,15 @@ async def _run(servers: Servers, server: str, prompt: ListedPrompt, session: Ses
     filled = cut(disarm(prompt_text(found.messages)), _LONGEST)
     if not filled.strip():
         raise MarvinError(f"The MCP server {server} gave an empty prompt, so nothing was sent.")
-    (await session.submit(filled)).check()
+    (await session.submit(labelled(server, prompt.name, filled))).check()
     return None
+
+
+def labelled(server: str, prompt: str, text: str) -> str:
+    """A prompt's text with its origin: the user chose it and may not have read it, so the model is told whose it is."""
+    return (
+        f"[I chose the prompt {prompt} of the MCP server {server}. The server wrote all that follows, not I.]\n{text}"
+    )
 
 
 def given_arguments(command: str, prompt: ListedPrompt, text: str) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from ..api.messages import Image, Message, Text
 from ..api.providers import Request
 from ..util.terminal_text import disarm
 from ..util.text import cut
-from .caller import Caller
+from .caller import Caller, Questions
 from .results import blocks_of
 
 if TYPE_CHECKING:
@@ -35,10 +35,11 @@ _REFUSED = -1
 class Sampling:
     """The questions of one server to the model: one at a time."""
 
-    def __init__(self, server: McpServer, callers: Sequence[Caller], ask: Ask) -> None:
+    def __init__(self, server: McpServer, callers: Sequence[Caller], ask: Ask, questions: Questions) -> None:
         self._server = server
         self._callers = callers
         self._ask = ask
+        self._questions = questions
         self._turn = asyncio.Lock()
 
     async def answer(
@@ -80,7 +81,7 @@ class Sampling:
     async def _may(self, system: str, messages: Sequence[Message]) -> bool:
         if self._server.sampling == "allow":
             return True
-        if not self._callers:
+        if not self._callers or not self._questions.may_ask(self._callers[-1]):
             return False
         asked = "\n".join(filter(None, [system, *(message.text for message in messages)]))
         question = (

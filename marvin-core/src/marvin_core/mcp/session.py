@@ -74,7 +74,7 @@ class SessionServers:
         self.servers.attach(parts.toolbox, around)
 
     def _filled_in(self, server: McpServer) -> McpServer:
-        found = filled_in(server, self._secrets.setting)
+        found = filled_in(server, self._secrets)
         for value in secrets_of(found):
             self._secrets.learn(Secret(value))
         return found

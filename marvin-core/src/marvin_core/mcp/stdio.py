@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
 
 from ..api.errors import ToolError
 from ..api.processes import Conversation, Processes
@@ -26,7 +26,7 @@ from ..util.untrusted_json import parse_json
 LONGEST_LINE = 16_000_000
 """Bytes of one message."""
 FLOOD = 64_000_000
-"""Bytes that a server may send between two messages of ours."""
+"""Bytes that a server may send between two requests of ours."""
 _LONG = 100_000
 """Bytes from which on a message is parsed beside the event loop."""
 _ERRORS_KEPT = 2_000
@@ -63,7 +63,8 @@ class Wire:
 
     def send(self, message: SessionMessage) -> None:
         """Write a message, and do not wait. `ToolError` where the program has ended, or does not read."""
-        self._received = 0
+        if isinstance(message.message, JSONRPCRequest):  # answers to its own requests would count for ever
+            self._received = 0
         if self._talk is not None:
             self._talk.send(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 

@@ -174,7 +174,7 @@ def login(
     except ImportError as error:
         raise _needs_sdk(error) from error
     run.secrets.watch(Logins(run.config.config_folder, run.timeouts).path, secrets_in)
-    filled = filled_in(server, run.secrets.setting)
+    filled = filled_in(server, run.secrets)
     read_line = sys.stdin.readline if run.streams.stdin_is_terminal() else None
     logging_in = LoggingIn(filled, run.config, lambda text: run.write(f"{text}\n"), read_line, run.secrets.setting)
     run.write(f"{run_watched(run, logging_in.run())}\n")

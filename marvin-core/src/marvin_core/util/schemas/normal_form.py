@@ -7,6 +7,7 @@ and an object with `properties` (OpenAI refuses others), no endless descriptions
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,19 +34,55 @@ _LONGEST = 2_000
 """Characters of what a parameter means: what a stranger writes may be of any length, and each request repeats it."""
 
 
-def normal_form(schema: Mapping[str, Any]) -> dict[str, Any]:
+class Room:
+    """How much definitions may take that are written out wherever they are referred to.
+
+    Args:
+        left: characters.
+    """
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, size: int) -> None:
+        """Use some of it. Raises `ValueError` where there is no more."""
+        self.left -= size
+        if self.left < 0:
+            raise ValueError("their definitions take too many characters, written out")
+
+
+class _Definitions(dict[str, Any]):
+    """The definitions of a schema, each of which takes room whenever it is written out."""
+
+    def __init__(self, schema: Mapping[str, Any], room: Room | None) -> None:
+        super().__init__({**schema.get("definitions", {}), **schema.get("$defs", {})})
+        self._room = room
+        self._sizes: dict[str, int] = {}
+
+    def written_out(self, name: str) -> Any:
+        if self._room is not None:
+            if name not in self._sizes:
+                self._sizes[name] = len(json.dumps(self[name]))
+            self._room.take(self._sizes[name])
+        return self[name]
+
+
+def normal_form(schema: Mapping[str, Any], room: Room | None = None) -> dict[str, Any]:
     """The schema, as pydantic or a foreign service writes it, in the normal form.
 
+    Args:
+        room: what a stranger's definitions may take; without it, as much as they do.
+
     Raises:
-        ValueError: where a definition contains itself, or is referred to and not there.
+        ValueError: where a definition contains itself, is referred to and not there, or has no room.
     """
-    definitions = {**schema.get("definitions", {}), **schema.get("$defs", {})}
+    definitions = _Definitions(schema, room)
     if schema.get("type") == "object" and "properties" not in schema:
         schema = {**schema, "properties": {}}
     return _normal(schema, definitions, ())
 
 
-def _normal(node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+def _normal(node: Mapping[str, Any], definitions: _Definitions, inside: tuple[str, ...]) -> dict[str, Any]:
     """`inside` names the definitions that the node is part of."""
     schema = dict(node)
     if "$ref" in schema:
@@ -54,7 +91,7 @@ def _normal(node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tup
             raise ValueError(f"{name}, which contains itself")
         if name not in definitions:
             raise ValueError(f"{name}, which is not defined")
-        return _normal({**definitions[name], **schema}, definitions, (*inside, name))
+        return _normal({**definitions.written_out(name), **schema}, definitions, (*inside, name))
     if len(schema.get("allOf", ())) == 1:
         (only,) = schema.pop("allOf")
         return _normal({**only, **schema}, definitions, inside)

@@ -1,0 +1,164 @@
+"""Checking arguments by a server's schema, which may be written to take for ever.
+
+What is too slow to check, or has no bound, is left to the server, which checks its arguments itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from ..util.text import cut, to_json
+
+Keyword = Callable[[Any, Any, Any, Any], "Iterable[ValidationError] | None"]
+
+_PROBLEMS = 10
+_PROBLEM_SHOWN = 300
+_CHECKED = 1_000_000
+"""Characters of a call's arguments up to which they are checked here."""
+_PATIENCE = 0.3
+"""Seconds of the processor that a check may take."""
+_PATIENCE_FOR_SCHEMA = 1.0
+"""The same, for the check that a schema is one."""
+_DEEPEST = 100
+"""Keywords within each other, so that Python's own limit is not met: beyond it, `referencing` panics."""
+_COMPARED = 1_000
+"""Elements of a list up to which they are compared with each other."""
+_UNSURE = ("not", "oneOf", "if", "contains")
+"""Keywords that may refuse what a schema within them takes: that schema has to be checked as a whole."""
+
+
+class _Stop(Exception):
+    """The rest of a check is the server's."""
+
+
+class _Run:
+    """One check: when it has taken too long, how deep it is, and how many keywords of `_UNSURE` it is in."""
+
+    def __init__(self, patience: float) -> None:
+        self.end = time.thread_time() + patience
+        self.depth = 0
+        self.unsure = 0
+
+
+_RUN: ContextVar[_Run] = ContextVar("run")
+
+
+class Check:
+    """Checks arguments by a schema. Nothing is fetched for it."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        found, whole = _problems(_BOUNDED(Draft202012Validator.META_SCHEMA), schema, 1, _PATIENCE_FOR_SCHEMA)
+        # Without a schema that can be used, the server alone decides.
+        self._validator = _BOUNDED(schema, registry=Registry()) if whole and not found else None
+
+    def problems(self, values: Any) -> Sequence[str]:
+        """What is wrong with arguments, as far as that can be told in time; at most ten problems."""
+        if self._validator is None or len(to_json(values)) > _CHECKED:
+            return ()
+        return _problems(self._validator, values, _PROBLEMS, _PATIENCE)[0]
+
+
+def _problems(validator: Any, values: Any, most: int, patience: float) -> tuple[Sequence[str], bool]:
+    """What is wrong, and whether the check came to its end; what was found until then is wrong all the same."""
+    found: list[str] = []
+    ours = _RUN.set(_Run(patience))
+    try:
+        for error in validator.iter_errors(values):
+            found.append(_told(error))
+            if len(found) == most:
+                break
+    except (_Stop, RecursionError, ArithmeticError, Unresolvable):
+        return found, False
+    finally:
+        _RUN.reset(ours)
+    return found, True
+
+
+def _timed(keyword: Keyword) -> Keyword:
+    def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        run = _RUN.get()
+        if run.depth >= _DEEPEST or time.thread_time() > run.end:
+            raise _Stop
+        run.depth += 1
+        try:
+            yield from keyword(validator, value, instance, schema) or ()
+        finally:
+            run.depth -= 1
+
+    return check
+
+
+def _unsure(keyword: Keyword) -> Keyword:
+    def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        run = _RUN.get()
+        run.unsure += 1
+        try:
+            found = list(keyword(validator, value, instance, schema) or ())
+        finally:
+            run.unsure -= 1
+        yield from found
+
+    return check
+
+
+def _left_to_server(validator: Any, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError]:
+    """Take anything. Where that could have the schema around refuse what fits, nothing more is checked."""
+    if _RUN.get().unsure:
+        raise _Stop
+    return ()
+
+
+def _unless(slow: Callable[[Any, Any], bool], keyword: Keyword) -> Keyword:
+    def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError] | None:
+        chosen = _left_to_server if slow(instance, schema) else keyword
+        return chosen(validator, value, instance, schema)
+
+    return check
+
+
+def _bounded() -> Any:
+    """The validator. No pattern of a server is tried, since one may take years: `re` cannot be interrupted."""
+    keywords: dict[str, Keyword] = dict(Draft202012Validator.VALIDATORS)
+    own: dict[str, Keyword] = {
+        "pattern": _unless(lambda instance, _: isinstance(instance, str), lambda *_: ()),
+        "patternProperties": _left_to_server,
+        "unevaluatedItems": _left_to_server,
+        "unevaluatedProperties": _left_to_server,
+        "additionalProperties": _unless(
+            lambda _, schema: "patternProperties" in schema, keywords["additionalProperties"]
+        ),
+        "uniqueItems": _unless(
+            lambda instance, _: isinstance(instance, list) and len(instance) > _COMPARED, keywords["uniqueItems"]
+        ),
+        **{name: _unsure(keywords[name]) for name in _UNSURE},
+    }
+    extended: Callable[..., Any] = extend  # it has no annotations
+    made = extended(Draft202012Validator, {name: _timed(check) for name, check in {**keywords, **own}.items()})
+    evolved = made.evolve
+
+    def evolve(self: Any, **changes: Any) -> Any:
+        # By `$schema` a part of a schema would choose another validator, which has no bounds.
+        schema = changes.get("schema")
+        if isinstance(schema, Mapping) and "$schema" in schema:
+            changes["schema"] = {key: value for key, value in schema.items() if key != "$schema"}
+        return evolved(self, **changes)
+
+    made.evolve = evolve
+    return made
+
+
+_BOUNDED = _bounded()
+
+
+def _told(error: ValidationError) -> str:
+    where = error.json_path.removeprefix("$.").removeprefix("$")
+    return cut(f"{where}: {error.message}" if where else error.message, _PROBLEM_SHOWN)
