@@ -34,7 +34,8 @@ MCP = set("mcp mcp-types opentelemetry-api pyjwt python-multipart sse-starlette 
 OTEL = set(
     "googleapis-common-protos opentelemetry-api opentelemetry-exporter-http-transport"
     " opentelemetry-exporter-otlp-common opentelemetry-exporter-otlp-proto-common"
-    " opentelemetry-exporter-otlp-proto-http opentelemetry-proto opentelemetry-sdk opentelemetry-semantic-conventions protobuf requests urllib3".split()
+    " opentelemetry-exporter-otlp-proto-http opentelemetry-proto opentelemetry-sdk"
+    " opentelemetry-semantic-conventions protobuf requests urllib3".split()
 )
 ACP = {"agent-client-protocol"}
 KEYRING = set(

@@ -16,6 +16,7 @@ from .cassette import RecordedCall, RecordedPrompt
 from .places import Places
 
 if TYPE_CHECKING:
+    from ..api.session import Command
     from ..engine.ports import ToolSource
 
 CALL: ContextVar[str] = ContextVar("call", default="")
@@ -46,6 +47,14 @@ class RecordedResults:
         """As where tools come from otherwise, if they are real."""
         if self._real and self._behind is not None:
             await self._behind.ready()
+
+    def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
+        """The session's own: commands are not run again."""
+        return own
+
+    def resources(self) -> Mapping[str, str]:
+        """Nothing: what was attached is in the recorded requests."""
+        return {}
 
     def find(self, spec: ToolSpec) -> Tool | None:
         """What stands in for a tool; None for one that does its work itself."""
