@@ -45,7 +45,7 @@ def written(folder: Path, *records: Any, end: bytes = b"\n") -> Path:
         ([HEAD, b"[" * 100_000, BEGUN], "Line 2"),
         ([HEAD, BEGUN, BEGUN], "twice"),
         ([HEAD, {"type": "prompt", "c": "other"}], "no conversation"),
-        ([HEAD, BEGUN, {"type": "prompt", "c": "main", "text": 7}], "text is no text"),
+        ([HEAD, BEGUN, {"type": "prompt", "c": "main", "text": 7}], "text is not a text"),
         ([HEAD, BEGUN, REQUEST, REQUEST], "twice"),
         ([HEAD, BEGUN, {**REQUEST, "n": "x"}], "Line 3"),
         ([HEAD, BEGUN, {**REQUEST, "request": {"messages": 5}}], "messages"),

@@ -20,6 +20,7 @@ from ..api.providers import (
     ThinkingDelta,
     UsageDelta,
 )
+from ..providers.wrapper import WrapperProvider
 from .cassette import Recorded, RecordedRequest
 from .form import cut_again, error_of, usage_of
 from .places import Places
@@ -160,32 +161,13 @@ def _model(asked: RecordedRequest) -> Model:
     return Model(asked.provider, asked.model, asked.window, asked.max_tools)
 
 
-class Replaying:
+class Replaying(WrapperProvider):
     """A provider for one prompt, whose answers were recorded."""
 
     def __init__(self, provider: Provider, follower: ModelListener, tape: Tape) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._follower = follower
         self._tape = tape
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
-
-    @property
-    def model(self) -> str:
-        return self._provider.model
-
-    @property
-    def context_window(self) -> int | None:
-        return self._provider.context_window
-
-    @property
-    def max_tools(self) -> int | None:
-        return self._provider.max_tools
-
-    async def aclose(self) -> None:
-        """There is nothing to close."""
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The recorded answer, with the folders of this machine.
