@@ -28,7 +28,7 @@ test-slow: setup ## tests that install packages or start many programs, and each
 
 test-real: setup ## tests against the real services and programs, which scripts/setup-real installs
 	@scripts/setup-real
-	.venv-real/bin/python -P -m pytest -n 2 --dist loadgroup -m real
+	.venv-real/bin/python -P -m pytest -n 3 --dist loadgroup -m real
 
 test-lowest: setup ## the tests of `make test` with the lowest versions that the distributions allow
 	scripts/test-versions lowest
