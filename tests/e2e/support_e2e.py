@@ -164,7 +164,7 @@ class Running:
         if not is_reached:
             for reader in self._readers:  # what it wrote may not have been read yet
                 reader.join(LIMIT)
-            assert reached(), f"was not delivered, because the run ended first {what}: {self.err.decode()}"
+            assert reached(), f"the run ended before {what}: {self.err.decode()}"
 
     def until_out(self, expected: bytes) -> None:
         """Wait until this stands on standard output."""

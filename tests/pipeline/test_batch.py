@@ -61,7 +61,7 @@ def test_twenty_tasks_outlive_the_kill_of_a_worker_of_the_scheduler_and_of_every
     flags = ("--workers=3",)
     running = batches.start(*flags)
     os.kill(batches.at_work(running, 3), signal.SIGKILL)  # a worker
-    running.until(lambda: "ended: signal 9" in running.err.decode(), "its end")
+    running.until(lambda: "was stopped: signal 9" in running.err.decode(), "its end")
     running.until(lambda: len(batches.over()) >= 7, "seven tasks")
     running.send(signal.SIGKILL)  # the scheduler
     assert running.finish().code == -signal.SIGKILL
@@ -264,7 +264,7 @@ def test_one_batch_at_a_time_works_in_a_folder(batches: Batches, models: Pipelin
     running.until(lambda: models.was_asked("spec"), "the first agent")
     other = batches.marvin.run(*batches.words())
     assert other.code == 1
-    assert "Another batch works in" in other.said
+    assert "Another batch is running in" in other.said
     held.set()
     assert running.finish(600).code == 0
     wait_until(lambda: not batches.everything(), "the end of all")

@@ -85,7 +85,7 @@ def test_an_agent_that_does_nothing_ends_the_loop_after_the_strategy_was_changed
     assert len(prompts) < 10
     assert "Nothing in the project has changed since" in prompts[1]
     assert any("The sign in adder.py:2 is wrong." in prompt for prompt in prompts)
-    assert "leads nowhere" in prompts[-1]
+    assert "The current approach does not work" in prompts[-1]
     assert any("test_adds" in line for line in report(marvin)["blocking"])
 
 
@@ -95,7 +95,7 @@ def test_rounds_are_limited_by_their_variable(marvin: Marvin, models: PipelineMo
     models.scripts["debug"] = IDLE
     assert phase(marvin, "4a").code == 5
     assert models.asked.count("debug") == 1
-    assert "its 1 rounds are used up" in report(marvin)["reason"]
+    assert "its limit of 1 round was reached" in report(marvin)["reason"]
 
 
 def test_rounds_that_were_done_before_a_kill_count(marvin: Marvin, models: PipelineModels) -> None:
@@ -120,7 +120,7 @@ def test_rounds_that_were_done_before_a_kill_count(marvin: Marvin, models: Pipel
     assert done.code == 5, done.err.decode() + done.text
     assert models.asked.count("debug") == 3
     assert "This is round 2 of 2" in prompts[-1]
-    assert "its 2 rounds are used up" in report(marvin)["reason"]
+    assert "its limit of 2 rounds was reached" in report(marvin)["reason"]
     # Whoever runs it again wants another try.
     assert marvin.run(*flags, limit=600).code == 5
     assert models.asked.count("debug") == 5
@@ -135,7 +135,7 @@ def test_an_agent_that_removes_the_test_that_fails_has_not_made_it_pass(marvin: 
     def debug(asked: Asked) -> Any:
         if asked.step == 0:
             prompts.append(asked.prompt)
-        return (cheats if "only 1 of the 2" not in asked.prompt else honest)(asked)
+        return (cheats if "only 1 of the earlier 2" not in asked.prompt else honest)(asked)
 
     models.scripts["debug"] = debug
     done = phase(marvin, "4a")
@@ -155,14 +155,14 @@ def test_a_test_that_goes_in_a_later_phase_is_missed_as_well(marvin: Marvin, mod
     cheats = writer({**script, **fewer}, "Try it", reads=("test_adder.py",))
     honest = writer(
         {"test_adder.py": TESTS},
-        "with the tests that the run must pass, no longer exists, so",
+        "Put it back",
         reads=("test_adder.py",),
     )
 
     def e2e(asked: Asked) -> Any:
         if asked.step == 0:
             prompts.append(asked.prompt)
-        return (honest if "only 1 of the 2" in asked.prompt else cheats)(asked)
+        return (honest if "only 1 of the earlier 2" in asked.prompt else cheats)(asked)
 
     models.scripts["e2e"] = e2e
     done = phase(marvin, "4b")
@@ -230,7 +230,7 @@ def test_a_trial_that_tries_nothing_does_not_count(marvin: Marvin, models: Pipel
     done = phase(marvin, "4b")
     assert done.code == 0, done.err.decode() + done.text
     assert len(prompts) == 2
-    assert "The script .marvin/smoke.sh yet" in prompts[0]
+    assert "The script .marvin/smoke.sh does not exist yet" in prompts[0]
     assert not list((marvin.project / ".marvin").glob("empty-*"))
 
 
@@ -271,8 +271,8 @@ def test_a_page_that_loads_what_is_not_there_is_mended(marvin: Marvin, models: P
     done = phase(marvin, "4c")
     assert done.code == 0, done.err.decode() + done.text
     assert len(prompts) == 1
-    assert "/app.js is answered with status 404" in prompts[0]
-    assert "2 pages, 1 assets. No browser was used, so no script on the pages was run" in report(marvin)["reason"]
+    assert "/app.js returned status 404" in prompts[0]
+    assert "2 pages, 1 asset. No browser was used, so no script on the pages was run" in report(marvin)["reason"]
 
 
 @needs_node

@@ -72,7 +72,7 @@ def test_a_run_whose_end_was_reached_before_has_nothing_to_do(marvin: Marvin, mo
 def test_without_a_prompt_there_is_nothing_to_build(marvin: Marvin, models: PipelineModels) -> None:
     done = marvin.run(*FLAGS)
     assert (done.code, done.out, models.asked) == (1, b"", [])
-    assert "The prompt is empty. Give one with --prompt TEXT" in done.said
+    assert "The prompt is empty. Use --prompt TEXT" in done.said
     done.cost()
 
 
@@ -209,7 +209,7 @@ def test_a_fallback_model_goes_on_where_that_of_the_tier_fails(marvin: Marvin, m
     models.scripts["spec"] = lambda asked: answers.error(400) if asked.model.endswith("32b") else usual(asked)
     marvin.config("packs: {pipeline: {fallback: {plan_gen: qwen/qwen3-14b}}}\n")
     done = to_1a(marvin, "--prompt", PROMPT)
-    assert "the agent with the tier plan_gen failed, so qwen/qwen3-14b goes on" in done.said
+    assert "the agent with the tier plan_gen failed, so qwen/qwen3-14b continues" in done.said
     report = json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())
     assert "qwen/qwen3-14b" in {agent["model"] for agent in report["agents"]}
 

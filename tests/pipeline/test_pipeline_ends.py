@@ -113,7 +113,7 @@ def test_what_is_damaged_in_the_middle_of_a_run_takes_no_summary_away(
     if what == "state":
         again = marvin.run(*FLAGS)
         assert (again.code, models.asked.count("spec")) == (1, 1)
-        assert "--from 1a begins anew" in again.said
+        assert "--from 1a restarts the pipeline" in again.said
         refused = marvin.run(*FLAGS, "--from=1a")
         assert refused.code == 2
         assert "Add --yes" in refused.said

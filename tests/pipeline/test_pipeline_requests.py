@@ -94,7 +94,7 @@ def test_flags_that_are_for_a_prompt_are_refused(marvin: Marvin, models: Pipelin
     for flag in ("--continue", "--resume=x"):
         done = marvin.run(*FLAGS, "--prompt", PROMPT, flag)
         assert (done.code, done.out, models.asked) == (2, b"", [])
-        assert f"{flag.partition('=')[0]} is for a prompt" in done.said
+        assert f"{flag.partition('=')[0]} applies to a prompt" in done.said
 
 
 def test_nothing_is_set_back_while_a_run_works(marvin: Marvin, models: PipelineModels) -> None:
@@ -225,4 +225,4 @@ def test_a_fallback_model_goes_on_where_no_service_has_that_of_the_tier(marvin: 
     marvin.config("packs: {pipeline: {fallback: {plan_gen: qwen/qwen3-14b}}}\n")
     done = marvin.run(*FLAGS, "--prompt", PROMPT, "--model=plan_gen=groq/no-such-model")
     assert done.code == 0, done.err.decode() + done.text
-    assert "qwen/qwen3-14b goes on" in done.said
+    assert "qwen/qwen3-14b continues" in done.said

@@ -109,7 +109,7 @@ def test_a_damaged_file_is_an_error_until_somebody_says_where_to_start(state: Pi
     state.path.parent.mkdir()
     state.path.write_bytes(content)
     for ask in (state.last_finished, state.next_phase, lambda: state.is_done("1a"), lambda: state.save("5")):
-        with pytest.raises(MarvinError, match=r"is damaged: it holds .* --from 1a begins anew"):
+        with pytest.raises(MarvinError, match=r"is damaged: it holds .* --from 1a restarts the pipeline"):
             ask()
     assert state.path.read_bytes() == content
     state.restart_from("3")

@@ -121,7 +121,7 @@ def test_three_run_at_a_time_and_no_more(marvin: Marvin, models: PipelineModels,
         assert marvin.run("pipeline", "review", ".", "--background", limit=200).code == 0
     refused = marvin.run("pipeline", "review", ".", "--background", limit=200)
     assert refused.code != 0
-    assert "3 of this kind run already" in refused.err.decode()
+    assert "3 of this kind are already running" in refused.err.decode()
     assert len(marvin.git("branch", "--list", "review/*").splitlines()) == 3
     jobs = re.findall(r"^(review-[\d-]+)  running", marvin.run("pipeline", "review").text, re.MULTILINE)
     for job in jobs:

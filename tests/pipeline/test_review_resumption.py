@@ -86,7 +86,7 @@ def test_its_time_ends_it(marvin: Marvin, models: PipelineModels, project: Path)
     assert state_of(marvin) == "budget"
     assert marvin.git("branch", "--list", "review/*") == "", "there is nothing to go on with"
     again = marvin.run("pipeline", "review", "--resume", job_of(marvin), limit=100)
-    assert "is not there" in again.err.decode()
+    assert "there is no worktree" in again.err.decode()
 
 
 def test_one_whose_money_was_used_up_goes_on_with_more(marvin: Marvin, models: PipelineModels, project: Path) -> None:
@@ -153,7 +153,7 @@ def test_it_is_listed_and_stopped_in_a_chat_that_was_there_before(
     try:
         chat.expect_exact("\r\n> ")
         chat.sendline("/jobs")
-        chat.expect_exact("Nothing runs in the background.")
+        chat.expect_exact("There are no background jobs.")
         job = started(marvin)
         wait_until(lambda: REVIEWER in models.asked, "a reviewer to ask", limit=100)
         chat.sendline("/jobs")

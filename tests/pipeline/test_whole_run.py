@@ -180,7 +180,7 @@ def test_writers_that_write_nothing_but_words_end_the_run(marvin: Marvin, models
     models.scripts["spec"] = lambda asked: said("# The specification\n\n" + "I would write a lot here. " * 200)
     done = marvin.run(*FLAGS, "--prompt", PROMPT, limit=600)
     assert done.code == 1
-    assert "spec.md was not written in 3 tries" in done.text
+    assert "spec.md was not written in 3 attempts" in done.text
     assert models.asked.count("spec") == 3
     assert models.asked.count("ux") == 1
     assert not (marvin.project / ".marvin/spec.md").exists()

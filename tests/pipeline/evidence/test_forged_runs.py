@@ -191,7 +191,7 @@ def test_a_test_that_a_review_let_2b_take_back_is_not_asked_for_later(marvin: Ma
     assert done.code == 0, done.err.decode() + done.text
     accepted = [gate for gate in gates(marvin, "unweakened") if gate["outcome"] == "accepted"]
     assert {(gate["phase"], *gate["tests"]) for gate in accepted} == {("2b", "tests/test_a.py::test_zero")}
-    assert "A review let 1 further test go." in gates(marvin, "green")[-1]["reason"]
+    assert "A review accepted the removal of 1 further test." in gates(marvin, "green")[-1]["reason"]
     assert not {"green_tests", "sent_back"} & set(models.asked)
 
 

@@ -240,7 +240,7 @@ def test_mocks_that_stay_are_a_finding(marvin: Marvin, models: PipelineModels) -
     report = json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())
     (finding,) = report["blocking"]
     assert finding.startswith(
-        "high: tests/test_adder.py:1: tests/test_adder.py:1: it replaces the previous model for real behaviour"
+        "high: tests/test_adder.py:1: tests/test_adder.py:1: it replaces real behaviour"
     )
     assert outcomes(marvin, "no_mocks") == [("2a", "failed")]
     assert gates(marvin, "no_mocks")[-1]["places"]
@@ -279,7 +279,7 @@ def test_javascript_is_held_to_its_tests_as_well(marvin: Marvin, models: Pipelin
         "tests_judge": judging("rejected"),
         "sent_back": writer(
             {"test/add.test.js": tests},
-            "with the tests that the run must pass, no longer exists, so",
+            "Put them back",
             reads=["test/add.test.js"],
         ),
     }
@@ -300,7 +300,7 @@ def test_a_run_that_is_killed_does_not_ask_the_reviewer_again(marvin: Marvin, mo
         "tests_judge": judging("rejected"),
         "sent_back": writer(
             {"tests/test_adder.py": TESTS, "adder.py": RIGHT},
-            "with the tests that the run must pass, no longer exists, so",
+            "Put them back",
             reads=["tests/test_adder.py", "adder.py"],
         ),
     }
@@ -328,7 +328,7 @@ def test_who_mends_what_an_attack_found_may_not_weaken_tests_either(marvin: Marv
         "tests_judge": judging("rejected"),
         "debug": writer(
             {"tests/test_adder.py": TESTS},
-            "with the tests that the run must pass, no longer exists, so",
+            "Put them back",
             reads=["tests/test_adder.py"],
         ),
     }

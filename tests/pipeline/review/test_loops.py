@@ -292,7 +292,7 @@ def test_a_document_that_is_none_is_asked_for_three_times(marvin: Marvin, models
     models.play(ux=[text("It is there.")])
     result = reviewed(marvin, "--until=1a")
     assert result.code == 1
-    assert ".marvin/spec.md was not written in 3 tries" in result.said
+    assert ".marvin/spec.md was not written in 3 attempts" in result.said
     assert not (marvin.project / ".marvin" / "spec.md").exists()
     tries = models.prompts("spec")
     assert len(tries) == 3

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from marvin_core import Processes, Record, ToolError, in_thread, output_text
+from marvin_core import Processes, Record, ToolError, counted, in_thread, output_text
 
 from ..run.ends import PhaseEnd
 from .commands import PORT, ProjectCommand, ProjectCommands
@@ -92,7 +92,7 @@ async def _seen(run: Run, commands: ProjectCommands) -> Finding:
     )
     seen = await probe(run.control.session.processes, run.folder, command, limits)
     if not seen.problems:
-        summary = f"{command.shown}: {seen.pages} pages, {seen.assets} assets. {_NO_BROWSER}"
+        summary = f"{command.shown}: {counted(seen.pages, 'page')}, {counted(seen.assets, 'asset')}. {_NO_BROWSER}"
         return Finding(passed=seen.pages, summary=summary)
     listed = "\n".join(f"- {problem}" for problem in seen.problems)
     return Finding(

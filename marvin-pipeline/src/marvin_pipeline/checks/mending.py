@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from marvin_core import Record, head_and_tail, in_thread, one_line
+from marvin_core import Record, counted, head_and_tail, in_thread, one_line
 
 from ..progress import Progress
 from ..review.texts import fenced
@@ -64,7 +64,7 @@ class Mending(Record):
 
 
 _WHY: dict[EndReason, str] = {
-    "rounds": "its limit of {rounds} rounds was reached",
+    "rounds": "its limit of {rounds} was reached",
     "repeated": "the same failure was repeated, even after a change of strategy",
     "no progress": "there was no progress for many rounds, even after a change of strategy",
 }
@@ -160,10 +160,10 @@ def _strategy(step: Step, diagnosis: str) -> str:
 
 
 def _end(mending: Mending, rounds: int, step: Step, finding: Finding) -> PhaseEnd:
-    done = f"after {rounds} round{'s' if rounds != 1 else ''} of fixes" if rounds else "at once"
+    done = f"after {counted(rounds, 'round')} of fixes" if rounds else "at once"
     if step.end == "passed":
         return PhaseEnd(outcome="passed", reason=f"{finding.summary} All checks passed {done}.".strip())
-    why = _WHY[step.end].format(rounds=mending.rounds)
+    why = _WHY[step.end].format(rounds=counted(mending.rounds, "round"))
     return PhaseEnd(
         outcome="failed",
         reason=f"The phase ended {done}, because {why}. {_first(finding)}",
