@@ -83,7 +83,7 @@ def test_what_can_be_no_key_or_no_service_is_refused(groq: Marvin, server: Stric
         (["groq"], b"", "No key was given"),
         (["ollama"], b"x\n", "ollama has no key"),
         (["copilot"], b"x\n", "gh auth login"),
-        (["grok"], b"x\n", "There is no provider 'grok'"),
+        (["grok"], b"x\n", "Unknown provider 'grok'. Did you mean 'groq'?"),
         ([], b"x\n", "Which service?"),
     ):
         result = groq.run("login", *words, stdin=typed)
