@@ -200,7 +200,7 @@ def test_no_key_answers_right_after_typing(marvin: Marvin, marvin_model_server: 
     typed.set()
     terminal.until("Run run_command?")
     terminal.process.send("y")
-    terminal.until("(There is an open question above. Press Ctrl+G to answer it; this line comes back afterwards.)")
+    terminal.until("(There is an open question above. Press Ctrl+G to answer; this line is kept.)")
     assert not (marvin.project / "made").exists()
     terminal.type("\x7f")
     terminal.asked()
@@ -288,5 +288,5 @@ def test_cd_and_programs_that_need_the_terminal_are_explained(
 ) -> None:
     terminal = chat()
     terminal.say("!cd src", "cd affects only its own command: each command starts in")
-    terminal.say("!vim x", "needs the whole terminal. Press Ctrl+Z to suspend Marvin, and type fg to return")
+    terminal.say("!vim x", "vim needs the whole terminal. Press Ctrl+Z to suspend Marvin, and type fg to\nreturn.")
     terminal.say("!echo hi", "(The model does not see this output. Write @! in a message to attach it.)")

@@ -376,7 +376,7 @@ COMMANDS: dict[str, Sequence[Typed]] = {
     "export": [Typed("/export talk.html", "talk.html"), Typed("/export talk.html", "exists.")],
     "copy": [Typed("/copy", "Copied 2"), Typed("/copy x", "Error: ")],
     "diff": [Typed("/diff", "The tools of this session have changed no file, or their changes were undone")],
-    "theme": [Typed("/theme contrast", "The theme is contrast"), Typed("/theme", "* contrast")],
+    "theme": [Typed("/theme contrast", "The theme is now contrast"), Typed("/theme", "* contrast")],
     "clear": [Typed("/clear", "The conversation is empty.")],
     "compact": [Typed("/compact", "There is nothing to compact yet"), Typed("/compact x", "Error: ")],
     "summarize": [Typed(":summarize", "There is nothing to compact yet")],

@@ -159,9 +159,9 @@ def test_what_an_older_marvin_kept_is_taken_over_as_the_page_says(tmp_path: Path
     done = shell(script, tmp_path, environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line.split() for line in done.stdout.splitlines() if line.startswith("bookmarks")] == [
-        ["bookmarks", "1", "to", "take", "over"],
-        ["bookmarks", "1", "taken", "over"],
-        ["bookmarks", "1", "taken", "over"],
+        ["bookmarks", "1", "to", "import"],
+        ["bookmarks", "1", "imported"],
+        ["bookmarks", "1", "imported"],
     ]
 
 

@@ -226,7 +226,7 @@ def test_servers_of_the_editor_and_what_a_folder_brings(marvin: Marvin, marvin_m
         async with talking(marvin, editor) as marvin_acp:
             session = await marvin_acp.session(marvin.project, [server])
             await marvin_acp.ask(session, "Add.")
-            assert "Trust what" in str(editor.asked[0].title)
+            assert "Trust the code and settings of" in str(editor.asked[0].title)
             while (
                 "There is no tool" in told(marvin_model_server)[0]
             ):  # a prompt waits for a new server for a while only

@@ -81,9 +81,9 @@ def test_what_can_be_no_key_or_no_service_is_refused(groq: Marvin, server: Stric
     for words, typed, said in (
         (["groq"], b"two words\n", "That is not a key"),
         (["groq"], b"", "No key was given"),
-        (["ollama"], b"x\n", "ollama takes no key"),
+        (["ollama"], b"x\n", "ollama has no key"),
         (["copilot"], b"x\n", "gh auth login"),
-        (["grok"], b"x\n", "There is no provider 'grok'"),
+        (["grok"], b"x\n", "Unknown provider 'grok'. Did you mean 'groq'?"),
         ([], b"x\n", "Which service?"),
     ):
         result = groq.run("login", *words, stdin=typed)

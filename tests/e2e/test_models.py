@@ -89,7 +89,7 @@ def test_a_server_that_refuses_all_that_it_lists_is_told_as_that(unconfigured: M
         unconfigured.config(PATIENT)
         result = unconfigured.ask(env={"OPENAI_COMPAT_URL": server.url})
         assert result.code == 1
-        assert "m-0 is listed by its service, but this account may not use it; openai-compat/m-1 takes" in result.said
+        assert "m-0 is listed by its service, but this account may not use it; openai-compat/m-1 replaces it" in result.said
         assert "no longer served" not in result.said
         assert "lists the model 'm-1', but this account may not use it" in result.said
         assert server.asked_for() == ["m-0", "m-1"]
@@ -113,8 +113,8 @@ def test_a_model_that_ends_is_told_once(unconfigured: Marvin) -> None:
     with StrictServer(models=["box-1"], entries=[{"shutdown_date": ends}]) as server:
         unconfigured.config(f"{PATIENT}provider: box\nproviders: {{box: {{base_url: '{server.url}'}}}}\n")
         first, second = unconfigured.ask(), unconfigured.ask()
-        assert f"box-1 of box ends on {ends}" in first.said
-        assert "ends on" not in second.said
+        assert f"box-1 of box will be retired on {ends}" in first.said
+        assert "retired" not in second.said
 
 
 def test_a_model_that_is_taken_in_a_chat_and_ends_is_told_of_once(here: Marvin, strict: StrictServer) -> None:
@@ -122,7 +122,7 @@ def test_a_model_that_is_taken_in_a_chat_and_ends_is_told_of_once(here: Marvin, 
     asked = here.run("doctor"), here.run("models")  # which show the end in their own way, or not at all
     assert [result.code for result in asked] == [0, 0]
     shown = here.run("--plain", stdin=b"/model fake-2\n/model fake-1\n/model fake-2\n")
-    assert f"{shown.text}{shown.said}".count("fake-2 of openai-compat ended on 2020-01-01") == 1
+    assert f"{shown.text}{shown.said}".count("fake-2 of openai-compat was retired on 2020-01-01") == 1
 
 
 def test_the_list_of_models(here: Marvin, strict: StrictServer) -> None:

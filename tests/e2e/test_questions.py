@@ -177,7 +177,7 @@ def test_what_was_typed_before_the_question_is_no_answer(
     typed.set()
     terminal.until("run_command?")
     if terminal.process.env["TERM"] != "dumb":
-        terminal.until("(There is an open question above. Press Ctrl+G to answer it; this line comes back afterwards.)")
+        terminal.until("(There is an open question above. Press Ctrl+G to answer; this line is kept.)")
         terminal.type(CTRL_G)
     terminal.asked()
     assert not (marvin.project / "made").exists()

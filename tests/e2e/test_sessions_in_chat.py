@@ -251,7 +251,7 @@ def test_a_theme_is_drawn_with_at_once_and_in_the_next_chat(
     terminal = raw()
     terminal.until("works.")
     terminal.process.send("/theme mine\r")
-    terminal.until("The theme is mine")
+    terminal.until("The theme is now mine")
     terminal.process.send("hello\r")
     assert "\x1b[4;91m> hello" in terminal.until("One.")
     again = raw()

@@ -183,7 +183,7 @@ def test_titles_names_and_places(marvin: Marvin, marvin_model_server: ModelServe
         ("/context", "estimates"),
         ("/own", "Fine."),
         ("/export", "Wrote"),
-        ("/profiles nobody-such", "Made"),
+        ("/profiles nobody-such", "Created the profile"),
     ):
         terminal.say(line, shown)
     terminal.type("/model ")

@@ -234,9 +234,7 @@ class LineEditor(DrawnAbove):
         rows = [row for row in (*self.live, self.status()) if row]
         room = max(1, self._output.get_size().rows // 2)
         if self._holds_up():
-            rows.append(
-                "(There is an open question above. Press Ctrl+G to answer it; this line comes back afterwards.)"
-            )
+            rows.append("(There is an open question above. Press Ctrl+G to answer; this line is kept.)")
         sign = self._question.sign if self._question.is_open else self.sign
         return steady_ansi("\n".join([*rows[-room:], sign]))
 
