@@ -436,7 +436,7 @@ def test_cancelling_removes_the_entry_and_undo_puts_it_back(
     assert "An alarm \"Thé % 'x'\" already exists" in again.text
     assert crontab().count(b"# marvin job ") == 1
     due = tools.call("list_alarms").text
-    assert "is cancelled" in tools.call("cancel_alarm", label="the\u0301 % 'x'").text
+    assert "was cancelled" in tools.call("cancel_alarm", label="the\u0301 % 'x'").text
     assert crontab() == own_lines + b"\n"
     later = marvin_tools.session(settings={"life": {"scheduler": "cron"}})
     later.take_back()
