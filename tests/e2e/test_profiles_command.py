@@ -97,6 +97,6 @@ def test_import_takes_over_what_an_older_marvin_kept(unconfigured: Marvin, tmp_p
     assert "1 to import" in unconfigured.run("import", "--dry-run", str(tmp_path / "older")).text
     done = unconfigured.run("import", str(tmp_path / "older"))
     assert done.code == 0, done.said
-    assert "main: places             1 taken over" in done.text
+    assert "main: places             1 imported" in done.text
     assert "home: Main St 5" in unconfigured.run("profiles", "show").text
     assert "+find ramen" in (unconfigured.config_folder / "profiles" / "main" / "history").read_text()

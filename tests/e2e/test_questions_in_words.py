@@ -71,7 +71,7 @@ class Typist:
         self._until(lambda shown: shown.rstrip().endswith(">"), "the prompt")
         last = conversation(self._server)[-1]
         assert (last["role"], last["content"]) == ("user", word)
-        assert "and the user said no" in told(self._server, -2)[0]
+        assert "the user said no" in told(self._server, -2)[0]
         assert not (self._marvin.project / f"made{number}").exists()
 
     def _press(self, keys: str) -> None:

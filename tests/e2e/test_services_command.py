@@ -85,7 +85,7 @@ def test_each_service_of_a_tool_is_tried(unconfigured: Marvin) -> None:
     assert result.code == 0, result.text
     services = result.text.partition("Services\n")[2].splitlines()
     told = [re.sub(r" \(.*?\): |2\d{3}-.*", ": ", line.strip()) for line in services]
-    assert [line for line in told if "answered" in line or "asked" in line] == [
+    assert [line for line in told if "answered" in line or "tested" in line] == [
         "none   DuckDuckGo: has not answered yet",
         "none   Mojeek: has not answered yet",
         "ok     SearXNG: last answered : ",

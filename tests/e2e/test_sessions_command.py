@@ -162,7 +162,7 @@ def test_an_unknown_or_ambiguous_id_is_an_error(unconfigured: Marvin, command: l
     for number in range(2):
         store(unconfigured, "a chat", TALK, number)
     words = ["new title"] if command == ["rename"] else []
-    for given, expected in (("nope", "There is no session 'nope'"), ("2023", "fits 2 sessions")):
+    for given, expected in (("nope", "There is no session 'nope'"), ("2023", "matches 2 sessions")):
         result = unconfigured.run("sessions", *command, given, *words)
         assert (result.code, result.out) == (1, b"")
         assert expected in result.said
@@ -411,7 +411,7 @@ def test_doctor_tells_what_is_wrong_and_repair_mends_it(unconfigured: Marvin) ->
     result = unconfigured.run("sessions", "doctor")
     assert result.code == 1
     for expected in (
-        "Line 6 is torn",
+        "Line 6 is incomplete or damaged",
         "Line 3 calls read_file, which has no output",
         "Its mode is 0644",
         "It is empty",

@@ -31,10 +31,10 @@ def test_a_group_alone_shows_what_there_is(unconfigured: Marvin, group: str, doe
     assert alone.out == unconfigured.run(group, does).out != b""
 
 
-def test_list_says_why_a_tool_is_not_offered(unconfigured: Marvin) -> None:
+def test_list_says_why_a_tool_is_not_available(unconfigured: Marvin) -> None:
     result = unconfigured.run("tools", "list", env={"MARVIN_READONLY": "1"})
     (line,) = [line for line in result.text.splitlines() if line.split()[:1] == ["run_command"]]
-    assert "not offered" in line
+    assert "not available: " in line
     assert "MARVIN_READONLY" in line
 
 

@@ -44,7 +44,7 @@ def test_another_model_goes_on_where_the_first_fails(
         result = marvin.ask()
         assert (result.code, result.text) == (0, "  🔧 create_file\nFrom the spare.\n")
         assert "failed: " in result.said
-        assert "spare/s1 goes on" in result.said
+        assert "spare/s1 takes over" in result.said
         assert set(result.cost()["model_turns"]) == {"qwen/qwen3-32b", "s1"}
         handed_over = conversation(second)
     assert [message["role"] for message in handed_over] == ["user", "assistant", "tool"]
@@ -71,7 +71,7 @@ def test_after_visible_text_a_chat_goes_on_in_a_new_line(
     with second:
         marvin.config(spare(second))
         shown = marvin.run("--plain", stdin=b"Do it.\nMore.\n").text
-        assert shown.index("Half an answer\n(") < shown.index("spare/s1 goes on)\nFrom the spare.\n")
+        assert shown.index("Half an answer\n(") < shown.index("spare/s1 takes over)\nFrom the spare.\n")
         assert [m["content"] for m in conversation(second, 0)] == ["Do it."], "the broken half does not count"
     second_prompt = conversation(marvin_model_server, 1)
     assert [m["content"] for m in second_prompt] == ["Do it.", "From the spare.", "More."], "the first is asked again"
@@ -95,7 +95,7 @@ def test_every_usable_one_of_the_chain_is_asked(tmp_path: Path, warm_cache: Path
         marvin.config(chain(p1, p2, p3, fallback="[p1, bare, p2, p2/m2, p3]"))
         result = marvin.ask()
         assert (result.code, result.text) == (0, "  🔧 create_file\nThird.\n")
-        assert result.said.index("p2/m2 goes on") < result.said.index("p3/m3 goes on")
+        assert result.said.index("p2/m2 takes over") < result.said.index("p3/m3 takes over")
         assert result.said.count("bare in fallback: was skipped") == 1
         assert "BARE_KEY" in result.said
         assert [models_of(server) for server in (p1, p2, p3)] == [["m1", "m1"], ["m2"], ["m3"]]
@@ -115,7 +115,7 @@ def test_where_all_of_the_chain_fail_the_run_ends(tmp_path: Path, warm_cache: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("p22", "'p2'"), ("openrouterr", ""), ("m3x", "Available: "), ("offline", "no model")]
+    ("name", "hint"), [("p22", "'p2'"), ("openrouterr", ""), ("m3x", "Available: "), ("offline", "not a model")]
 )
 def test_a_name_in_the_chain_that_means_nothing_is_an_error(
     tmp_path: Path, warm_cache: Path, second: ModelServer, name: str, hint: str
@@ -285,7 +285,7 @@ def test_a_chat_without_a_model(unconfigured: Marvin) -> None:
     assert "No provider is set up, so Marvin cannot use 'nothing'." in shown
     assert "Unknown command or tool 'no_such_tool'." in shown
     assert "Keys: Enter sends" in shown
-    assert shown.count("No model is configured. Without a model, Marvin only") == 1, "later it is said in a few words"
+    assert shown.count("No model is configured. Without one only requests") == 1, "later it is said in a few words"
     assert shown.count("5 mile = 8.0467 kilometer") == 1, "shown once"
 
 

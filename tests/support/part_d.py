@@ -321,6 +321,7 @@ def a_long_talk(place: Place) -> None:
         for number in range(25):
             go(window, f"question {number}", f"Answer {number}.")
             assert "replaced by a summary" not in told(window)
+            assert "compacted" not in told(window)
     assert len(conversation(place.server)) == 49
 
 

@@ -88,15 +88,15 @@ PARTS = [
 REFUSED = [
     ("kg", "m", "kg measures [mass] and m measures [length]"),
     ("kilogrm", "g", "Did you mean 'kilogram'"),
-    ("qqqqq", "g", "is not known. Use"),
+    ("qqqqq", "g", "is unknown. Use"),
     ("http://127.0.0.1:9/", "g", "is not a unit"),
     ("5'11\"", "cm", "is not a unit"),
     ("[m", "m", "is not a unit"),
     ("{m", "m", "is not a unit"),
     ("m\\", "m", "is not a unit"),
     ('"""m', "m", "is not a unit"),
-    ("m.__class__", "m", "is not known"),
-    ("m if 1 else s", "m", "is not known"),
+    ("m.__class__", "m", "is unknown"),
+    ("m if 1 else s", "m", "is unknown"),
     ("m^99999", "m", "is not a unit"),
     ("m⁹⁹⁹⁹⁹", "m", "is not a unit"),
     ("10 km", "m", "Give the number as value"),
@@ -115,8 +115,8 @@ REFUSED = [
     ("9⁹⁹⁹⁹⁹⁹m", "m", "is not a unit"),
     ("m" * 1000, "m", "is not a unit"),
     ("__import__('os')", "m", "is not a unit"),
-    ("USD", "kg", "USD is a currency and kg is none"),
-    ("km", "euros", "euros is a currency and km is none"),
+    ("USD", "kg", "USD is a currency and kg is not"),
+    ("km", "euros", "euros is a currency and km is not"),
 ]
 
 

@@ -133,7 +133,7 @@ FAILURES: Mapping[str, Failure] = {
     "500": Failure(make=_status(500), says="500"),
     "503 as a page": Failure(make=lambda good: html(503), says="503"),
     "503 full of it": Failure(make=_status(503, body={"message": HOSTILE * 100}), says="503"),
-    "to a file": Failure(make=_redirect("file:///etc/passwd"), says="none of the web"),
+    "to a file": Failure(make=_redirect("file:///etc/passwd"), says="not a web address"),
     "in a circle": Failure(make=_redirect("?again"), says="redirects in a circle"),
     "cut off": Failure(make=lambda good: cut_after(len(good.body) // 2, good.replace(framing="chunked"))),
     "too long a length": Failure(make=_announced(10)),

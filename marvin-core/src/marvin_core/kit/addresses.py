@@ -20,7 +20,7 @@ def web_address(text: str) -> httpx.URL:
     """The address that is meant by a text; one without a scheme is taken to be https.
 
     Raises:
-        ToolError: it is none of the web, that is of http or https and with a host.
+        ToolError: it is not a web address, that is one of http or https with a host.
     """
     import httpx
 

@@ -106,7 +106,7 @@ async def fetch(http: httpx.AsyncClient, url: str, **options: Unpack[RequestOpti
     Raises:
         RequestFailed: there is no answer, an error, or not what was expected; the text says what to do.
         AddressRefused: the address, or one that it redirects to, is of this machine or of a private network.
-        ToolError: the address is none of the web.
+        ToolError: the address is not a web address.
     """
     return await _answer(http, "GET", url, b"", options)
 

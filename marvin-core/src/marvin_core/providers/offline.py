@@ -19,8 +19,8 @@ from ..util.schemas.texts import type_text
 NAME = "offline"
 
 NO_MODEL = (
-    "No model is configured. Without one only requests that clearly name one tool are run. In a chat /model shows how "
-    "to add one, in a shell `{marvin} providers`."
+    "No model is configured. Without one only requests that clearly name one tool are run. To see how to add one, "
+    "type /model in a chat, or run `{marvin} providers`."
 )
 STILL_NO_MODEL = "(No model is configured: /model)"
 HOW_TO = (
