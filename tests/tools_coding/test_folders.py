@@ -52,6 +52,12 @@ class TestTree:
         assert ".tickets" not in shown
         assert furnished.call(tree, path="build") == "build/\n  out.o"
 
+    def test_a_folder_of_which_all_is_ignored_is_not_called_empty(self, furnished: Project) -> None:
+        furnished.write("all/.gitignore", "*\n")
+        furnished.write("all/x.txt")
+        assert "everything here is ignored by git" in furnished.call(tree, path="all")
+        assert furnished.call(tree, path="all", respect_gitignore=False) == "all/\n  .gitignore\n  x.txt"
+
     def test_the_depth_and_the_start_are_chosen(self, furnished: Project) -> None:
         assert furnished.call(tree, path="src", max_depth=1) == ("src/\n  deep/\n  .gitignore\n  kept.log\n  main.py")
         assert furnished.call(tree, path="link", max_depth=1).startswith("src/\n")

@@ -23,6 +23,8 @@ _RULES = (
     *("[", "[a", "**", "**/", "/", "//a", "a//b", "./a", "../a", "a/../b", "keep*", "*.t?t", "c/", "*b*", "b.txt/"),
     *("x.py/", "\ta", "", "a**b", "**a", "a/**b", "[a-c]", "[^a]", "[]a]", "*.[lp]*", "build/*", "!build/", "!a/b/c"),
 )  # fmt: skip
+_NOTES = ("No file matches", "(empty)", "(everything here is ignored", "[Not a valid rule, ignored", "[1 more")
+"""How the lines of glob and tree begin that are no names; no file here is named so."""
 
 
 def make(project: Project, number: int) -> None:
@@ -68,7 +70,7 @@ def of_tree(text: str) -> set[str]:
     for line in text.split("\n")[1:]:
         name = line.lstrip(" ")
         above[(len(line) - len(name)) // 2 - 1 :] = [name]
-        if not name.endswith("/") and not name.startswith((".", "(nothing", "[Not a valid rule, ignored", "[1 more")):
+        if not name.endswith("/") and not name.startswith((".", *_NOTES)):
             found.add("".join(above))
     return found
 
@@ -76,11 +78,7 @@ def of_tree(text: str) -> set[str]:
 def listed(project: Project) -> dict[str, set[str]]:
     """What glob and tree show."""
     found = project.call(glob, pattern="**", max_results=5_000)
-    of_glob = {
-        line
-        for line in found.split("\n")
-        if not line.startswith(("No file matches", "[Not a valid rule, ignored", "[1 more"))
-    }
+    of_glob = {line for line in found.split("\n") if not line.startswith(_NOTES)}
     return {"glob": of_glob, "tree": of_tree(project.call(tree, max_depth=9))}
 
 

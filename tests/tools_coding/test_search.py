@@ -688,7 +688,7 @@ class TestOldEncodings:
         assert found == "\n--\n".join(expected)
         cut = either.call(code_grep, pattern="Gr.ße", context_lines=1, max_results=60).split("\n[")
         assert cut[0] == "\n--\n".join(expected[:60])
-        assert cut[1].startswith("[There are more matches than these 60.")
+        assert cut[1].startswith("There are more matches than these 60.")
         files = either.call(code_grep, pattern="Größe", output="files", max_results=500)
         assert files == "\n".join(f"f{number:02}.txt" for number in range(70))
         count = either.call(code_grep, pattern="Größe", output="count", max_results=500)

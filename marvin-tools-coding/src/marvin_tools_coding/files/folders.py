@@ -12,6 +12,7 @@ from marvin_core import Field, ToolContext, ToolError, folder_tree, real_place, 
 from ..habits import FOLDERS, IGNORED
 from .habits import TREE_IGNORED, TREE_NAMES, tree_arguments
 
+_ALL_IGNORED = "everything here is ignored by git; respect_gitignore=false shows it"
 _NO_RULES = 3
 """Lines of .gitignore that are named as none."""
 
@@ -31,7 +32,9 @@ async def tree(
     found = await folder_tree(context, start, depth=max_depth, ignored=not respect_gitignore)
     lines = [f"{start}/", *(f"  {line}" for line in found.lines)]
     if not found.entries:
-        lines.append("  (empty)")
+        # Without the rules: what they exclude is no emptiness.
+        has_ignored = respect_gitignore and (await folder_tree(context, start, depth=1, ignored=True)).entries
+        lines.append(f"  ({_ALL_IGNORED if has_ignored else 'empty'})")
     if found.is_cut:
         lines.append(f"[Only {found.entries} entries are shown. Give a folder as path, or lower max_depth.]")
     return "\n".join([*lines, *no_rules(found.bad_rules)])
