@@ -239,9 +239,7 @@ def test_mocks_that_stay_are_a_finding(marvin: Marvin, models: PipelineModels) -
     assert models.asked.count("sent_back") == 2, "a place comes back twice"
     report = json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())
     (finding,) = report["blocking"]
-    assert finding.startswith(
-        "high: tests/test_adder.py:1: tests/test_adder.py:1: it replaces real behaviour"
-    )
+    assert finding.startswith("high: tests/test_adder.py:1: tests/test_adder.py:1: it replaces real behaviour")
     assert outcomes(marvin, "no_mocks") == [("2a", "failed")]
     assert gates(marvin, "no_mocks")[-1]["places"]
 
