@@ -271,7 +271,7 @@ def test_a_test_command_that_is_none_is_refused_before_anything_is_done(
     marvin.config(f"packs: {{pipeline: {{test_command: {command}}}}}\n")
     done = until(marvin, "2b")
     assert done.code == 1
-    assert "packs.pipeline.test_command is no command" in done.said
+    assert "packs.pipeline.test_command is not a command" in done.said
     assert models.asked == []
 
 

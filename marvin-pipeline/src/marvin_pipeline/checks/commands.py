@@ -102,7 +102,7 @@ def configured_test(line: str) -> ProjectCommand:
     except ValueError as error:
         raise ConfigError(f"packs.pipeline.test_command is not a command: {error}. Its value is {line!r}.") from error
     if not argv:
-        raise ConfigError("packs.pipeline.test_command is no command: it is blank. Name one, or leave the key out.")
+        raise ConfigError("packs.pipeline.test_command is not a command: it is blank. Name one, or leave the key out.")
     return ProjectCommand(kind="test", argv=argv, why=CONFIGURED)
 
 
