@@ -89,7 +89,8 @@ def test_a_server_that_refuses_all_that_it_lists_is_told_as_that(unconfigured: M
         unconfigured.config(PATIENT)
         result = unconfigured.ask(env={"OPENAI_COMPAT_URL": server.url})
         assert result.code == 1
-        assert "m-0 is listed by its service, but this account may not use it; openai-compat/m-1 replaces it" in result.said
+        assert "m-0 is listed by its service" in result.said
+        assert "but this account may not use it; openai-compat/m-1 replaces it" in result.said
         assert "no longer served" not in result.said
         assert "lists the model 'm-1', but this account may not use it" in result.said
         assert server.asked_for() == ["m-0", "m-1"]

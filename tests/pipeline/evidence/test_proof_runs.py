@@ -180,7 +180,7 @@ def test_a_test_that_a_review_let_go_is_not_asked_back(marvin: Marvin, models: P
     assert done.code == 0, done.err.decode() + done.text
     greens = gates(marvin, "green")
     assert [(gate["outcome"], gate["tests"]) for gate in greens] == [("passed", ["tests/test_a.py::test_adds"])] * 2
-    assert "A review accepted the removal of 1 further test go." in greens[0]["reason"]
+    assert "A review accepted the removal of 1 further test." in greens[0]["reason"]
     assert not {"green_tests", "sent_back"} & set(models.asked)
 
 
