@@ -10,7 +10,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, pause, text
 from tests.e2e.support_e2e import Marvin, conversation, posts, told
-from tests.e2e.support_terminal import CTRL_G, ENTER, TAB, UP, Open, bare, hanging, prompts
+from tests.e2e.support_terminal import CTRL_C, CTRL_G, ENTER, TAB, UP, Open, bare, hanging, prompts
 
 pytestmark = pytest.mark.slow
 
@@ -114,6 +114,21 @@ def test_up_on_an_empty_line_brings_back_what_waits(
     assert prompts(marvin_model_server) == ["first", "second", "third"]
     terminal.type(UP)
     terminal.until("third")  # the history, as nothing waits; only what is new is drawn
+
+
+def test_up_in_one_go_with_the_key_that_empties_the_line(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open
+) -> None:
+    """The empty line is not drawn in between, and the history is loaded with it."""
+    marvin_model_server.script(text("One."), text("Two."))
+    terminal = chat()
+    terminal.say("first", "One.")
+    terminal.type("dropped")
+    terminal.until("dropped")
+    terminal.type(f"{CTRL_C}{UP}")
+    terminal.until("first")
+    terminal.say("", "Two.")
+    assert prompts(marvin_model_server) == ["first", "first"]
 
 
 def test_the_editor_of_the_user(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:

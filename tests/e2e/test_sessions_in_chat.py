@@ -92,18 +92,23 @@ FRUIT = (("about fruit", "Apples are red."), ("about trees", "Pears are green.")
 
 def told_of_fruit(screen: Screen) -> None:
     """Three sessions, and the list to pick one."""
-    for line, answer in FRUIT:
+    for count, (line, answer) in enumerate(FRUIT, 1):
         screen.type(line)
         screen.press("Enter")
         screen.until(answer)
         screen.at_prompt("")
         screen.type("/clear")
         screen.press("Enter")
-        wait_until(lambda: "The conversation is empty." in "".join(screen.rows()[-7:]), "an empty conversation")
+        emptied(screen, count)
         screen.at_prompt("")
     screen.type("/resume")
     screen.press("Enter")
     chosen(screen, "about roots")
+
+
+def emptied(screen: Screen, times: int) -> None:
+    """Wait until the chat has said so often that its conversation is empty."""
+    wait_until(lambda: "\n".join(screen.everything()).count("The conversation is empty.") == times, f"{times} times empty")
 
 
 def chosen(screen: Screen, title: str) -> None:

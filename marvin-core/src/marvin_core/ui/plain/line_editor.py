@@ -285,11 +285,14 @@ class LineEditor(DrawnAbove):
 
     def _recall(self, event: KeyPressEvent) -> None:
         """Up with nothing typed: lines that wait to be sent, else the history."""
-        waiting = self._handlers.recall()
+        waiting, buffer = self._handlers.recall(), event.current_buffer
         if waiting:
             self.refill(waiting)
-        else:
-            event.current_buffer.auto_up()
+        elif buffer.working_index:
+            buffer.auto_up()
+        else:  # the history is only loaded when the line is drawn, in one step of the event loop
+            buffer.load_history_if_not_yet_loaded()
+            asyncio.get_running_loop().call_soon(buffer.auto_up)
 
     def _edit_elsewhere(self, event: KeyPressEvent) -> None:
         """Have the line edited by the user's own program."""
