@@ -108,7 +108,8 @@ def told_of_fruit(screen: Screen) -> None:
 
 def emptied(screen: Screen, times: int) -> None:
     """Wait until the chat has said so often that its conversation is empty."""
-    wait_until(lambda: "\n".join(screen.everything()).count("The conversation is empty.") == times, f"{times} times empty")
+    said = "The conversation is empty."
+    wait_until(lambda: "\n".join(screen.everything()).count(said) == times, f"{times} times empty")
 
 
 def chosen(screen: Screen, title: str) -> None:
