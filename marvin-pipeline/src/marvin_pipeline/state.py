@@ -113,11 +113,12 @@ class PipelineState:
         """The beginning of the file; None where there is none."""
         try:
             content = self._files.read(_NAME, _LONGEST)
-            if content is None and self._files.is_there(_NAME):
-                content = self._files.read(_NAME, _LONGEST)  # it may have been made since
+            if content is not None or not self._files.is_there(_NAME):
+                return content
+            content = self._files.read(_NAME, _LONGEST)  # it may have been made since
         except FileFault as error:
             raise StateError(str(error)) from error
-        if content is None and self._files.is_there(_NAME):
+        if content is None:
             raise StateError(f"{self.path} is not a file. Remove it, and run the pipeline again.")
         return content
 
