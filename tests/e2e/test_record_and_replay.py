@@ -366,8 +366,8 @@ def test_a_cassette_becomes_a_test(marvin: Marvin, marvin_model_server: ModelSer
 def test_the_demo_fixes_a_bug_without_any_model(unconfigured: Marvin) -> None:
     result = unconfigured.run("demo", "--keep")
     assert result.code == 0, result.err.decode()
-    assert result.text.startswith("This is a replay.")
-    assert "This was a replay" in result.text.splitlines()[-2]
+    assert result.text.startswith("This is a demonstration by a script.")
+    assert "written by hand" in result.text.splitlines()[-2]
     assert "FAILED (failures=1)" in result.text
     assert "return (ordered[middle - 1] + ordered[middle]) / 2" in result.text
     assert result.text.index("FAILED (failures=1)") < result.text.index("\n    OK\n")
