@@ -118,14 +118,13 @@ def demo(
             listen=view.listen,
         )
         how = How(real=True, pace=_PACE if os.isatty(run.streams.stdout) else 0.0)
-        report = run_watched(run, replayed(cassette, stage, how))
+        _check(run_watched(run, replayed(cassette, stage, how)), view)
         left = f"The repository is in {work}." if keep else "The repository is removed again."
         run.write(_END.format(left=left, command=command_name()))
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    silence_packs()
-    _check(report, view)
+        silence_packs()
 
 
 def _check_tools(run: CommandContext, cassette: Cassette) -> None:
