@@ -50,7 +50,7 @@ class Line:
         os.write(self._writing, json.dumps(asked).encode() + b"\n")
 
     async def answer(self, *numbers: int) -> Any:
-        """The answer to the last of these requests, once all of them are answered; what comes besides is passed over."""
+        """The answer to the last of these requests, once all are answered; what comes besides is passed over."""
         found: dict[int, Any] = {}
         while len(found) < len(numbers):
             message = json.loads(await asyncio.to_thread(self._answers.readline))
