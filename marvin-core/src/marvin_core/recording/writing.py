@@ -55,7 +55,7 @@ class CassetteFile:
             if os.write(descriptor, head) == len(head):
                 return descriptor
         except OSError as error:
-            why = error.strerror
+            why = error.strerror or why
         os.close(descriptor)
         self._path.unlink(missing_ok=True)
         raise UsageError(f"--record: {self._path} cannot be written: {why}.")
