@@ -114,7 +114,7 @@ def test_the_commands_about_profiles_work(tmp_path: Path, environment: dict[str,
 def test_a_session_is_recorded_and_replayed_as_the_page_says(tmp_path: Path, environment: dict[str, str]) -> None:
     demo, record, replay, real, as_test = blocks(DOCS / "how-to" / "record-and-replay.md", "sh")
     done = shell(demo.splitlines()[0], tmp_path, environment)
-    assert "This was a replay" in done.stdout, done.stderr
+    assert "This was a script" in done.stdout, done.stderr
     with ModelServer(answers.text("Done.")) as server:
         done = shell(record, tmp_path, {**environment, "OPENAI_COMPAT_URL": server.url})
     assert done.stdout == "Done.\n", done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import signal
 import stat
@@ -366,8 +367,8 @@ def test_a_cassette_becomes_a_test(marvin: Marvin, marvin_model_server: ModelSer
 def test_the_demo_fixes_a_bug_without_any_model(unconfigured: Marvin) -> None:
     result = unconfigured.run("demo", "--keep")
     assert result.code == 0, result.err.decode()
-    assert result.text.startswith("This is a replay.")
-    assert "This was a replay" in result.text.splitlines()[-2]
+    assert result.text.startswith("This is a demonstration by a script.")
+    assert "written by hand" in result.text.splitlines()[-2]
     assert "FAILED (failures=1)" in result.text
     assert "return (ordered[middle - 1] + ordered[middle]) / 2" in result.text
     assert result.text.index("FAILED (failures=1)") < result.text.index("\n    OK\n")
@@ -377,6 +378,19 @@ def test_the_demo_fixes_a_bug_without_any_model(unconfigured: Marvin) -> None:
     assert folder.parent.name.startswith("marvin-demo-")
     shutil.rmtree(folder.parent)
     assert not unconfigured.session_files()
+
+
+def test_the_demo_claims_nothing_where_a_tool_failed(unconfigured: Marvin, tmp_path: Path) -> None:
+    git = tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text(f'#!/bin/sh\ncase " $* " in *" diff "*) exit 1;; esac\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    result = unconfigured.run("demo", env={"PATH": f"{git.parent}{os.pathsep}{os.environ['PATH']}"})
+    assert result.code == 1
+    assert "The demo did not go as it should" in result.said
+    assert "the bug was fixed just now" not in result.text
+    (gone,) = [line for line in result.text.splitlines() if line.startswith("/") and line.endswith("/averages")]
+    assert not Path(gone).exists()
 
 
 def test_the_demo_says_what_to_install(unconfigured: Marvin) -> None:

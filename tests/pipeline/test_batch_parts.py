@@ -19,7 +19,7 @@ from marvin_pipeline.batch.clone import Clone, CloneFault
 from marvin_pipeline.batch.engines import check_engine
 from marvin_pipeline.batch.index import Index
 from marvin_pipeline.batch.money import Money
-from marvin_pipeline.batch.records import BatchFault, TaskFolder, TaskRecord, TaskState, Try, is_led, record_of
+from marvin_pipeline.batch.records import BatchFault, TaskFolder, TaskRecord, TaskState, Try, record_of
 from marvin_pipeline.batch.tasks import Task
 
 TIMEOUTS = Timeouts(lock=50.0, lock_poll=0.001)
@@ -85,23 +85,6 @@ def test_the_lock_of_a_task_is_held_by_what_was_started_meanwhile(tmp_path: Path
     child.communicate(b"\n")
     with folder.held(lambda: True, 0.001) as free:
         assert free is not None
-
-
-def test_whoever_leads_is_told_by_a_lock_alone(tmp_path: Path) -> None:
-    led = tmp_path / "led"
-    assert not is_led(str(led))
-    led.touch()
-    assert not is_led(str(led))
-    hold = (
-        "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print(1, flush=True); input()"
-    )
-    leader = subprocess.Popen([sys.executable, "-c", hold, str(led)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert leader.stdout is not None
-    leader.stdout.readline()
-    assert is_led(str(led))
-    leader.kill()
-    leader.communicate()
-    assert not is_led(str(led))
 
 
 def test_a_reader_of_others_finds_each_task_in_junit(tmp_path: Path) -> None:

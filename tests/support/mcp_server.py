@@ -116,6 +116,17 @@ def call(number: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]
             send({"id": f"q{turn}", "method": "elicitation/create", "params": put})
             said.append(json.loads(sys.stdin.readline()))
         answer(number, {"content": [{"type": "text", "text": json.dumps(said)}]})
+    elif WAY == "asks-badly":
+        replies: list[Any] = []
+        many, long = {"enum": [f"c{one}" for one in range(1_000)]}, {"enum": ["x" * 10_000]}
+        forms: list[Any] = [5, many, long, {"type": "array", "items": many}, {"oneOf": [5]}, {"type": "integer"}]
+        for turn, field in enumerate([*forms, {"type": "array", "items": {"enum": ["a"]}}]):
+            sheet = {"type": "object", "properties": {"name": field}}
+            send(
+                {"id": f"q{turn}", "method": "elicitation/create", "params": {"message": "?", "requestedSchema": sheet}}
+            )
+            replies.append(json.loads(sys.stdin.readline()))
+        answer(number, {"content": [{"type": "text", "text": json.dumps(replies)}]})
     elif WAY == "samples":
         asked = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10}
         send({"id": "q1", "method": "sampling/createMessage", "params": asked})

@@ -267,7 +267,7 @@ if TYPE_CHECKING:
         git_without_programs,
     )
     from .util.patterns.topics import is_topic
-    from .util.state_files import take_lock, update_file
+    from .util.state_files import is_locked, take_lock, update_file
     from .util.text import counted, did_you_mean, near_names, one_line
     from .util.threads import in_thread
 
@@ -355,7 +355,7 @@ _NAMES_IN = {
     "usage.shared": "SharedBudget",
     "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS GIT_TRANSFERS git_command git_without_programs",
     "util.patterns.topics": "is_topic",
-    "util.state_files": "take_lock update_file",
+    "util.state_files": "is_locked take_lock update_file",
     "util.text": "counted did_you_mean near_names one_line",
     "util.threads": "in_thread",
 }
@@ -622,6 +622,7 @@ __all__ = [
     "image_type",
     "in_thread",
     "is_key_file",
+    "is_locked",
     "is_patch",
     "is_topic",
     "near_names",

@@ -226,3 +226,12 @@ def test_a_server_asks_so_often_in_a_call_and_no_more(tmp_path: Path) -> None:
         assert [one.get("result", {}).get("action") for one in said] == ["accept"] * 10 + [None] * 20
         assert said[10]["error"]["message"] == "Only 10 questions are asked in one call."
         assert len(made.asked.questions) == 13
+
+
+def test_a_form_that_nobody_can_be_shown_is_refused_and_no_field_is_asked_for_without_end(tmp_path: Path) -> None:
+    with desk(tmp_path, "asks-badly", answers=["words"] * 50) as made:
+        made.learn()
+        said = json.loads(text_of(made.run(made.session.call_tool("trial__act", {}))))
+        assert ["form" in one.get("error", {}).get("message", "") for one in said] == [True] * 5 + [False] * 2
+        assert [one["result"] for one in said[5:]] == [{"action": "accept", "content": {}}] * 2
+        assert len(made.asked.questions) == 10

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,7 @@ def written(folder: Path, *records: Any, end: bytes = b"\n") -> Path:
         ([HEAD, BEGUN, REQUEST, {**REQUEST, "n": 2, "like": 1, "same": 5}], "not there"),
         ([HEAD, BEGUN, REQUEST, {"type": "answer", "c": "main", "n": 1, "parts": [{"pieces": "x"}]}], "pieces"),
         ([HEAD, BEGUN, {"type": "answer", "c": "main", "n": 4, "parts": []}], "Line 3"),
+        ([HEAD, BEGUN, *({"type": "call", "c": "main", "id": str(one)} for one in range(1_001))], "no result"),
     ],
 )
 def test_what_is_no_sound_cassette_is_refused_with_its_line(tmp_path: Path, records: list[Any], said: str) -> None:
@@ -115,6 +118,22 @@ def test_no_records_make_the_reader_fail_otherwise(
     path = written(tmp_path_factory.mktemp("any"), HEAD, BEGUN, *mixed)
     with suppress(CassetteError):
         read_cassette(path)
+
+
+def test_a_cassette_for_which_the_disk_has_no_room_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nfrom marvin_core.recording.writing import CassetteFile\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))\n"
+        "CassetteFile(Path(sys.argv[1]), print, joins=False)"
+    )
+    for room in ("0", "10"):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", program, str(path), room], capture_output=True, text=True, check=False
+        )
+        assert "UsageError: --record: " in done.stderr
+        assert "cannot be written" in done.stderr
+        assert not path.exists()
 
 
 def test_a_cassette_ends_where_it_is_full(tmp_path: Path) -> None:

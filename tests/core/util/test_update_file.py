@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core import MarvinError, in_thread, update_file
+from marvin_core import MarvinError, in_thread, is_locked, update_file
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.util.state_files import locked
 
@@ -62,3 +62,23 @@ def test_work_in_a_thread_gives_its_result_or_its_error() -> None:
             await in_thread(lambda: int("no number"))
 
     asyncio.run(go())
+
+
+def test_whether_another_process_holds_a_lock_is_told_without_taking_it(tmp_path: Path) -> None:
+    led = tmp_path / "led"
+    assert not is_locked(led)
+    led.symlink_to(tmp_path)
+    assert not is_locked(led)
+    led.unlink()
+    led.touch()
+    assert not is_locked(led)
+    hold = (
+        "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print(1, flush=True); input()"
+    )
+    leader = subprocess.Popen([sys.executable, "-c", hold, str(led)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert leader.stdout is not None
+    leader.stdout.readline()
+    assert is_locked(led)
+    leader.kill()
+    leader.communicate()
+    assert not is_locked(led)

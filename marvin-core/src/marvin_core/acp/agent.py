@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
@@ -26,7 +26,7 @@ from ..util.threads import in_thread
 from ..version import __version__
 from .choices import choose, options
 from .line import EditorLine
-from .person import EditorClient, person_for
+from .person import EditorClient, EditorPerson, person_for
 from .prompts import Block
 from .servers import GivenServer, servers_given
 from .session import EditorSession, Opened, folder_of
@@ -137,38 +137,48 @@ class EditorAgent:
         return schema.ResumeSessionResponse(modes=session.modes(), config_options=await options(session.engine))
 
     async def _resumed(self, cwd: str, session_id: str, servers: Sequence[GivenServer] | None) -> EditorSession:
-        earlier = self._open.pop(session_id, None)
-        if earlier is not None:  # two that write one file would make two branches of it
-            await earlier.close()
-        session = await self._opened(cwd, servers, lambda one: one.resume(session_id))
+        session = await self._opened(cwd, servers, lambda one: one.resume(session_id), earlier=session_id)
         asyncio.get_running_loop().call_soon(session.announce)
         return session
 
     async def _opened(
-        self, cwd: str, given: Sequence[GivenServer] | None, begin: Callable[[EditorSession], Any]
+        self,
+        cwd: str,
+        given: Sequence[GivenServer] | None,
+        begin: Callable[[EditorSession], Awaitable[None]],
+        earlier: str = "",
     ) -> EditorSession:
+        """Open a session, one at a time. The `earlier` one of that id ends: two would make two branches of its file."""
         assert self._client is not None
-        assert self._line is not None
-        if len(self._open) >= _MOST_SESSIONS:
-            raise RequestError.invalid_request({"details": f"{_MOST_SESSIONS} sessions are open. Close some."})
         root = folder_of(cwd)
         told: list[str] = []
         servers = servers_given(given, told.append)
         person = person_for(self._client, root, self._capabilities)
-        try:
-            async with self._opening:
-                opened = await in_thread(lambda: self._opener(root, servers, person, told.append), to_the_end=True)
-            session = EditorSession(opened, person, self._line.post)
+        async with self._opening:
+            if (ends := self._open.pop(earlier, None)) is not None:
+                await ends.close()
+            if len(self._open) >= _MOST_SESSIONS:
+                raise RequestError.invalid_request({"details": f"{_MOST_SESSIONS} sessions are open. Close some."})
             try:
-                await begin(session)
-            except BaseException:
-                await session.close()
-                raise
-        except MarvinError as error:
-            raise RequestError(-32603, str(error)) from error
+                opened = await in_thread(lambda: self._opener(root, servers, person, told.append), to_the_end=True)
+                session = await self._begun(opened, person, begin)
+            except MarvinError as error:
+                raise RequestError(-32603, str(error)) from error
+            self._open[session.id] = session
         for text in told:
             session.warn(text)
-        self._open[session.id] = session
+        return session
+
+    async def _begun(
+        self, opened: Opened, person: EditorPerson, begin: Callable[[EditorSession], Awaitable[None]]
+    ) -> EditorSession:
+        assert self._line is not None
+        session = EditorSession(opened, person, self._line.post)
+        try:
+            await begin(session)
+        except BaseException:
+            await session.close()
+            raise
         return session
 
     def _session(self, session_id: str) -> EditorSession:

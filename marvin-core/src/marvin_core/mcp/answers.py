@@ -27,9 +27,14 @@ _LISTS_CHANGED = (
     types.ToolListChangedNotification,
     types.PromptListChangedNotification,
 )
+_NO_FORM = "A form has fields that are none, or choices that are too many or too long to be shown."
 _YES, _NO, _LEAVE = "yes", "no", "do not answer"
 _LONGEST_QUESTION = 2_000
 _MOST_FIELDS = 20
+_MOST_CHOICES, _LONGEST_CHOICE = 200, 200
+"""What a person can be shown at once; the latter in characters."""
+_TRIES = 5
+"""How often a field is asked for whose answer does not fit; it counts as left out then."""
 
 
 class Answering(Record):
@@ -61,6 +66,8 @@ def client_for(transport: Any, answering: Answering) -> Client:
             return types.ElicitResult(action="cancel")
         if not questions.may_ask(callers[-1]):
             return types.ErrorData(code=types.INVALID_REQUEST, message=TOO_MANY)
+        if isinstance(params, types.ElicitRequestFormParams) and not _can_be_asked(params.requested_schema):
+            return types.ErrorData(code=types.INVALID_PARAMS, message=_NO_FORM)
         try:
             return await _answered(server.name, params, callers[-1])
         except MarvinError:  # nobody is there to ask
@@ -119,7 +126,7 @@ async def _field(head: str, name: str, field: Mapping[str, Any], caller: Caller)
     if choices := _choices(field):
         answer = await caller.ask(question, [*map(exact_line, choices), _LEAVE])
         return next((one for one in choices if exact_line(one) == answer), default)
-    while True:
+    for _ in range(_TRIES):
         text = (await caller.ask_text(question)).strip()
         if not text:
             return default
@@ -132,6 +139,17 @@ async def _field(head: str, name: str, field: Mapping[str, Any], caller: Caller)
         except (ValueError, OverflowError):  # an integer may have more digits than a float
             pass
         question = f"{what} takes a number."
+    return default
+
+
+def _can_be_asked(schema: Mapping[str, Any]) -> bool:
+    """Whether all fields of a form are some, with choices that a person can be shown."""
+    fields = schema.get("properties") or {}
+    try:
+        offered = [_choices(one) or _choices(one.get("items") or {}) for one in fields.values()]
+    except (AttributeError, TypeError):
+        return False
+    return all(len(each) <= _MOST_CHOICES and max(map(len, each), default=0) <= _LONGEST_CHOICE for each in offered)
 
 
 def _choices(field: Mapping[str, Any]) -> Sequence[str]:
@@ -143,7 +161,7 @@ def _choices(field: Mapping[str, Any]) -> Sequence[str]:
 async def _several(question: str, choices: Sequence[str], default: Any, caller: Caller) -> Any:
     """Several of some choices, typed with commas between them; the default without an answer."""
     listed = f"\nSeveral of these, with commas between them: {', '.join(map(exact_line, choices))}" if choices else ""
-    while True:
+    for _ in range(_TRIES):
         text = (await caller.ask_text(question + listed)).strip()
         if not text:
             return default
@@ -152,3 +170,4 @@ async def _several(question: str, choices: Sequence[str], default: Any, caller: 
         if not wrong:
             return given
         question = f"{wrong[0]} is none of them."
+    return default

@@ -20,6 +20,8 @@ _MOST_LINES = 1_000_000
 _MOST_REQUESTS = 5_000
 _MOST_MESSAGES = 2_000_000
 """Messages of all requests together: a request names those that it shares with an earlier one, and gets them all."""
+_MOST_OPEN = 1_000
+"""Calls of a conversation that run at once: records of agents and questions look at each of them."""
 _LARGE = 1_000_000_000
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -265,6 +267,8 @@ class _Reading:
             raise ValueError("its requests are too long together")
 
     def _call(self, of: Recorded, prompt: RecordedPrompt | None, record: Mapping[str, Any]) -> None:
+        if len(of.open) >= _MOST_OPEN:
+            raise ValueError("too many calls have no result")
         call = RecordedCall(record)
         if prompt is not None:
             prompt.calls[call.id] = call

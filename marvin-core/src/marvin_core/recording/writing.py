@@ -46,8 +46,19 @@ class CassetteFile:
             ) from None
         except OSError as error:
             raise UsageError(f"--record: {self._path} cannot be written: {error.strerror}.") from None
-        os.write(descriptor, record_line({"type": "cassette", "version": VERSION, "marvin": __version__}))
-        return descriptor
+        return self._begun(descriptor)
+
+    def _begun(self, descriptor: int) -> int:
+        """The new file, which says what it is; it is removed again where the disk has no room for that."""
+        head, why = record_line({"type": "cassette", "version": VERSION, "marvin": __version__}), "the disk is full"
+        try:
+            if os.write(descriptor, head) == len(head):
+                return descriptor
+        except OSError as error:
+            why = error.strerror or why
+        os.close(descriptor)
+        self._path.unlink(missing_ok=True)
+        raise UsageError(f"--record: {self._path} cannot be written: {why}.")
 
     def _joined(self) -> int:
         """The cassette of the run that this one is an agent of."""

@@ -92,6 +92,7 @@ class Exporter:
         self._ready.wait(_IMPORTS)  # which is not the collector's fault
         if not self._over.wait(patience):
             self._tell(f"it did not answer within {patience:g} s")
+        _FAILURES.leave(self)
 
     def failed(self, reason: str) -> None:
         """Take note that something could not be sent. At the end nobody waits for another try."""
@@ -109,14 +110,12 @@ class Exporter:
 
     def _run(self) -> None:
         try:
-            handler = _Failures(self)
-            logger = logging.getLogger(_LIBRARY)
-            logger.addHandler(handler)
-            logger.propagate = False
+            _FAILURES.tell(self)
             self._send_all()
         except Exception as error:  # of a library; the work goes on
             self.failed(told(error))
         finally:
+            _FAILURES.leave(self)
             self._ready.set()
             self._over.set()
 
@@ -156,16 +155,34 @@ class Exporter:
 
 
 class _Failures(logging.Handler):
-    """What OpenTelemetry would write to standard error: it says there that something could not be sent."""
+    """What OpenTelemetry would write to standard error: it says there that something could not be sent.
 
-    def __init__(self, exporter: Exporter) -> None:
+    All runs of a process share it, as those of an editor. What is logged names none of them, so that all are told.
+    """
+
+    def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._exporter = exporter
+        self._runs: set[Exporter] = set()
+
+    def tell(self, run: Exporter) -> None:
+        """Have a run told, from now on."""
+        self._runs.add(run)
+        logger = logging.getLogger(_LIBRARY)
+        logger.addHandler(self)
+        logger.propagate = False
+
+    def leave(self, run: Exporter) -> None:
+        """Tell a run nothing more."""
+        self._runs.discard(run)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Tell of it."""
         if record.name.startswith(_SENDERS):
-            self._exporter.failed(_reason(record))
+            for run in tuple(self._runs):
+                run.failed(_reason(record))
+
+
+_FAILURES = _Failures()
 
 
 def _reason(record: logging.LogRecord) -> str:

@@ -93,8 +93,6 @@ class TracedProvider(WrapperProvider):
 
     def _ended(self, span: OpenSpan, answer: _Answer, error: str) -> None:
         tree, known = self._tree, {names.OPERATION: "chat", **self._who()}
-        if answer.began:
-            known[names.RESPONSE_MODEL] = span.attributes[names.RESPONSE_MODEL] = known[names.REQUEST_MODEL]
         if answer.reason:
             reason = names.finish_reason(answer.reason)
             span.attributes |= {names.FINISH_REASONS: [reason], **tree.content.response(answer.blocks(), reason)}
@@ -116,14 +114,14 @@ class _Answer:
         self._since = time.monotonic()
         self._pieces: list[tuple[str, Any, str]] = []
         self._calls: dict[Any, CallDelta] = {}
-        self.began = False
+        self._began = False
         self.reason = ""
         self.usage: Usage | None = None
 
     def take(self, delta: Delta) -> None:
         """Add a piece."""
-        if not self.began:
-            self.began = True
+        if not self._began:
+            self._began = True
             self._span.attributes[names.FIRST_CHUNK] = time.monotonic() - self._since
         if isinstance(delta, UsageDelta):
             self.usage = sound(delta.usage)

@@ -226,7 +226,7 @@ class SpanTree:
             self._add(names.COST, event.cost)
             given = {
                 names.PROVIDER: names.provider_name(event.provider),
-                names.RESPONSE_MODEL: self.content.short(event.model),
+                names.REQUEST_MODEL: self.content.short(event.model),
             }
             self.measure(names.COST, event.cost, given)
 

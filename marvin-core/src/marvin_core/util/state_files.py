@@ -143,22 +143,25 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def held(path: Path, limit: float, poll: float) -> AsyncIterator[None]:
-    """As `locked`, for what is awaited meanwhile, such as the renewal of a login.
+async def renewing(path: Path, timeouts: Timeouts) -> AsyncIterator[None]:
+    """Be the only process that renews the login of a file: what a login is renewed with may count once.
+
+    The lock is a file beside it, as that of `locked`, and an HTTP request is awaited for as long as it may take.
 
     Raises:
-        LockTimeout: where another process holds it longer than that.
+        LockTimeout: where another process takes longer than that.
     """
     import asyncio
 
     make_private_folder(path.parent)
-    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    lock = path.with_suffix(".renewal.lock")
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        deadline = time.monotonic() + limit
+        deadline = time.monotonic() + timeouts.http
         while not take_lock(descriptor):
             if time.monotonic() >= deadline:
                 raise LockTimeout("another process is renewing the login and does not finish")
-            await asyncio.sleep(poll)
+            await asyncio.sleep(timeouts.lock_poll)
         yield
     finally:
         os.close(descriptor)
@@ -171,6 +174,23 @@ def take_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def is_locked(path: str | Path) -> bool:
+    """Whether another process holds the lock of a file that `take_lock` takes; not so where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def update_file(path: Path, change: Callable[[bytes | None], bytes | None], timeouts: Timeouts | None = None) -> None:

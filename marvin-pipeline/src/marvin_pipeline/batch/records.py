@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -203,21 +202,6 @@ class TaskFolder:
             yield lock
         finally:
             os.close(lock)
-
-
-def is_led(path: str) -> bool:
-    """Whether somebody leads the batch, by the lock that is held for as long as that is so."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def write_whole(path: Path, data: bytes) -> None:

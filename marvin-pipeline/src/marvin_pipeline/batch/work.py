@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from marvin_core import MarvinError, one_line
+from marvin_core import MarvinError, is_locked, one_line
 
 from ..run.files import ProjectFiles
 from ..run.summary import NAME as RUN_REPORT
@@ -27,7 +27,6 @@ from .records import (
     TaskRecord,
     TaskState,
     Try,
-    is_led,
     write_whole,
 )
 
@@ -57,7 +56,7 @@ def work_on(values: Mapping[str, Any]) -> dict[str, Any]:
     folder = TaskFolder(Path(order.folder))
 
     def is_over() -> bool:
-        return not is_led(order.led)
+        return not is_locked(order.led)
 
     with folder.held(is_over, order.poll) as lock:
         record = folder.read() or TaskRecord(id=order.id, digest=order.digest)
@@ -125,7 +124,7 @@ class _Work:
         )
         words = ("--non-interactive", "--design-first", f"--working-dir={self._tree}", *order.words)
         child = Child([*words, f"--prompt-file={path / PROMPT}"], place)
-        code = child.wait(lambda: not is_led(order.led), order.poll, order.grace)
+        code = child.wait(lambda: not is_locked(order.led), order.poll, order.grace)
         said = _tail(log, before)
         cost, line = _cost(said)
         self._tried(ended=time.time(), exit_code=code, cost=cost, cost_line=line)

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from marvin_core import Record, ToolError, in_thread
+from marvin_core import Record, ToolError, in_thread, is_locked
 
 from .documents import Diagnostic
 
@@ -138,7 +138,7 @@ def _as_dict(standing: Standing) -> Mapping[str, Any]:
 
 
 def _read(folder: Path) -> Iterator[Standing]:
-    if not _is_held(folder):
+    if not is_locked(folder / _LOCK):
         _remove_left(folder)
         return
     try:
@@ -165,23 +165,6 @@ def _standing(given: Mapping[str, Any]) -> Standing:
         waiting=[str(path) for path in given["waiting"]],
         said=said,
     )
-
-
-def _is_held(folder: Path) -> bool:
-    """Whether the session of a folder runs."""
-    try:
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _remove_left(folder: Path) -> None:

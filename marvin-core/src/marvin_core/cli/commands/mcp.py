@@ -173,7 +173,7 @@ def login(
         from ...mcp.login.by_hand import LoggingIn
     except ImportError as error:
         raise _needs_sdk(error) from error
-    run.secrets.watch(Logins(run.config.config_folder, run.timeouts).path, secrets_in)
+    run.secrets.watch(_logins(run).path, secrets_in)
     filled = filled_in(server, run.secrets)
     read_line = sys.stdin.readline if run.streams.stdin_is_terminal() else None
     logging_in = LoggingIn(filled, run.config, lambda text: run.write(f"{text}\n"), read_line, run.secrets.setting)
@@ -188,7 +188,7 @@ def logout(
 ) -> None:
     """Forget the login of a server."""
     run: CommandContext = context.obj
-    logins = Logins(run.config.config_folder, run.timeouts)
+    logins = _logins(run)
     if logins.forget(name):
         run.write(f"{logins.path}: the login of {name} is removed.\n")
     else:
@@ -242,8 +242,12 @@ def remove(
         raise UsageError(unknown_name("server", name, own))
     path = store_setting(run.config, [_KEY, name], None)
     Listings(run.config.cache_folder).forget(name)
-    Logins(run.config.config_folder, run.timeouts).forget(name)
+    _logins(run).forget(name)
     run.write(f"{path}: the server {name} is removed.\n")
+
+
+def _logins(run: CommandContext) -> Logins:
+    return Logins(run.config.config_folder, run.timeouts)
 
 
 def _with_address(run: CommandContext, name: str) -> McpServer:

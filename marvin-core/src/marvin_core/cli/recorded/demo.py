@@ -1,4 +1,4 @@
-"""The sub-command `marvin demo`: a bug is fixed before one's eyes, with a recorded model and tools that are real."""
+"""The sub-command `marvin demo`: a bug is fixed before one's eyes, by a script in place of a model, with real tools."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _ENDED_WELL = "[exit code 0]"
 _PACE = 45.0
 """Characters a second: as fast as people read along."""
 _BEGIN = """\
-This is a replay. What the model says was written down beforehand; no model is asked, no key is needed, and nothing
-leaves this machine. Every tool does its work, though: in a git repository made for this, in
+This is a demonstration by a script. Somebody wrote the answers and the calls by hand; no model is asked, no key is
+needed, and nothing leaves this machine. Every tool does its work, though: in a git repository made for this, in
 {folder}
 
 > {prompt}
 
 """
 _END = """
-This was a replay: the words were recorded, and the bug was fixed just now. {left}
+This was a script: its words were written by hand, and the bug was fixed just now. {left}
 To have a model do such things, set one up: `{command} providers` says how. Then type `{command}` in a project of yours.
 """
 _PROJECT: Mapping[str, str] = {
@@ -93,7 +93,7 @@ def demo(
     context: typer.Context,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the repository where it is.")] = False,
 ) -> None:
-    """Watch how a bug is found and fixed. It needs no model and no key: the answers are recorded, the tools are real.
+    """Watch how a bug is found and fixed. It needs no model and no key: a script answers, and the tools are real.
 
     The exit code is 0 where the tests pass at the end, and 1 otherwise.
     """
@@ -118,14 +118,13 @@ def demo(
             listen=view.listen,
         )
         how = How(real=True, pace=_PACE if os.isatty(run.streams.stdout) else 0.0)
-        report = run_watched(run, replayed(cassette, stage, how))
+        _check(run_watched(run, replayed(cassette, stage, how)), view)
         left = f"The repository is in {work}." if keep else "The repository is removed again."
         run.write(_END.format(left=left, command=command_name()))
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    silence_packs()
-    _check(report, view)
+        silence_packs()
 
 
 def _check_tools(run: CommandContext, cassette: Cassette) -> None:

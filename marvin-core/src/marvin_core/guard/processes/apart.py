@@ -23,7 +23,7 @@ from ...api.errors import ToolError
 from ...api.processes import Job
 from ...api.record import Record
 from ...api.timeouts import Timeouts
-from ...util.state_files import LockTimeout, locked, make_private_folder, replace_file, take_lock
+from ...util.state_files import LockTimeout, is_locked, locked, make_private_folder, replace_file, take_lock
 from ...util.threads import in_thread
 
 if TYPE_CHECKING:
@@ -225,14 +225,7 @@ class ApartJobs:
 
     def _is_held(self, name: str) -> bool:
         """Whether its process lives."""
-        try:
-            with _opened(self._folder / f"{name}{_LOCKED}", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW) as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
+        return is_locked(self._folder / f"{name}{_LOCKED}")
 
     @contextmanager
     def _stopping(self, name: str) -> Iterator[Callable[[], bool]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from ...api.errors import ToolError
 from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...config.program import command_name
-from ...util.state_files import held, replace_file, set_aside, update_file
+from ...util.state_files import renewing, replace_file, set_aside, update_file
 from ...util.untrusted_json import parse_json
 
 _SECRETS = ("access_token", "refresh_token", "client_secret", "registration_access_token")
@@ -88,15 +88,9 @@ class Logins:
             update_file(self.path, changed, self._timeouts)
         return found
 
-    @asynccontextmanager
-    async def renewing(self) -> AsyncIterator[None]:
-        """Be the only process that renews a login: a token for that may count once.
-
-        Raises:
-            LockTimeout: where another one takes too long.
-        """
-        async with held(self.path.with_suffix(".renewal"), self._timeouts.http, self._timeouts.lock_poll):
-            yield
+    def renewing(self) -> AbstractAsyncContextManager[None]:
+        """See the function of that name."""
+        return renewing(self.path, self._timeouts)
 
     def _entries(self) -> dict[str, Any]:
         try:

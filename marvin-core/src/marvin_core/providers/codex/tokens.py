@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from ...api.providers import Endpoint, Secret
 from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...config.program import command_name
-from ...util.state_files import held, locked, replace_file, set_aside
+from ...util.state_files import locked, renewing, replace_file, set_aside
 from ...util.untrusted_json import parse_json
 
 if TYPE_CHECKING:
@@ -156,15 +156,9 @@ class TokenFile:
             raise ValueError("no object")
         return entries
 
-    @asynccontextmanager
-    async def renewing(self) -> AsyncIterator[None]:
-        """Be the only process that renews this login.
-
-        Raises:
-            MarvinError: where another one takes too long.
-        """
-        async with held(self.path.with_name("tokens.renewal"), self._timeouts.http, self._timeouts.lock_poll):
-            yield
+    def renewing(self) -> AbstractAsyncContextManager[None]:
+        """See the function of that name."""
+        return renewing(self.path, self._timeouts)
 
 
 class Login:
