@@ -156,3 +156,12 @@ def test_every_folder_has_a_row() -> None:
     assert {folder for folder in folders if f"`{folder}`" not in page} == set()
     tests = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert {folder for folder in tests if f"tests/{folder}/" not in page} == set()
+
+
+def test_what_the_guide_has_people_add_fits_into_its_files() -> None:
+    """A module has at most 400 lines: a row of the guide that leads to a full one leads nowhere."""
+    text = text_of(ROOT / "CONTRIBUTING.md").partition("## Add a setting")[2]
+    files = {ROOT / word for word in quoted(text) if word.startswith("marvin-") and word.endswith(".py")}
+    lengths = {str(file.relative_to(ROOT)): len(text_of(file).splitlines()) for file in files if file.is_file()}
+    assert len(lengths) > 20
+    assert {file: length for file, length in lengths.items() if length > 396} == {}

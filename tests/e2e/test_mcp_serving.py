@@ -99,7 +99,7 @@ def test_what_the_permissions_ask_about_is_asked_of_the_person_behind_the_client
 def test_where_the_client_cannot_ask_nothing_is_done(marvin: Marvin) -> None:
     _, (refused,) = called(marvin, [("create_file", {"path": "new.txt", "content": "x"})])
     assert refused.is_error
-    assert "needs a yes" in text_of(refused)
+    assert "needs approval" in text_of(refused)
     assert not (marvin.project / "new.txt").exists()
 
 

@@ -84,7 +84,7 @@ def test_a_scheduler_that_was_chosen_and_is_missing_is_named(marvin_tools: ToolR
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"time": "yesterday", "message": "x"}, "is over"),
+        ({"time": "yesterday", "message": "x"}, "is in the past"),
         ({"time": "30m", "message": " "}, "Give one of 1 to"),
         ({"time": "30m", "message": "x" * 3_000}, "Give one of 1 to"),
         ({"time": "30m", "message": "x", "label": "x" * 61}, "Use 60 at most"),

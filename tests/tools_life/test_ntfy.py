@@ -123,7 +123,7 @@ def test_the_token_goes_to_the_server_and_nowhere_else(tools: PackRunner, servic
 
 
 def test_new_messages_are_listed_once(tools: PackRunner, service: NtfyService) -> None:
-    assert "No topic is subscribed" in tools.call("ntfy_list").text
+    assert "You are subscribed to no topic" in tools.call("ntfy_list").text
     service.put(TOPIC, "too early", time=int(time.time()) - 3_600)
     tools.call("ntfy_subscribe", topic=TOPIC, label="Door")
     tools.call("ntfy_subscribe", topic="other")

@@ -223,7 +223,7 @@ def test_counts_and_other_tags_are_shown(marvin_tools: ToolRunner, marvin_http: 
 def test_a_placeholder_of_overpass_turbo_is_explained(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     outcome = marvin_tools.call("overpass_query", query="node[amenity=cafe]({{bbox}});out;")
     assert outcome.is_error
-    assert "south,west,north,east instead of {{bbox}}" in outcome.text
+    assert "Instead of {{bbox}}, write the area as south,west,north,east" in outcome.text
     assert not marvin_http.requests
 
 

@@ -49,7 +49,7 @@ class PipelineSettings(Settings):
     mutation_time: float = Field(default=600.0, gt=0)
     """Seconds that this may take."""
     unmeasured: list[Literal["red", "green", "unweakened", "no_mocks", "mutations"]] = Field(default=[])
-    """The gates that `--strict` lets pass where nothing can measure them, as `red` where `make test` runs the tests."""
+    """The gates that may stay unmeasured with `--strict`, such as `red` if the tests run with `make test`."""
     git_timeout: float = Field(default=120.0, gt=0)
     """Seconds for a step of git."""
     batch_tries: int = Field(default=3, ge=1, le=100)

@@ -13,7 +13,7 @@ from marvin_core import ToolContext, ToolResult, in_thread, tool
 
 @tool(access=["read"])
 async def system_info(context: ToolContext) -> ToolResult:
-    """Tell the operating system, processor, memory, disk, uptime and battery of this machine."""
+    """Show the operating system, processor, memory, disk, uptime and battery of this machine."""
     folders = [context.paths.root, context.home]
     now = context.clock.now()
     # In a thread: a file system that hangs must not hold up the rest.

@@ -139,7 +139,7 @@ class McpSettings(Record):
     sandbox: bool = True
     """Whether its program runs in the sandbox, where there is one."""
     read_only: tuple[str, ...] = ()
-    """Its tools that change nothing, with * and ?. What the server says of its tools is no proof."""
+    """Its tools that change nothing, with * and ?. What the server says of them does not count."""
     off: bool = False
     """Whether it is left out."""
 

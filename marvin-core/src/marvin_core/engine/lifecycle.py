@@ -1,9 +1,11 @@
-"""A session's beginning and end on disk: begin, resume, fork, clear, and going from branch to branch."""
+"""A session on disk: begin, resume, fork, clear, going from branch to branch, and saving it when Marvin is killed."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -290,3 +292,22 @@ def _times_of(messages: Sequence[Message], loaded: LoadedSession) -> tuple[float
     for message in messages:
         times.append(known.get(id(message), times[-1] if times else 0.0))
     return tuple(times)
+
+
+def rescue(parts: SessionParts) -> None:
+    """Save what there is and kill every child process, for no longer than `timeouts.release`."""
+    saving = threading.Thread(target=_save, args=(parts,), daemon=True)
+    saving.start()
+    saving.join(parts.config.timeouts.release)
+    parts.processes.kill()
+
+
+def _save(parts: SessionParts) -> None:
+    with suppress(Exception):  # what can be saved is, and the program ends in any case
+        answer = parts.progress.answer
+        if answer is not None and not answer.is_empty:
+            parts.writer.save(answer.message("cancelled"))
+        spent = parts.usage.prompt_ended()
+        if spent:
+            parts.writer.spent(spent)
+        parts.writer.rescue()

@@ -16,7 +16,7 @@ from . import session_views as views
 from .agent import Agent
 from .autonomy import Autonomy
 from .driver import Driver
-from .lifecycle import Lifecycle
+from .lifecycle import Lifecycle, rescue
 from .parts import SessionParts, close
 from .requests.request_builder import RequestBuilder
 
@@ -46,7 +46,7 @@ class Session:
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
         self.keys, self.agents, self.person = parts.setup.keys, views.SessionAgents(parts), views.SessionPerson(parts)
-        self.usage, self.rescue, self.resource = parts.usage.usage, partial(views.rescue, parts), parts.resources.get
+        self.usage, self.rescue, self.resource = parts.usage.usage, partial(rescue, parts), parts.resources.get
         own, source = {command.name: command for command in parts.setup.commands}, parts.setup.tool_source
         self.commands: Mapping[str, Command] = own if source is None or not own else source.commands(own)
         self.subscribe, self.resources = self.sessions.subscribe, dict if source is None else source.resources

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -67,25 +65,6 @@ def standing(parts: SessionParts, overhead: int) -> SessionStanding:
         messages=len(conversation.messages),
         agents=service.working if service is not None else 0,
     )
-
-
-def rescue(parts: SessionParts) -> None:
-    """Save what there is and kill every child process, for no longer than `timeouts.release`."""
-    saving = threading.Thread(target=_save, args=(parts,), daemon=True)
-    saving.start()
-    saving.join(parts.config.timeouts.release)
-    parts.processes.kill()
-
-
-def _save(parts: SessionParts) -> None:
-    with suppress(Exception):  # what can be saved is, and the program ends in any case
-        answer = parts.progress.answer
-        if answer is not None and not answer.is_empty:
-            parts.writer.save(answer.message("cancelled"))
-        spent = parts.usage.prompt_ended()
-        if spent:
-            parts.writer.spent(spent)
-        parts.writer.rescue()
 
 
 def chat_settings(parts: SessionParts) -> ChatSettings:

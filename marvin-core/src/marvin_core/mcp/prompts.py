@@ -76,7 +76,8 @@ def given_arguments(command: str, prompt: ListedPrompt, text: str) -> Mapping[st
             plain.append(word)
     open_ones = [name for name in prompt.arguments if name not in named]
     if plain and not open_ones:
-        raise MarvinError(f"{command} takes {' '.join(_parameters(prompt)) or 'nothing'}, and no {plain[0]!r:.80}.")
+        takes = " ".join(_parameters(prompt)) or "no arguments"
+        raise MarvinError(f"{command} takes {takes}. Leave out {plain[0]!r:.80}.")
     if len(plain) > len(open_ones):
         plain[len(open_ones) - 1 :] = [" ".join(plain[len(open_ones) - 1 :])]
     named.update(zip(open_ones, plain, strict=False))

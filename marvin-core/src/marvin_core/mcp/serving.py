@@ -85,8 +85,8 @@ _OF_CONVERSATIONS = frozenset({"state"})
 _CAN_ASK = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 _NOT_YES = "The person did not say yes, so nothing was done."
 _NOBODY = (
-    "This call needs a yes, and the client that called cannot ask a person. Nothing was done. "
-    "A rule in permissions.allow of config.yaml allows it; `{} permissions test` explains."
+    "This call needs approval, and the client cannot ask a person. Nothing was done. To allow it, add a rule to "
+    "permissions.allow in config.yaml; `{} permissions test` shows which rule matches."
 )
 
 

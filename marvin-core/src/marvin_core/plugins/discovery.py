@@ -98,7 +98,7 @@ class Loader:
         tools = [describe(tool, source=PROJECT, module=pack.module, group="project") for tool in tools_of(plugin)]
         wanted = next((f"{tool.name} declares {', '.join(tool.secrets)}" for tool in tools if tool.secrets), "")
         if wanted:
-            raise PluginError(f"{wanted}, and a tool of a project gets no secrets. Make it a pack, or leave them out")
+            raise PluginError(f"{wanted}, but a tool of a project gets no secrets. Make it a pack, or remove `secrets`")
         return Loaded(pack=pack, tools=tuple(map(_sound, tools)), sources=self._all_sources())
 
     def rehearse(self, loaded: Loaded, config: Config) -> Loaded:

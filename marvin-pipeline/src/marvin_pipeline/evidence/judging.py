@@ -88,9 +88,9 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
     wrong, red, count = sorted_out.wrong, tuple(sorted_out.red), len(sorted_out.red) + sorted_out.uncompiled
     if not count and not wrong and not unclear:
         if not by_code and before.earlier & before.known:
-            reason = "No test is new: those that were red when the phase was done before are there."
+            reason = "There is no new test: the tests that were red in the earlier run of this phase still exist."
             as_then: GateOutcome = "passed" if before.is_as_earlier else "not_measured"
-            reason += " They are as they were then." if before.is_as_earlier else " They were changed since."
+            reason += " They are unchanged." if before.is_as_earlier else " Some of them were changed."
             return Judgement(outcome=as_then, reason=reason, tests=tuple(sorted(before.earlier)))
         passing = [f"`{one.command}` ends with exit code 0, though the code is not there." for one in by_code]
         wrong = passing or ["No new test was run."]

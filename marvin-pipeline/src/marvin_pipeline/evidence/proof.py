@@ -109,7 +109,7 @@ async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends
     if await proof.holds("green"):
         return PhaseEnd(outcome="passed", reason="")
     while True:
-        commit = await run.git.checkpoint(f"{phase}: before the tests are run that were red")
+        commit = await run.git.checkpoint(f"{phase}: before the red tests are run again")
         judged = await proof.judge_green(red, commit)
         await proof.record("green", judged, commit)
         if judged.outcome != "failed":

@@ -41,7 +41,7 @@ def moment(text: str, now: float, zone: tzinfo | None = None) -> float:
     if due is None:
         raise ToolError(f"{written!r} is not a time. {_FORMS}")
     if due <= now:
-        raise ToolError(f"{written!r} is over: it is {here:%Y-%m-%d %H:%M} now. Give a later time.")
+        raise ToolError(f"{written!r} is in the past: it is {here:%Y-%m-%d %H:%M} now. Give a later time.")
     if due - now > _LATEST:
         raise ToolError(f"{written!r} is too far away. Give a time in the next hundred years.")
     return due

@@ -38,7 +38,7 @@ _TRANSFORMS = ("location", "rotation", "scale")
 
 @tool(access=["read"])
 async def blender_get_scene(*, context: ToolContext) -> ToolResult:
-    """Tell the objects, lights, cameras and materials of the scene that is open in Blender."""
+    """List the objects, lights, cameras and materials of the scene that is open in Blender."""
     return await _done(context, scripts.SCENE, {"most": _MOST}, _scene)
 
 
@@ -64,7 +64,7 @@ def _scene(scene: Any) -> ToolResult:
 
 @tool(access=["read"])
 async def blender_get_object(object_name: Annotated[str, "The object"], *, context: ToolContext) -> str:
-    """Tell everything about one object in Blender: mesh, materials, transforms, modifiers."""
+    """Show everything about one object in Blender: mesh, materials, transforms, modifiers."""
     return await _done(context, scripts.OBJECT, {"name": object_name}, _object)
 
 

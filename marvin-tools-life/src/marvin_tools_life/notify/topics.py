@@ -47,8 +47,8 @@ async def generate_ntfy_topic(
     address = f"{shown(server(context))}/{topic}"
     done = await _subscribe(context, topic, label)
     text = (
-        f"The topic {topic} was created and subscribed. On the phone, subscribe to it in the ntfy app, or open "
-        f"{address}."
+        f"The topic {topic} was created, and you are subscribed to it here. "
+        f"On the phone, subscribe to it in the ntfy app, or open {address}."
     )
     return ToolResult(content=text, undo=call_of(ntfy_subscribe, topic=topic, taken_back=done))
 
@@ -114,7 +114,8 @@ async def ntfy_list(*, context: ToolContext) -> str:
     """List the subscriptions on ntfy, and the messages that are new."""
     entries = await subscriptions(context).read()
     if not entries:
-        return "No topic is subscribed. Use generate_ntfy_topic to create one, or ntfy_subscribe for an existing one."
+        how = "Use generate_ntfy_topic to create one, or ntfy_subscribe for an existing one."
+        return f"You are subscribed to no topic. {how}"
     alarms = await alarm_topic(context)
     lines = [
         one_line(entry["topic"] + (f" ({entry['label']})" if entry.get("label") else ""))

@@ -60,7 +60,7 @@ async def get_game_details(
     *,
     context: ToolContext,
 ) -> ToolResult:
-    """Tell about a video game: what it is, who made it, ratings."""
+    """Show details of a video game: what it is, who made it, ratings."""
     if game_id < 1:
         raise ToolError(f"The game {game_id} does not exist. Find one with search_games.")
     try:

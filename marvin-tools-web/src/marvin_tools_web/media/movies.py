@@ -66,7 +66,7 @@ async def get_movie_details(
     *,
     context: ToolContext,
 ) -> ToolResult:
-    """Tell about a film or series: plot, people, ratings."""
+    """Show details of a film or series: plot, people, ratings."""
     number = _IMDB.search(imdb_id)
     if imdb_id and number is None:
         raise ToolError(f"{imdb_id[:40]!r} is not an IMDb id. Give one such as tt0133093, or the title.")

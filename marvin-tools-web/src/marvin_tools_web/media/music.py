@@ -85,7 +85,7 @@ async def music_lookup(
     *,
     context: ToolContext,
 ) -> ToolResult:
-    """Tell about an artist and their albums, an album and its tracks, or a song and where it appears."""
+    """Show details of an artist and their albums, an album and its tracks, or a song and where it appears."""
     found = _MBID.search(mbid[:200])
     if found is None:
         raise ToolError(f"{mbid[:60]!r} is not a MusicBrainz id. Find one with music_search.")

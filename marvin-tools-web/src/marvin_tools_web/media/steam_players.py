@@ -82,7 +82,7 @@ async def steam_user_summary(
     *,
     context: ToolContext,
 ) -> ToolResult:
-    """Tell about somebody's Steam profile."""
+    """Show somebody's Steam profile."""
     client, key = ServiceClient(context, STEAM), context.secret(_KEY)
     number = await _number(client, steam_id, key)
     params: dict[str, str | float | None] = {"key": key, "steamids": number, "format": "json"}

@@ -114,8 +114,8 @@ async def overpass_query(
     """Query the map data of OpenStreetMap with Overpass QL."""
     if "{{" in query:
         raise ToolError(
-            "What stands in {{}} works only in Overpass Turbo. Write the area itself: south,west,north,east "
-            f"instead of {{{{bbox}}}}, or around. {_HELP}"
+            "{{...}} works only in Overpass Turbo. Instead of {{bbox}}, write the area as south,west,north,east, "
+            f"or search around a point. {_HELP}"
         )
     found = await interpret(context, query, max_results, facts=_FACTS)
     source = f"{found.remark}{source_line([OVERPASS])}"
