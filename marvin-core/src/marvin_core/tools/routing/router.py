@@ -25,6 +25,8 @@ _MARGIN = 1.3
 """How many times as much as the next one the best tool must score, where both could be meant."""
 _TELLING = 2
 """Words and typed values of a phrase that takes any text, up to which the other words must speak for no tool more."""
+_BARE = 1
+"""Words of a phrase up to which the address that it takes must speak for no other tool."""
 _SPELLED = 4
 """Characters of the shortest word that may be misspelled."""
 _LONGEST = 400
@@ -35,6 +37,18 @@ _OPENING = re.compile(
     r"(?:(?:can|could|would|will) you\s+|(?:i|we)(?: want|'d like| would like| need) to\s+|let'?s\s+)?",
     re.IGNORECASE,
 )
+_REMARK = re.compile(
+    r",\s*(?:is|was|are|were|do|does|did|has|have|wo|would|ca|could|should)n['’]t\s+(?:\w+)\W*$", re.IGNORECASE
+)
+"""How whoever wants nothing but assent ends: `the weather is nice, isn't it`."""
+_OF_TASTES = re.compile(
+    r"\byour favou?rite\b"
+    r"|\A\W*(?:do|did|would|could) you (?:ever )?(?:dream|enjoy|feel|hate|like|love)\b(?! (?:me )?to\b)",
+    re.IGNORECASE,
+)
+"""What asks about the tastes and feelings of somebody, which no tool knows."""
+_ADVICE = re.compile(r"\W*should (?:i|we)\b", re.IGNORECASE)
+"""How whoever asks for advice begins: nothing is to be changed, sent or ended."""
 _QUESTION = re.compile(r"\s*(?:what|which|who|whose|where|when|why|how|did|does|do|is|are|was|were)\b", re.IGNORECASE)
 _CLOSING = re.compile(r"(?:[\s,]+(?:please|thanks|thank you|for me|marvin))+[\s.!?]*$", re.IGNORECASE)
 
@@ -97,17 +111,21 @@ class Router:
         near_ones = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
         ranked = [(spec, score) for spec, score, _ in near_ones]
         spoken = self._spoken(said)
-        meant = self._meant(said, ranked, spoken)
+        rivals = self._rivals(said, spoken)
+        meant = self._meant(said, ranked, spoken) if not rivals else None
         if meant is not None:
             if meant.missing:
                 return Route(action="ask", proposals=(meant,))
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
-        near = [spec for spec, _ in spoken]
-        if self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED):
+        near = [*(spec for spec, _ in spoken), *rivals]
+        is_talk = _REMARK.search(text[-_LONGEST:]) or _OF_TASTES.search(text[:_LONGEST])
+        if not is_talk and self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED):
             near += [spec for spec, _, covered in near_ones if covered >= _NEAR]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
+        if _ADVICE.match(text):
+            near = [spec for spec in near if "net" in spec.access and spec.reads_only]
         nearest = _distinct(near)[:OFFERED]
         if _QUESTION.match(text):  # whoever asks wants to read something, and not to change it
             nearest.sort(key=lambda spec: not spec.reads_only)
@@ -122,6 +140,16 @@ class Router:
             if matches:
                 found.append((spec, max(matches, key=_closeness)))
         return sorted(found, key=lambda pair: _closeness(pair[1]), reverse=True)
+
+    def _rivals(self, said: Utterance, spoken: Sequence[tuple[ToolSpec, Match]]) -> list[ToolSpec]:
+        """The tools that the address in a request speaks for, where the closest phrase has but a single word besides.
+
+        That word says too little of what is to be done: `open` suits any page, and those of a service have a tool.
+        """
+        (spec, match), *_ = spoken or [(None, None)]
+        if spec is None or match is None or match.words > _BARE or not match.typed:
+            return []
+        return self._ranking.of_its_service(said.text, spec)
 
     def _taking(self, said: Utterance) -> Iterator[ToolSpec]:
         """The tools that take just the values that a request consists of, those that only read first."""
