@@ -11,6 +11,7 @@ from ...api.tools import ToolSpec
 from .phrases import Match, Phrase
 from .ranking import Ranking
 from .slots import JOINING, TYPED, Utterance, kind_of
+from .talk import is_talk
 from .words import meaningful, normalized, words
 
 Action: TypeAlias = Literal["act", "confirm", "ask", "offer", "nothing"]
@@ -37,16 +38,6 @@ _OPENING = re.compile(
     r"(?:(?:can|could|would|will) you\s+|(?:i|we)(?: want|'d like| would like| need) to\s+|let'?s\s+)?",
     re.IGNORECASE,
 )
-_REMARK = re.compile(
-    r",\s*(?:is|was|are|were|do|does|did|has|have|wo|would|ca|could|should)n['’]t\s+(?:\w+)\W*$", re.IGNORECASE
-)
-"""How whoever wants nothing but assent ends: `the weather is nice, isn't it`."""
-_OF_TASTES = re.compile(
-    r"\byour favou?rite\b"
-    r"|\A\W*(?:do|did|would|could) you (?:ever )?(?:dream|enjoy|feel|hate|like|love)\b(?! (?:me )?to\b)",
-    re.IGNORECASE,
-)
-"""What asks about the tastes and feelings of somebody, which no tool knows."""
 _ADVICE = re.compile(r"\W*should (?:i|we)\b", re.IGNORECASE)
 """How whoever asks for advice begins: nothing is to be changed, sent or ended."""
 _QUESTION = re.compile(r"\s*(?:what|which|who|whose|where|when|why|how|did|does|do|is|are|was|were)\b", re.IGNORECASE)
@@ -94,7 +85,7 @@ class Router:
         found = self._route(text)
         if found.action in ("act", "confirm", "ask"):
             return found
-        respelled = self._respelled(text)
+        respelled = text if is_talk(text) else self._respelled(text)
         again = self._route(respelled) if respelled != text else found
         return found if again.action == "nothing" else again.replace(action="offer")
 
@@ -119,8 +110,7 @@ class Router:
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
         near = [*(spec for spec, _ in spoken), *rivals]
-        is_talk = _REMARK.search(text[-_LONGEST:]) or _OF_TASTES.search(text[:_LONGEST])
-        if not is_talk and self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED):
+        if not is_talk(text) and self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED):
             near += [spec for spec, _, covered in near_ones if covered >= _NEAR]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
