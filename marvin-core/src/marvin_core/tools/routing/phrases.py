@@ -188,7 +188,7 @@ class Phrase:
             rest = self._spans(said, part + 1, at + 1)
             if rest is not None:
                 return rest
-        is_another = is_slot and self._kinds[text] == "name" and tokens[at].word in _OF_OTHERS
+        is_another = is_slot and self._kinds[text] in ("name", "place") and tokens[at].word in _OF_OTHERS
         return self._spans(said, part, at + 1) if tokens[at].word in POLITE_WORDS and not is_another else None
 
 

@@ -136,10 +136,11 @@ class Router:
 
         That word says too little of what is to be done: `open` suits any page, and those of a service have a tool.
         """
-        (spec, match), *_ = spoken or [(None, None)]
-        if spec is None or match is None or match.words > _BARE or not match.typed:
+        if not spoken:
             return []
-        return self._ranking.of_its_service(said.text, spec)
+        spec, match = spoken[0]
+        is_bare = match.words <= _BARE and match.typed > 0
+        return self._ranking.of_its_service(said.text, spec) if is_bare else []
 
     def _taking(self, said: Utterance) -> Iterator[ToolSpec]:
         """The tools that take just the values that a request consists of, those that only read first."""
