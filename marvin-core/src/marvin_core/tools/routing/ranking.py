@@ -118,10 +118,19 @@ class Ranking:
             (self._specs[number], score, self._covered(number, asked)) for number, score in self._best(asked, limit)
         ]
 
-    def means_a_tool(self, text: str, limit: int) -> bool:
-        """Whether a request says enough of what one of the nearest tools does; talk about anything else does not."""
+    def means_a_tool(self, text: str, limit: int, *, only_named: bool = False) -> bool:
+        """Whether a request says enough of what one of the nearest tools does; talk about anything else does not.
+
+        Args:
+            only_named: nothing but a whole name of several words is enough.
+        """
         asked = self.asked(text)
-        return any(self._is_meant(number, asked) for number, _ in self._best(asked, limit))
+        is_meant = self._is_named if only_named else self._is_meant
+        return any(is_meant(number, asked) for number, _ in self._best(asked, limit))
+
+    def _is_named(self, number: int, asked: Asked) -> bool:
+        own = {*map(stem, words(self._specs[number].name.replace("_", " ")))}
+        return len(own) > 1 and own <= asked.said - asked.values
 
     def of_its_service(self, text: str, spec: ToolSpec) -> list[ToolSpec]:
         """The tools that reach a service by whose name an address in the text goes, where this tool knows none such.
@@ -149,7 +158,7 @@ class Ranking:
         near = self._nearest(number, weights, whole) * whole / (whole + _STRANGE * strange * rarest)
         document = self._documents[number]
         known = [word for word in told if word in document]
-        if len(own) > 1 and own <= told:
+        if self._is_named(number, asked):
             return True
         alike = [word for word in told if word not in document and any(other in document for other in concepts(word))]
         if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or (told <= own and len(told) == 1)):

@@ -110,7 +110,7 @@ class Router:
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
         near = [*(spec for spec, _ in spoken), *rivals]
-        if not is_talk(text) and self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED):
+        if self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED, only_named=is_talk(text)):
             near += [spec for spec, _, covered in near_ones if covered >= _NEAR]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)

@@ -1,4 +1,4 @@
-"""What people say without wanting anything done: no tool is offered for it by its words alone."""
+"""What people say without wanting anything done: no tool is offered for it unless it is named."""
 
 from __future__ import annotations
 
