@@ -85,7 +85,7 @@ def test_an_entry_lands_on_its_tool_with_every_argument_and_the_kinds_of_its_slo
         {
             "say": "weather in {location} for {days} days",
             "arguments": {"location": "{location}", "days": "{days}", "metric": True},
-            "slots": {"location": "name", "days": "integer"},
+            "slots": {"location": "place", "days": "integer"},
         },
     )
     assert phrases["alarm"][0]["say"] == "wake me at {when}"

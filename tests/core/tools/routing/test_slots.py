@@ -133,6 +133,46 @@ def test_a_name_has_no_article_and_no_time_in_it() -> None:
     assert Utterance('"The Hague tomorrow"').value("name", 0, 1) == "The Hague tomorrow"
 
 
+@pytest.mark.parametrize("text", ["anna@example.org", "a.b+c@mail.example.co.uk", "Zoë@müller.example"])
+def test_an_address_of_mail_is_one_value(text: str) -> None:
+    assert found("email", f"write to {text}, please") == [text]
+
+
+@pytest.mark.parametrize("text", ["logo@2x.png", "git@github.com:a/b.git", "@bob", "a@b", "https://a@example.org/x"])
+def test_what_is_no_address_of_mail(text: str) -> None:
+    assert found("email", f"open {text}") == []
+
+
+@pytest.mark.parametrize("text", ["12*7+3", "(2+3)*4", "2^10", "5 - 3", "1,000*2.5", "2 * -3", "7 ÷ 2"])
+def test_what_is_to_be_calculated_is_one_value(text: str) -> None:
+    assert found("expression", f"what is {text}?") == [text]
+
+
+@pytest.mark.parametrize("text", ["2026-11-23", "24/12/2026", "(2+3", "2+3)", "-2", "42", "a+b", '"2+3"', "src/app.py"])
+def test_what_is_nothing_to_calculate(text: str) -> None:
+    assert found("expression", f"what is {text}") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("48.85, 2.35", "48.85,2.35"),
+        ("51.5,-0.12", "51.5,-0.12"),
+        ("−33.9, 18.4", "-33.9,18.4"),
+        ("New York", "New York"),
+    ],
+)
+def test_a_place_is_a_name_or_coordinates(text: str, value: str) -> None:
+    utterance = Utterance(text)
+    assert utterance.value("place", 0, len(utterance.tokens)) == value
+
+
+@pytest.mark.parametrize("text", ["95.1, 2.0", "48.1, 190.5", "1, 2", "the Hague", "Berlin tomorrow", '"1.5, 2.5" x'])
+def test_what_is_no_place(text: str) -> None:
+    utterance = Utterance(text)
+    assert utterance.value("place", 0, len(utterance.tokens)) is None
+
+
 def test_what_says_no_is_noticed_unless_it_is_quoted() -> None:
     assert all(Utterance(text).negates for text in ("don't do it", "Do NOT", "never mind", "without x", "don’t"))
     assert not Utterance('find "do not"').negates
@@ -150,7 +190,11 @@ def test_what_says_no_is_noticed_unless_it_is_quoted() -> None:
         ("glob_filter", {"type": "string"}, "glob"),
         ("start_time", {"type": "string"}, "time"),
         ("from_unit", {"type": "string"}, "unit"),
-        ("location", {"type": "string"}, "name"),
+        ("location", {"type": "string"}, "place"),
+        ("playlist_name", {"type": "string"}, "name"),
+        ("reply_email", {"type": "string"}, "email"),
+        ("to", {"type": "string", "format": "email"}, "email"),
+        ("expression", {"type": "string"}, "expression"),
         ("message", {"type": "string"}, "text"),
     ],
 )

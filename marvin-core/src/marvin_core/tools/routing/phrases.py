@@ -29,6 +29,8 @@ Check: TypeAlias = Callable[[ToolSpec, Mapping[str, Any]], object]
 
 _SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _KEYS = ("say", "tool", "arguments")
+_OF_OTHERS = frozenset({"their", "your"})
+"""What makes the word behind it no name: `your head` is no place."""
 
 
 def with_phrases(specs: Sequence[ToolSpec], file: Path, check: Check) -> tuple[list[ToolSpec], list[str]]:
@@ -186,7 +188,8 @@ class Phrase:
             rest = self._spans(said, part + 1, at + 1)
             if rest is not None:
                 return rest
-        return self._spans(said, part, at + 1) if tokens[at].word in POLITE_WORDS else None
+        is_another = is_slot and self._kinds[text] in ("name", "place") and tokens[at].word in _OF_OTHERS
+        return self._spans(said, part, at + 1) if tokens[at].word in POLITE_WORDS and not is_another else None
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:

@@ -64,6 +64,9 @@ _SPELLED = 5
 _SURE = 7
 """Characters of a word that may also have a letter too many or another one."""
 _LONGEST_QUERY = 2_000
+_HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#:]+)", re.IGNORECASE)
+_SERVICE = 4
+"""Letters of the shortest part of a host that is taken for the name of a service."""
 _KINDS = sorted(TYPED - {"number", "integer"})
 _IDENTITY = re.compile(r"(?=[^\W\d_]*\W?\d|[\da-f]*[a-f])(?=.*\d)[\w~^-]{3,}|\d{4,}")
 """How ids of tickets and commits are written: letters with digits, or a long number."""
@@ -115,10 +118,35 @@ class Ranking:
             (self._specs[number], score, self._covered(number, asked)) for number, score in self._best(asked, limit)
         ]
 
-    def means_a_tool(self, text: str, limit: int) -> bool:
-        """Whether a request says enough of what one of the nearest tools does; talk about anything else does not."""
+    def means_a_tool(self, text: str, limit: int, *, only_named: bool = False) -> bool:
+        """Whether a request says enough of what one of the nearest tools does; talk about anything else does not.
+
+        Args:
+            only_named: nothing but a whole name of several words is enough.
+        """
         asked = self.asked(text)
-        return any(self._is_meant(number, asked) for number, _ in self._best(asked, limit))
+        is_meant = self._is_named if only_named else self._is_meant
+        return any(is_meant(number, asked) for number, _ in self._best(asked, limit))
+
+    def _is_named(self, number: int, asked: Asked) -> bool:
+        own = {*map(stem, words(self._specs[number].name.replace("_", " ")))}
+        return len(own) > 1 and own <= asked.said - asked.values
+
+    def of_its_service(self, text: str, spec: ToolSpec) -> list[ToolSpec]:
+        """The tools that reach a service by whose name an address in the text goes, where this tool knows none such.
+
+        `open` and an address ask for any page; but where the address is that of a service, its own tool may be meant.
+        """
+        addresses = Utterance(text[:_LONGEST_QUERY]).find("url")
+        hosts = [match[1].casefold().split(".")[:-1] for _, _, url in addresses if (match := _HOST.match(url))]
+        labels = {label for host in hosts for label in host if len(label) >= _SERVICE}
+        named = [_as_written(label) for label in labels]
+        named = [pattern for pattern in named if not pattern.search(_told(spec))]
+        if not named:
+            return []
+        ranked = self._best(self.asked(text), len(self._specs))
+        others = [self._specs[number] for number, _ in ranked if "net" in self._specs[number].access]
+        return [other for other in others if any(pattern.search(_told(other)) for pattern in named)]
 
     def _is_meant(self, number: int, asked: Asked) -> bool:
         weights = self._weights(asked)
@@ -130,7 +158,7 @@ class Ranking:
         near = self._nearest(number, weights, whole) * whole / (whole + _STRANGE * strange * rarest)
         document = self._documents[number]
         known = [word for word in told if word in document]
-        if len(own) > 1 and own <= told:
+        if self._is_named(number, asked):
             return True
         alike = [word for word in told if word not in document and any(other in document for other in concepts(word))]
         if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or (told <= own and len(told) == 1)):
@@ -291,6 +319,17 @@ def _is_misspelling(word: str, known: str) -> bool:
     is_swapped = word[at : at + 2] == known[at : at + 2][::-1] and word[at + 2 :] == known[at + 2 :]
     is_slip = len(word) >= _SURE and at < len(word) - 1  # another ending is another word, or another language
     return is_swapped or (is_slip and word[at + 1 :] == known[at + 1 :])
+
+
+def _told(spec: ToolSpec) -> str:
+    """What a tool says of itself: its name, its description and the names of its parameters."""
+    return " ".join([spec.name, spec.description[:LONGEST_TEXT], *spec.parameters.get("properties", {})])
+
+
+def _as_written(label: str) -> re.Pattern[str]:
+    """The name of a service in whole words, also in several: that of `stackoverflow` is Stack Overflow."""
+    letters = r"[\W_]?".join(map(re.escape, label))
+    return re.compile(rf"(?<![^\W_]){letters}(?![^\W_])", re.IGNORECASE)
 
 
 @cache

@@ -11,6 +11,7 @@ from ...api.tools import ToolSpec
 from .phrases import Match, Phrase
 from .ranking import Ranking
 from .slots import JOINING, TYPED, Utterance, kind_of
+from .talk import is_talk
 from .words import meaningful, normalized, words
 
 Action: TypeAlias = Literal["act", "confirm", "ask", "offer", "nothing"]
@@ -25,6 +26,8 @@ _MARGIN = 1.3
 """How many times as much as the next one the best tool must score, where both could be meant."""
 _TELLING = 2
 """Words and typed values of a phrase that takes any text, up to which the other words must speak for no tool more."""
+_BARE = 1
+"""Words of a phrase up to which the address that it takes must speak for no other tool."""
 _SPELLED = 4
 """Characters of the shortest word that may be misspelled."""
 _LONGEST = 400
@@ -35,6 +38,8 @@ _OPENING = re.compile(
     r"(?:(?:can|could|would|will) you\s+|(?:i|we)(?: want|'d like| would like| need) to\s+|let'?s\s+)?",
     re.IGNORECASE,
 )
+_ADVICE = re.compile(r"\W*should (?:i|we)\b", re.IGNORECASE)
+"""How whoever asks for advice begins: nothing is to be changed, sent or ended."""
 _QUESTION = re.compile(r"\s*(?:what|which|who|whose|where|when|why|how|did|does|do|is|are|was|were)\b", re.IGNORECASE)
 _CLOSING = re.compile(r"(?:[\s,]+(?:please|thanks|thank you|for me|marvin))+[\s.!?]*$", re.IGNORECASE)
 
@@ -80,7 +85,7 @@ class Router:
         found = self._route(text)
         if found.action in ("act", "confirm", "ask"):
             return found
-        respelled = self._respelled(text)
+        respelled = text if is_talk(text) else self._respelled(text)
         again = self._route(respelled) if respelled != text else found
         return found if again.action == "nothing" else again.replace(action="offer")
 
@@ -97,17 +102,20 @@ class Router:
         near_ones = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
         ranked = [(spec, score) for spec, score, _ in near_ones]
         spoken = self._spoken(said)
-        meant = self._meant(said, ranked, spoken)
+        rivals = self._rivals(said, spoken)
+        meant = self._meant(said, ranked, spoken) if not rivals else None
         if meant is not None:
             if meant.missing:
                 return Route(action="ask", proposals=(meant,))
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
-        near = [spec for spec, _ in spoken]
-        if self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED):
+        near = [*(spec for spec, _ in spoken), *rivals]
+        if self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED, only_named=is_talk(text)):
             near += [spec for spec, _, covered in near_ones if covered >= _NEAR]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
+        if _ADVICE.match(text):
+            near = [spec for spec in near if "net" in spec.access and spec.reads_only]
         nearest = _distinct(near)[:OFFERED]
         if _QUESTION.match(text):  # whoever asks wants to read something, and not to change it
             nearest.sort(key=lambda spec: not spec.reads_only)
@@ -122,6 +130,17 @@ class Router:
             if matches:
                 found.append((spec, max(matches, key=_closeness)))
         return sorted(found, key=lambda pair: _closeness(pair[1]), reverse=True)
+
+    def _rivals(self, said: Utterance, spoken: Sequence[tuple[ToolSpec, Match]]) -> list[ToolSpec]:
+        """The tools that the address in a request speaks for, where the closest phrase has but a single word besides.
+
+        That word says too little of what is to be done: `open` suits any page, and those of a service have a tool.
+        """
+        if not spoken:
+            return []
+        spec, match = spoken[0]
+        is_bare = match.words <= _BARE and match.typed > 0
+        return self._ranking.of_its_service(said.text, spec) if is_bare else []
 
     def _taking(self, said: Utterance) -> Iterator[ToolSpec]:
         """The tools that take just the values that a request consists of, those that only read first."""

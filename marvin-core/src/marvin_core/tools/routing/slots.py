@@ -11,7 +11,21 @@ from ...api.record import Record
 from .words import normalized
 
 Kind: TypeAlias = Literal[
-    "number", "integer", "duration", "time", "path", "glob", "url", "unit", "word", "name", "text", "quoted"
+    "number",
+    "integer",
+    "duration",
+    "time",
+    "path",
+    "glob",
+    "url",
+    "email",
+    "expression",
+    "unit",
+    "word",
+    "name",
+    "place",
+    "text",
+    "quoted",
 ]
 """What a slot takes:
 
@@ -21,17 +35,20 @@ Kind: TypeAlias = Literal[
 - path: what has a slash or an ending such as `.py`, what stands in quotes, and names such as Makefile
 - glob: what has a star, as `*.py`
 - url: what begins with http:// or https://
+- email: an e-mail address, as `anna@example.org`
+- expression: what is to be calculated, as `(2+3)*4` or `2^10`; a date is none
 - unit: the name or sign of a common unit or currency, as `km/h`, `miles per hour`, `°F` or `EUR`
 - word: one word of any kind
-- name: up to four words, as of a place; they begin with no article, and words about time are none of them
+- name: up to four words; they begin with no article, and words about time are none of them
+- place: a name, or coordinates in degrees, the latitude first: `48.85, 2.35`; their value is `48.85,2.35`
 - text: up to twelve words
 - quoted: what stands in quotes
 """
 KINDS: tuple[str, ...] = get_args(Kind)
-TYPED = frozenset(KINDS) - {"word", "name", "text"}
+TYPED = frozenset(KINDS) - {"word", "name", "place", "text"}
 """The kinds that are known by how they are written, and not only by the words around them."""
 
-_LONGEST: Mapping[str, int] = {"duration": 8, "time": 2, "unit": 3, "name": 4, "text": 12}
+_LONGEST: Mapping[str, int] = {"duration": 8, "time": 2, "unit": 3, "name": 4, "place": 5, "text": 12, "expression": 24}
 """Tokens at most; one for all other kinds."""
 JOINING = frozenset(", ; : . ! ? and or but then also after before".split())
 """What may stand between two requests, so that free text ends there unless it is quoted."""
@@ -45,7 +62,7 @@ ABOUT_TIME = frozenset(
 )
 _TO_BE = frozenset({"am", "are", "is", "was", "were"})
 _PRONOUNS = frozenset({"i", "it", "me", "they", "we", "you"})
-_ARTICLES = frozenset({"a", "an", "the", "my", "our"})
+_ARTICLES = frozenset("a an any her his its my our some that the their these this those your".split())
 _FILES_WITHOUT_ENDING = frozenset("makefile dockerfile readme license licence changelog jenkinsfile gemfile".split())
 _NUMBER_WORDS = {
     word: number
@@ -79,6 +96,7 @@ _TOKEN = re.compile(
     rf"""
       (?P<quoted>"[^"\n]+"|`[^`\n]+`|“[^”\n]+”|«[^»\n]+»|(?<!\w)'[^'\n]+'(?!\w))
     | (?P<url>https?://[^\s<>"'`]*[^\s<>"'`.,;:!?)\]}}])
+    | (?P<email>[\w.+-]*\w@[^\W\d_][\w-]*(?:\.[\w-]+)*\.[^\W\d_]{{2,}}(?![\w@:/-]))
     | (?P<time>\d{{1,2}}:\d{{2}}(?![\d:])(?:\s?[ap]\.?m\b\.?)?|\d{{1,2}}\s?[ap]\.?m\b)
     | (?P<duration>(?:\d+[dhms]){{2,}}(?!\w)|\d+h\d+(?!\w))
     | (?P<glued>(?:(?<!\S)[-+−])?{_NUMBER}(?!(?:st|nd|rd|th)\b)(?=°?[^\W\d_]{{1,3}}(?:/[^\W\d_]{{1,3}})?(?![\w./])))
@@ -92,6 +110,9 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?:\s?([ap])\.?m\.?)?", re.IGNORECASE)
+_COORDINATES = re.compile(r"([-+−]?\d{1,2}\.\d+)\s*,\s*([-+−]?\d{1,3}\.\d+)")
+_CALCULATION = re.compile(rf"(?:[-+(]\s*)*{_NUMBER}%?(?:[)\s]*(?:\*\*|[-+*/^×÷−])[(\s]*-?\s*{_NUMBER}%?)+[)\s]*")
+_DATE = re.compile(r"\d+([-/])\d+\1\d+|\d{1,2}/\d{1,2}")
 _AMOUNT = re.compile(rf"({_NUMBER})\s*([^\W\d_]+)\s*(?:and\s+|,\s*)?")
 
 
@@ -155,6 +176,8 @@ def kind_of(name: str, schema: Mapping[str, Any]) -> str:
     if schema.get("type") in ("integer", "number"):
         is_duration = re.search(r"(^|_)(seconds|duration|timeout)$", name)
         return "duration" if is_duration else str(schema["type"])
+    if schema.get("format") == "email":
+        return "email"
     if schema.get("format") == "uri" or re.search(r"(^|_)url$", name):
         return "url"
     patterns = {
@@ -162,7 +185,10 @@ def kind_of(name: str, schema: Mapping[str, Any]) -> str:
         "glob": r"(^|_)glob(_|$)",
         "time": r"(^|_)time$",
         "unit": r"(^|_)unit$",
-        "name": r"(^|_)(name|city|country|place|location|near|origin|destination)$",
+        "email": r"(^|_)e?_?mail(_address)?$",
+        "expression": r"(^|_)(calculation|expression|formula)$",
+        "name": r"(^|_)name$",
+        "place": r"(^|_)(city|country|place|location|near|origin|destination)$",
     }
     return next((kind for kind, pattern in patterns.items() if re.search(pattern, name)), "text")
 
@@ -234,7 +260,7 @@ def _time(said: Utterance, first: int, end: int) -> str | None:
 
 def _path(said: Utterance, first: int, end: int) -> str | None:
     token = said.tokens[first]
-    is_path = token.kind in ("path", "quoted") or token.text.casefold() in _FILES_WITHOUT_ENDING
+    is_path = token.kind in ("path", "quoted", "email") or token.text.casefold() in _FILES_WITHOUT_ENDING
     return token.text if is_path else None
 
 
@@ -270,6 +296,33 @@ def _name(said: Utterance, first: int, end: int) -> str | None:
     return _free(said, first, end)
 
 
+def _place(said: Utterance, first: int, end: int) -> str | None:
+    """A name, or coordinates on Earth as a service takes them."""
+    degrees = _COORDINATES.fullmatch(said.part(first, end))
+    if degrees is not None and said.tokens[first].kind != "quoted":
+        is_on_earth = all(
+            abs(float(degree.replace("−", "-"))) <= most
+            for degree, most in zip(degrees.groups(), (90, 180), strict=True)
+        )
+        return ",".join(degrees.groups()).replace("−", "-") if is_on_earth else None
+    return _name(said, first, end) if end - first <= _LONGEST["name"] else None
+
+
+def _expression(said: Utterance, first: int, end: int) -> str | None:
+    text = said.part(first, end).rstrip("?!")
+    if said.tokens[first].kind == "quoted" or not _CALCULATION.fullmatch(text) or _DATE.fullmatch(text):
+        return None
+    around = said.text[: said.tokens[first].start][-1:] + said.text[said.tokens[end - 1].end :][:1]
+    if any(beside.isalnum() or beside in "()+-*/^×÷−%" for beside in around):  # it is a part of something else
+        return None
+    depth = 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return None
+    return text if depth == 0 else None
+
+
 def _unit(said: Utterance, first: int, end: int) -> str | None:
     parts = [part for token in said.tokens[first:end] for part in re.split("/", token.word)]
     while len(parts) > 1 and parts[0] in _BEFORE_UNITS:
@@ -291,6 +344,9 @@ _READERS: Mapping[str, Callable[[Utterance, int, int], Any]] = {
     "quoted": _of_kinds("quoted"),
     "word": _word,
     "name": _name,
+    "place": _place,
+    "email": _of_kinds("email"),
+    "expression": _expression,
     "unit": _unit,
     "text": _free,
 }
