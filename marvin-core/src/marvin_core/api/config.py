@@ -1,4 +1,4 @@
-"""What was asked for: flags, environment and config.yaml as one frozen value."""
+"""The configuration: flags, environment and config.yaml merged into one frozen value."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .timeouts import Timeouts
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 Source: TypeAlias = Literal["", "flag", "environment", "file"]
-"""Where a value comes from; empty where nobody named one."""
+"""Where a value comes from; empty for a default."""
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
-"""What is done with a call that would be asked about, where nobody is there to ask."""
+"""What happens in a non-interactive run to a call that needs approval."""
 SandboxUse: TypeAlias = Literal["auto", "required", "off"]
 """Whether commands run in a sandbox: where one works, only in one, or never."""
 ToolSearchUse: TypeAlias = Literal["on", "off", "auto"]
-"""Whether tools wait until a model looks for them: all but a few, none, or where there are many."""
+"""Whether tools are deferred until the model searches for them: most of them, none, or only if there are many."""
 PermissionMode: TypeAlias = Literal["ask", "edit", "auto", "readonly"]
-"""How much is asked of calls on which no rule speaks. Reading passes in each of them.
+"""How much needs approval where no rule applies. Reading never does.
 
 `ask`: everything that writes or runs something needs approval. `edit`: files inside the working directory may be
 written; everything else needs approval. `auto`: as edit, and commands may run in the sandbox. `readonly`:
@@ -32,16 +32,16 @@ NetworkKind: TypeAlias = Literal["none", "loopback", "hosts", "all"]
 
 
 class NetworkPolicy(Record):
-    """What the commands of a session may reach.
+    """The hosts that commands of a session can connect to.
 
-    `none` and `loopback` are each other and nothing else: in the sandbox they have a loopback of their own, which is
-    not that of the machine; with `loopback` a chat asks about each further host. `hosts` adds the hosts of that field.
-    `all` is the network as Marvin itself has it, the machine's own loopback included.
+    `none` and `loopback`: only each other. In the sandbox the commands have a loopback interface of their own, separate
+    from that of the machine; with `loopback` a chat asks about each other host. `hosts` also allows the hosts in that
+    field. `all` is the network of Marvin itself, including the loopback interface of the machine.
     """
 
     kind: NetworkKind
     hosts: tuple[str, ...] = ()
-    """Reach these hosts only: example.org, *.example.com for sub-domains, git.example.com:443."""
+    """The allowed hosts: example.org, *.example.com for sub-domains, git.example.com:443."""
 
     def as_text(self) -> str:
         """The policy as --network and MARVIN_NETWORK take it."""
@@ -61,11 +61,11 @@ class Permissions(Record):
 
 
 Sink: TypeAlias = Literal["send", "spend", "run", "reach"]
-"""What a tool may do with what was read before: send it somewhere, spend money, run programs, or ask the network."""
+"""What a tool can do with data read earlier: send it, spend money, run programs, or make network requests."""
 
 
 class Labels(Record):
-    """Which kinds of tools are asked about once a session has read something of an origin."""
+    """Which kinds of tools need approval once a session has read data of an origin."""
 
     web: tuple[Sink, ...] = ("send", "spend", "run")
     """Which tools need approval after something was read from the network: `send`, `spend`, `run`, or `reach` for all
@@ -84,35 +84,35 @@ class Labels(Record):
 
 
 class ShellHook(Record):
-    """One entry below `hooks:` in config.yaml: a command of the user's that an event starts."""
+    """One entry below `hooks:` in config.yaml: a command that runs on an event."""
 
     event: str
     """The method of `Hook`, or the type of the event."""
     command: str
     tools: tuple[str, ...] = ()
-    """Patterns of the names of tools whose calls alone start it; empty for all."""
+    """Patterns of tool names; only calls of these tools trigger it. Empty for all."""
     sandbox: bool = False
-    """Whether it runs in the sandbox, as commands of the model do, and not as the user."""
+    """Whether it runs in the sandbox, like the model's commands, or with the permissions of the user."""
     file: str = "config.yaml"
-    """Where it stands, for people."""
+    """Where it is defined, for people."""
 
 
 class ProjectFiles(Record):
-    """What the working directory brings and somebody trusts, with the content that it was trusted for."""
+    """The trusted extensions of the working directory, with the content for which trust was given."""
 
     root: Path
     hooks: Mapping[str, str]
-    """The sources of `.marvin/hooks` by their names. They run in the sandbox. A character stands for a byte."""
+    """The sources of `.marvin/hooks` by name. They run in the sandbox. Each character stands for one byte."""
     commands: Mapping[str, str]
-    """The texts of `.marvin/commands` by their names."""
+    """The texts of `.marvin/commands` by name."""
     tools: Path | None
-    """A folder of Marvin's own with what `.marvin/tools` holds; None where that is nothing."""
+    """A private copy of the folder `.marvin/tools`; None if that is empty."""
 
 
 class McpSettings(Record):
-    """One entry below `mcp_servers:` in config.yaml: a program that is started, or an address that is talked to.
+    """One entry below `mcp_servers:` in config.yaml: a program to start, or an address to connect to.
 
-    Its texts may hold `${NAME}` or `${NAME:-OTHER}`, which stand for variables.
+    Its texts may hold `${NAME}` or `${NAME:-DEFAULT}`, which stand for environment variables.
     """
 
     command: str = ""

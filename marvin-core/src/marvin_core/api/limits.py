@@ -1,4 +1,4 @@
-"""How much of something there may be, counts and sizes that config.yaml can change; and how much is told of a run."""
+"""Configurable limits for counts and sizes, and the settings of telemetry and prices."""
 
 from __future__ import annotations
 
