@@ -27,7 +27,7 @@ class Limits(Record):
     shown: int = 200_000
     """Characters of what a tool shows people beside its output; rows of tables beyond that are left out."""
     parallel_calls: int = 8
-    """Calls of one answer that run side by side."""
+    """Calls of one answer that run in parallel."""
     agents: int = 8
     """Agents of one run that work at the same time, including nested ones; an agent that waits for its own agents does
     not count."""

@@ -142,7 +142,7 @@ def count_lines_of(file: BinaryIO, most: int, stopped: Stopped) -> tuple[int, in
 def part_of_line(file: BinaryIO, column: int, limit: int, encoding: tuple[str, str]) -> Iterator[LinePart | None]:
     """A part of the line at whose beginning the file stands, of `limit` bytes of UTF-8.
 
-    It yields None after each piece of the file, so that whoever reads can stop, and the part at last.
+    It yields None after each piece of the file, so that the caller can stop, and the part at last.
 
     Args:
         column: its first character, from 1 on.
