@@ -105,8 +105,8 @@ class Agents(Protocol):
         Cancelling the awaiting task ends the agent and all its child processes.
 
         Raises:
-                ToolError: it cannot be started: agents are nested too deep, a folder or a model does not exist, or the
-                    pipeline is not installed. A failure of the agent itself is a result.
+            ToolError: it cannot be started: agents are nested too deep, a folder or a model does not exist, or the
+                pipeline is not installed. A failure of the agent itself is a result.
         """
         ...
 
@@ -116,7 +116,7 @@ class Agents(Protocol):
         It is listed among the jobs of this folder, also in later sessions, and is stopped like them.
 
         Raises:
-                ToolError: it cannot be started: the caller is an agent, play mode is on, `task.most` tasks of its kind
-                    run already, or no model is configured.
+            ToolError: it cannot be started: the caller is an agent, play mode is on, `task.most` tasks of its kind
+                run already, or no model is configured.
         """
         ...

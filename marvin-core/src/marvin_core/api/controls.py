@@ -140,7 +140,7 @@ class ModelControl(Protocol):
         """Switch to another model: `PROVIDER/MODEL`, the name of a model, or of a provider.
 
         Raises:
-                UsageError, ConfigError: there is no such model, or its provider is not set up.
+            UsageError, ConfigError: there is no such model, or its provider is not set up.
         """
         ...
 
@@ -150,7 +150,7 @@ class ModelControl(Protocol):
         Without a name it does so for `pro`.
 
         Raises:
-                ConfigError: the system's keyring does not return the key.
+            ConfigError: the system's keyring does not return the key.
         """
         ...
 
@@ -202,7 +202,7 @@ class ToolControl(Protocol):
         """Offer other tools from the next request on; the selection is written as for `--tools`.
 
         Raises:
-                UsageError: the selection names something that does not exist; nothing is changed.
+            UsageError: the selection names something that does not exist; nothing is changed.
         """
         ...
 
@@ -226,7 +226,7 @@ class ProfileControl(Protocol):
         """Switch to another profile, which is created if it does not exist; returns its folder.
 
         Raises:
-                ConfigError: the name is not valid.
+            ConfigError: the name is not valid.
         """
         ...
 
@@ -242,8 +242,8 @@ class ProfileControl(Protocol):
         """Replace preferences.yaml with the draft; False if nothing was changed.
 
         Raises:
-                ConfigError: the draft is not a YAML mapping, or preferences.yaml was changed in the meantime.
-                    The draft is kept.
+            ConfigError: the draft is not a YAML mapping, or preferences.yaml was changed in the meantime.
+                The draft is kept.
         """
         ...
 
@@ -300,7 +300,7 @@ class PersonControl(Protocol):
         """Open a file in the user's editor and wait for it to end; False if the interface cannot open an editor.
 
         Raises:
-                ConfigError: the editor cannot be started, or ended with an error.
+            ConfigError: the editor cannot be started, or ended with an error.
         """
         ...
 
@@ -313,7 +313,7 @@ class PersonControl(Protocol):
         """Switch the theme, now and for later chats. Blocks. The interface knows the available themes.
 
         Raises:
-                ConfigError: the choice cannot be saved for later chats.
+            ConfigError: the choice cannot be saved for later chats.
         """
         ...
 
@@ -380,8 +380,8 @@ class UndoControl(Protocol):
         """Undo the newest calls, at most `count`; returns a line for each.
 
         Raises:
-                MarvinError: an answer is running, or a call cannot be undone, as where its files were changed since.
-                    The text says what was undone before that one.
+            MarvinError: an answer is running, or a call cannot be undone, as where its files were changed since.
+                The text says what was undone before that one.
         """
         ...
 

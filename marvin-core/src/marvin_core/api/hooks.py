@@ -97,7 +97,7 @@ class Hook:
     verdicts the reason of the first one is shown.
 
     Raises:
-            TypeError: the class sets both `tryfirst` and `trylast`.
+        TypeError: the class sets both `tryfirst` and `trylast`.
     """
 
     tryfirst: ClassVar[bool] = False

@@ -88,7 +88,7 @@ def marvin_register_hooks() -> Iterable[Hook]:
     """Return `Hook` objects that observe the agent, and may restrict it further.
 
     Called at every start, so keep the plugin module light. Also called when the index is built, in a separate process,
-    so do nothing here that must happen once. If the registration of a pack fails, no tool runs until it is fixed.
+    so do nothing here that must happen once. If the registration of a pack fails, every call needs approval.
     """
     raise NotImplementedError
 

@@ -253,7 +253,7 @@ def from_dict(data: Mapping[str, Any]) -> Message:
     """The message from data of `to_dict`.
 
     Raises:
-            ValueError: the data is not such a message; the text says what is wrong.
+        ValueError: the data is not such a message; the text says what is wrong.
     """
     try:
         values = dict(data)

@@ -63,7 +63,7 @@ class ModelSource(Protocol):
         """The model with a name: `PROVIDER/MODEL`, the name of a model, or of a provider.
 
         Raises:
-                UsageError, ConfigError: there is no such model, or its provider is not set up.
+            UsageError, ConfigError: there is no such model, or its provider is not set up.
         """
         ...
 
@@ -71,8 +71,8 @@ class ModelSource(Protocol):
         """The model of a sub-agent of this session.
 
         Args:
-                name: as for `named`, or a tier; empty for the current model. A tier that is neither configured nor
-                    served means the current service's default.
+            name: as for `named`, or a tier; empty for the current model. A tier that is neither configured nor
+                served means the current service's default.
 
         Raises:
             UsageError, ConfigError: as `named`.
@@ -85,7 +85,7 @@ class ModelSource(Protocol):
         Without a name it does so for `pro`.
 
         Raises:
-                ConfigError: the system's keyring does not return the key.
+            ConfigError: the system's keyring does not return the key.
         """
         ...
 
@@ -107,9 +107,9 @@ class ModelSource(Protocol):
         """The provider, wrapped for one prompt: with retries, and with fallback to another model.
 
         Args:
-                follower: notified of each fallback model.
-                restarts: whether another model may repeat an answer that was shown in part.
-                ceiling: the cost ceiling of the prompt, beside the one of the run.
+            follower: notified of each fallback model.
+            restarts: whether another model may repeat an answer that was shown in part.
+            ceiling: the cost ceiling of the prompt, beside the one of the run.
         """
         ...
 
@@ -157,8 +157,8 @@ class KeyControl(Protocol):
         """Use a key from now on; returns the result of a free request to its service.
 
         Raises:
-                UsageError: the text cannot be a key.
-                AuthFailed: the service rejects it; the previous key is used again.
+            UsageError: the text cannot be a key.
+            AuthFailed: the service rejects it; the previous key is used again.
         """
         ...
 

@@ -79,23 +79,23 @@ class Processes(Protocol):
         It runs in the sandbox, if there is one.
 
         Args:
-                timeout: seconds; after them the program is killed and the result says `timed_out`.
-                output_limit: the bytes kept of each stream, half from its head and half from its tail.
+            timeout: seconds; after them the program is killed and the result says `timed_out`.
+            output_limit: the bytes kept of each stream, half from its head and half from its tail.
             env: variables added to the child's environment.
-                leave_jobs: processes that the program leaves running become a job instead of being killed.
-                outside: run it outside of the sandbox. Only for programs that neither a model nor the repository
-                    influences; for requests of a model use its own parameter `outside`, which needs the user's
-                    approval.
-                enough: called with each piece of standard output; once it returns True the program is killed and
-                    its exit code is 0.
-                keep_output: keep standard output of more than `output_limit` bytes in a file, which the result names.
-                on_output: called while the program runs, from `timeouts.output_first` on, at most 20 times a second,
-                    with the whole lines since the last call, at most the newest 4,000 bytes of them. `context.progress`
-                    fits.
-                title: the title of a job that it leaves; by default its arguments.
+            leave_jobs: processes that the program leaves running become a job instead of being killed.
+            outside: run it outside of the sandbox. Only for programs that neither a model nor the repository
+                influences; for requests of a model use its own parameter `outside`, which needs the user's
+                approval.
+            enough: called with each piece of standard output; once it returns True the program is killed and
+                its exit code is 0.
+            keep_output: keep standard output of more than `output_limit` bytes in a file, which the result names.
+            on_output: called while the program runs, from `timeouts.output_first` on, at most 20 times a second,
+                with the whole lines since the last call, at most the newest 4,000 bytes of them. `context.progress`
+                fits.
+            title: the title of a job that it leaves; by default its arguments.
 
         Raises:
-                ToolError: the program does not exist or cannot be started.
+            ToolError: the program does not exist or cannot be started.
         """
         ...
 
@@ -125,13 +125,13 @@ class Processes(Protocol):
         if Marvin is killed.
 
         Args:
-                on_output: called with each piece of its standard output.
-                on_end: called once when it has ended or was closed.
-                on_error: called with each piece of its standard error, which is dropped by default.
+            on_output: called with each piece of its standard output.
+            on_end: called once when it has ended or was closed.
+            on_error: called with each piece of its standard error, which is dropped by default.
             outside: run it outside of the sandbox, as `run` does.
 
         Raises:
-                ToolError: the program does not exist or cannot be started.
+            ToolError: the program does not exist or cannot be started.
         """
         ...
 

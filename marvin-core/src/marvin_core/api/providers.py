@@ -87,7 +87,7 @@ class Request(Record):
         They are added in the order in which they were found, so that the list only grows.
 
         Args:
-                most: the maximum number of tools of the service; see `within`.
+            most: the maximum number of tools of the service; see `within`.
         """
         if not self.deferred:
             return self.within(most)
@@ -198,7 +198,7 @@ class Provider(Protocol):
         """Stream the answer. An async generator: close it with `aclosing`.
 
         Raises:
-                ProviderError: a subclass of it, at any point of the iteration.
+            ProviderError: a subclass of it, at any point of the iteration.
         """
         ...
 
@@ -215,7 +215,7 @@ class Lists(Protocol):
         """The models with the facts in the list; empty if the service has no list.
 
         Raises:
-                ProviderError: the service cannot be reached, rejects the key, or fails.
+            ProviderError: the service cannot be reached, rejects the key, or fails.
         """
         ...
 

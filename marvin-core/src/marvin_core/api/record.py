@@ -16,7 +16,7 @@ class Record:
     immutable.
 
     Raises:
-            TypeError: at construction, for a missing or unknown field; at class creation, for a mutable default.
+        TypeError: at construction, for a missing or unknown field; at class creation, for a mutable default.
     """
 
     _defaults: ClassVar[dict[str, Any]] = {}

@@ -210,7 +210,7 @@ class SessionControl(Protocol):
         """The settings, secrets and folders of a pack, for its commands and interfaces.
 
         Raises:
-                ConfigError: no pack of this name is in use.
+            ConfigError: no pack of this name is in use.
         """
         ...
 
@@ -250,7 +250,7 @@ class SessionControl(Protocol):
         Calls that were executed do not run again. Otherwise as `submit`.
 
         Raises:
-                SessionError: there is no prompt yet.
+            SessionError: there is no prompt yet.
         """
         ...
 
@@ -266,8 +266,8 @@ class SessionControl(Protocol):
         """Run one call by hand, in the same way as calls of a model.
 
         Args:
-                origin: who makes it: "typed" if the user typed the exact command, which then needs no approval; "trial"
-                    to test the services of the tool, each of which is then called.
+            origin: who makes it: "typed" if the user typed the exact command, which then needs no approval; "trial"
+                to test the services of the tool, each of which is then called.
         """
         ...
 

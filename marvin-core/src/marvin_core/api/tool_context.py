@@ -67,8 +67,8 @@ class PackContext(Protocol):
             model: the class that `PackSettings.model` names.
 
         Raises:
-                ToolError, ConfigError: a setting is missing or wrong, in a tool and elsewhere; the text says which one
-                    and how to set it. Also if the pack declares no such settings.
+            ToolError, ConfigError: a setting is missing or wrong, in a tool and elsewhere; the text says which one
+                and how to set it. Also if the pack declares no such settings.
         """
         ...
 
@@ -77,8 +77,8 @@ class PackContext(Protocol):
         """The value of a variable that `PackSettings.secrets` or `@tool(secrets=...)` declares.
 
         Raises:
-                ToolError, ConfigError: it is not set and there is no `default`, in a tool and elsewhere; the text
-                    says what to set. Also if it is not declared.
+            ToolError, ConfigError: it is not set and there is no `default`, in a tool and elsewhere; the text
+                says what to set. Also if it is not declared.
         """
         ...
 
@@ -297,7 +297,7 @@ class ToolContext(PackContext, Protocol):
         session, which holds for that server until the session ends. Otherwise nothing changes, and the request fails.
 
         Args:
-                url: the address; public ones are allowed anyway.
+            url: the address; public ones are allowed anyway.
         """
         ...
 
@@ -309,7 +309,7 @@ class ToolContext(PackContext, Protocol):
         which asks the user about hosts. This does not restrict a program that ignores proxies.
 
         Raises:
-                ToolError: the proxy cannot be started.
+            ToolError: the proxy cannot be started.
         """
         ...
 
@@ -352,9 +352,9 @@ class ToolContext(PackContext, Protocol):
         """Report the progress of the call to the user.
 
         Args:
-                text: the current step.
-                done: how much is complete, in any unit, from 0 on.
-                total: how much there is in all; the progress is shown as a fraction of it.
+            text: the current step.
+            done: how much is complete, in any unit, from 0 on.
+            total: how much there is in all; the progress is shown as a fraction of it.
         """
         ...
 
@@ -388,10 +388,10 @@ class ToolContext(PackContext, Protocol):
             choices: suggestions; the answer may be one of them.
 
         Returns:
-                the answer; empty if the user gives none.
+            the answer; empty if the user gives none.
 
         Raises:
-                ToolError: the run is not interactive, or there are no choices and the interface has no free text.
+            ToolError: the run is not interactive, or there are no choices and the interface has no free text.
         """
         ...
 

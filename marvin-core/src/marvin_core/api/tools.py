@@ -127,7 +127,7 @@ class ToolSpec(Record):
         """Whether a call may run in parallel with others of this tool, and of other such tools.
 
         Args:
-                arguments: those of the call; used only if the declaration depends on one of them.
+            arguments: those of the call; used only if the declaration depends on one of them.
         """
         if isinstance(self.parallel, str):
             return bool(arguments().get(self.parallel))
@@ -343,39 +343,39 @@ def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> 
 
     Args:
         access: what the tool touches: read, net, write, exec, state. Undeclared counts as write and exec.
-            confirm: ask the user before each call in an interactive session.
+        confirm: ask the user before each call in an interactive session.
         timeout: seconds, or a function from the arguments to seconds.
         group: the group that tool sets name.
         requires: `env:NAME`, `program:NAME`, `extra:NAME`; the tool is not offered where one is missing.
         labels: where its results come from.
-            settings: the variables that it may read with `setting()`.
-            secrets: the variables that it may read with `secret()`, beside those of its pack. Their values are
-                hidden from models, users and programs.
-            sets: the sets that it belongs to: coding, surf, lockin. By default those of its `ToolGroup`. Tools in
-                coding are in lockin as well, and in readonly if they neither write nor run programs. Tools in no set
-                that neither write nor run programs are in surf.
-            passes: the restrictions of sub-agents that do not apply although it writes or runs something. readonly: it
-                changes nothing for such an agent. writable-files: it writes only files, through `ToolContext.paths`.
-                ticket: it may be called before there is a ticket; if it requires one parameter, that has arguments for
-                the ticket program, of which only `create` and read-only ones are allowed.
+        settings: the variables that it may read with `setting()`.
+        secrets: the variables that it may read with `secret()`, beside those of its pack. Their values are
+            hidden from models, users and programs.
+        sets: the sets that it belongs to: coding, surf, lockin. By default those of its `ToolGroup`. Tools in
+            coding are in lockin as well, and in readonly if they neither write nor run programs. Tools in no set
+            that neither write nor run programs are in surf.
+        passes: the restrictions of sub-agents that do not apply although it writes or runs something. readonly: it
+            changes nothing for such an agent. writable-files: it writes only files, through `ToolContext.paths`.
+            ticket: it may be called before there is a ticket; if it requires one parameter, that has arguments for
+            the ticket program, of which only `create` and read-only ones are allowed.
         interactive: offer it in a chat only.
-            parallel: calls may run in parallel although it writes or runs something, like those of read-only tools. By
-                default such a call runs alone, and later calls of the answer wait for it. With the name of a parameter,
-                this holds for calls with a non-empty value for it.
-            snapshot: its programs change files of the working directory. As for shell commands, these are stored before
-                and after the call, so that `/undo` restores them. Such a tool returns no undo itself.
-            typed: "!" if its only required parameter takes the text typed behind `!` in a chat; "@" if
-                it reads the document whose path is typed behind `@`. Of several such tools the first is called.
+        parallel: calls may run in parallel although it writes or runs something, like those of read-only tools. By
+            default such a call runs alone, and later calls of the answer wait for it. With the name of a parameter,
+            this holds for calls with a non-empty value for it.
+        snapshot: its programs change files of the working directory. As for shell commands, these are stored before
+            and after the call, so that `/undo` restores them. Such a tool returns no undo itself.
+        typed: "!" if its only required parameter takes the text typed behind `!` in a chat; "@" if
+            it reads the document whose path is typed behind `@`. Of several such tools the first is called.
         too_long: what the model should do instead where the arguments of a call were cut off.
-            probe: the arguments of a harmless call, with which `marvin tools health` tests the services of the
-                tool.
-            aliases: other names of parameters, by their own, that models know from other programs. Calls may use
-                them; they are not in the schema.
-            unlisted: parameters that are not in the schema. Each has a default.
-            ignores: names of arguments that models send from habit, and that have no effect.
-            adapt: converts arguments in the form of other programs, such as `offset` and `limit` of a
-                range of lines. It gets a copy of the arguments before validation, with aliases resolved, and returns
-                the converted ones. If the tool cannot do what they mean it raises a `ToolError` that says what to
-                send instead.
+        probe: the arguments of a harmless call, with which `marvin tools health` tests the services of the
+            tool.
+        aliases: other names of parameters, by their own, that models know from other programs. Calls may use
+            them; they are not in the schema.
+        unlisted: parameters that are not in the schema. Each has a default.
+        ignores: names of arguments that models send from habit, and that have no effect.
+        adapt: converts arguments in the form of other programs, such as `offset` and `limit` of a
+            range of lines. It gets a copy of the arguments before validation, with aliases resolved, and returns
+            the converted ones. If the tool cannot do what they mean it raises a `ToolError` that says what to
+            send instead.
     """
     return ToolDecorator(**declarations) if function is None else Tool(function)

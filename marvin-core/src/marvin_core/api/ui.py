@@ -106,8 +106,8 @@ class RunControl(Protocol):
         Empty if there is none. Known secrets are redacted.
 
         Args:
-                required: whether to wait for standard input, where nothing there is an error. Otherwise only what has
-                    arrived already is read, and empty input is allowed.
+            required: whether to wait for standard input, where nothing there is an error. Otherwise only what has
+                arrived already is read, and empty input is allowed.
         """
         ...
 
@@ -122,7 +122,7 @@ class RunControl(Protocol):
         """Add the usage of a Marvin process that this run started itself; returns USD, None if unknown.
 
         Args:
-                cost_line: its MARVIN_COST line, the last one of its standard error.
+            cost_line: its MARVIN_COST line, the last one of its standard error.
         """
         ...
 

@@ -20,7 +20,7 @@ def web_address(text: str) -> httpx.URL:
     """Parse a web address; without a scheme it is taken as https.
 
     Raises:
-            ToolError: it is not an http or https address with a host.
+        ToolError: it is not an http or https address with a host.
     """
     import httpx
 

@@ -47,7 +47,7 @@ def decoded(content: bytes, content_type: str = "") -> str:
     """Decode a page or a document; invalid bytes become U+FFFD.
 
     Args:
-            content_type: the Content-Type header.
+        content_type: the Content-Type header.
     """
     for mark, encoding in _MARKS:
         if content.startswith(mark):

@@ -184,7 +184,7 @@ def redirected(before: httpx.Request, after: httpx.Request) -> httpx.Request:
     """The request for a redirect, without headers that are meant for the first server alone.
 
     Raises:
-            RequestFailed: the target is not a web address, or posted data would be sent to another server.
+        RequestFailed: the target is not a web address, or posted data would be sent to another server.
     """
     if after.url.scheme not in _PORTS:
         raise RequestFailed(f"{shown(after.url)} leads to an address that is not a web address. Use another source.")

@@ -58,7 +58,7 @@ class Fetched(Record):
         """The parsed JSON; NaN and the infinities, which are not valid JSON, become null.
 
         Raises:
-                RequestFailed: it is not JSON, is nested too deeply, or holds too many values.
+            RequestFailed: it is not JSON, is nested too deeply, or holds too many values.
         """
         if not self.content.strip():
             raise RequestFailed(f"{self.short_url} sent an empty answer instead of JSON. Try another source.")
@@ -104,8 +104,8 @@ async def fetch(http: httpx.AsyncClient, url: str, **options: Unpack[RequestOpti
         http: `ToolContext.http`.
 
     Raises:
-            RequestFailed: there is no response, an error, or an unexpected one; the text says what to do.
-            AddressRefused: the address, or a redirect, is of this machine or of a private network.
+        RequestFailed: there is no response, an error, or an unexpected one; the text says what to do.
+        AddressRefused: the address, or a redirect, is of this machine or of a private network.
         ToolError: the address is not a web address.
     """
     return await _answer(http, "GET", url, b"", options)
@@ -131,7 +131,7 @@ async def post(
     server: a redirect that requires that is an error.
 
     Raises:
-            RequestFailed, AddressRefused, ToolError: as `fetch`; the last also for values that JSON cannot represent.
+        RequestFailed, AddressRefused, ToolError: as `fetch`; the last also for values that JSON cannot represent.
     """
     kind = ""
     if json is not None:

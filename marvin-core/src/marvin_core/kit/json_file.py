@@ -22,11 +22,11 @@ class JsonFile(StoredFile[Kind]):
     the next call begins with an empty file.
 
     Args:
-            path: the file; its folders are created, for this user alone, with the first change.
+        path: the file; its folders are created, for this user alone, with the first change.
         kind: `dict` for an object, `list` for an array.
-            check: raises a ValueError with the reason if the data is invalid, which counts as damage.
-            timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
-                defaults.
+        check: raises a ValueError with the reason if the data is invalid, which counts as damage.
+        timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
+            defaults.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ def plain_text(markup: str, *, lines: bool = True) -> str:
     preformatted text. Any input is accepted: what is not a tag is text. The time is linear in its length.
 
     Args:
-            lines: keep paragraphs, lines, list items and table cells apart; otherwise the result is one line.
+        lines: keep paragraphs, lines, list items and table cells apart; otherwise the result is one line.
     """
     page = _Page(markup)
     page.read()

@@ -75,11 +75,11 @@ async def publish(http: httpx.AsyncClient, push: Push, server: NtfyServer | None
 
     Args:
         http: `ToolContext.http`.
-            server: the public server by default.
+        server: the public server by default.
 
     Raises:
-            RequestFailed: the server cannot be reached, or rejects the notification; the text says what to do.
-            ToolError: the topic, the priority or the address is invalid.
+        RequestFailed: the server cannot be reached, or rejects the notification; the text says what to do.
+        ToolError: the topic, the priority or the address is invalid.
     """
     server = server or NtfyServer()
     body = _body(push)

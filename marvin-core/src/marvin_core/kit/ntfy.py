@@ -26,9 +26,9 @@ class Notifier:
 
     Args:
         http: `ToolContext.http`, or the client of a hook.
-            topic: the topic. With an invalid one each notification fails; check it with `is_topic`.
-            server: the public server by default.
-            timeouts: `notice` is the limit of each request, `notice_end` that of `close`.
+        topic: the topic. With an invalid one each notification fails; check it with `is_topic`.
+        server: the public server by default.
+        timeouts: `notice` is the limit of each request, `notice_end` that of `close`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Notifier:
         """Wait until the queue is published, for at most `timeouts.notice_end`.
 
         Returns:
-                a sentence about failed notifications; empty if there are none.
+            a sentence about failed notifications; empty if there are none.
         """
         self._closed = True
         if self._worker is not None:

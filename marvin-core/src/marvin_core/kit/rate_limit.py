@@ -32,10 +32,10 @@ class RateLimit:
     to `fetch` as `turns`, and create a new object for each call: it has no other state.
 
     Args:
-            folder: the folder of the file: the cache folder of the pack. Packs with the same folder share the limit.
-            interval: the minimum seconds between two requests to a host.
-            longest: the maximum wait, in seconds; `timeouts.http_turn` by default.
-            timeouts: `PackContext.timeouts`; otherwise the defaults.
+        folder: the folder of the file: the cache folder of the pack. Packs with the same folder share the limit.
+        interval: the minimum seconds between two requests to a host.
+        longest: the maximum wait, in seconds; `timeouts.http_turn` by default.
+        timeouts: `PackContext.timeouts`; otherwise the defaults.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class RateLimit:
         The slot is reserved at once; a cancellation during the wait does not release it.
 
         Raises:
-                RequestFailed: the wait would exceed the maximum; no slot is reserved.
+            RequestFailed: the wait would exceed the maximum; no slot is reserved.
         """
 
         def take(turns: _Turns, now: float) -> float:

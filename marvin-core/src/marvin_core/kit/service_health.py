@@ -21,7 +21,7 @@ _MOST = 200
 
 
 class ServiceState(Record):
-    """The health of a service; times are in seconds since the epoch, 0 for never. `why` is the last failure."""
+    """The health of a service; times are in seconds since the epoch, 0 for never. `why` explains the last failure."""
 
     name: str
     title: str
@@ -41,8 +41,8 @@ class ServiceHealth:
     It never raises: what cannot be stored is left out.
 
     Args:
-            folder: the folder of the file: `PackContext.folders.state`.
-            timeouts: `PackContext.timeouts`; otherwise the defaults.
+        folder: the folder of the file: `PackContext.folders.state`.
+        timeouts: `PackContext.timeouts`; otherwise the defaults.
     """
 
     def __init__(self, folder: Path, timeouts: Timeouts | None = None) -> None:

@@ -31,10 +31,10 @@ class StoredFile(Generic[Data]):
     the next call begins with an empty file.
 
     Args:
-            path: the file; its folders are created, for this user alone, with the first change.
-            check: raises a ValueError with the reason if the data is invalid, which counts as damage.
-            timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
-                defaults.
+        path: the file; its folders are created, for this user alone, with the first change.
+        check: raises a ValueError with the reason if the data is invalid, which counts as damage.
+        timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
+            defaults.
     """
 
     _moves_when_read = True
@@ -60,8 +60,8 @@ class StoredFile(Generic[Data]):
         `work` runs in a thread. If it raises, nothing is changed. If it changes nothing, nothing is written.
 
         Raises:
-                ToolError: the file is damaged, or cannot be read or written, or cannot hold the data, or another
-                    process holds the lock for too long; the content of the file is unchanged.
+            ToolError: the file is damaged, or cannot be read or written, or cannot hold the data, or another
+                process holds the lock for too long; the content of the file is unchanged.
         """
         return await in_thread(lambda: self._change(work))
 

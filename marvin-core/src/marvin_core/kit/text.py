@@ -17,10 +17,10 @@ def output_text(data: bytes, omitted: int = 0, advice: str = "") -> str:
     as U+FFFD.
 
     Args:
-            data: `ProcessResult.output`: if bytes were dropped, the first half is the head of the output and
-                the second its tail.
-            omitted: the number of dropped bytes between them, `ProcessResult.omitted`.
-            advice: a sentence that says how to see the rest.
+        data: `ProcessResult.output`: if bytes were dropped, the first half is the head of the output and
+            the second its tail.
+        omitted: the number of dropped bytes between them, `ProcessResult.omitted`.
+        advice: a sentence that says how to see the rest.
     """
     if not omitted:
         return _plain(data)
@@ -41,7 +41,7 @@ def head_and_tail(text: str, limit: int, advice: str = "") -> str:
     It is cut at ends of lines if some are near.
 
     Args:
-            limit: the maximum number of characters, without the note.
+        limit: the maximum number of characters, without the note.
         advice: a sentence that says how to see the rest.
     """
     if len(text) <= limit:
@@ -62,9 +62,9 @@ def numbered(results: Iterable[str], limit: int, *, total: int | None = None, ad
 
     Args:
         results: one text each.
-            limit: the maximum number of characters, without the last line.
-            total: the number of all results, if not all of them are given.
-            advice: a sentence that says how to see the others.
+        limit: the maximum number of characters, without the last line.
+        total: the number of all results, if not all of them are given.
+        advice: a sentence that says how to see the others.
     """
     given = list(results)
     parts = [_indented(number, result) for number, result in enumerate(given, 1)]

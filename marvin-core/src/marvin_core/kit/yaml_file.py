@@ -16,10 +16,10 @@ class YamlFile(StoredFile[dict[str, Any]]):
     the error says so.
 
     Args:
-            path: the file; its folders are created, for this user alone, with the first change.
-            check: raises a ValueError with the reason if the data is invalid, which counts as damage.
-            timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
-                defaults.
+        path: the file; its folders are created, for this user alone, with the first change.
+        check: raises a ValueError with the reason if the data is invalid, which counts as damage.
+        timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
+            defaults.
     """
 
     _moves_when_read = False

@@ -30,13 +30,13 @@ def edit_files(
     all changes are located again.
 
     Args:
-            known: the files that the session knows. A file changed since it was read is neither replaced as a whole,
-                nor edited where a text matches only approximately.
-            dry_run: write nothing; return the planned changes.
-            keep_earlier: write one file after the other, and keep those before the first failure, as Codex does.
+        known: the files that the session knows. A file changed since it was read is neither replaced as a whole,
+            nor edited where a text matches only approximately.
+        dry_run: write nothing; return the planned changes.
+        keep_earlier: write one file after the other, and keep those before the first failure, as Codex does.
 
     Raises:
-            EditFailed: a change matches no place or several; the text shows similar lines.
+        EditFailed: a change matches no place or several; the text shows similar lines.
         ToolError: a file cannot be read or written.
     """
     if not keep_earlier:

@@ -28,10 +28,10 @@ def read_blocks(text: str, path: str = "") -> list[FilePatch]:
     """The patches of all files, in order; consecutive blocks of one file are one patch.
 
     Args:
-            path: the file of the first blocks, if no line above names it.
+        path: the file of the first blocks, if no line above names it.
 
     Raises:
-            PatchError: a block is not closed, has too many dividers, or has no path.
+        PatchError: a block is not closed, has too many dividers, or has no path.
     """
     patches: list[FilePatch] = []
     lines = [line.rstrip("\r") for line in text.split("\n")]

@@ -23,7 +23,7 @@ def envelope(text: str) -> str:
     """The text between the first and the last line of a patch; all of it if it has neither.
 
     Raises:
-            PatchError: the last line is missing, for instance because the patch was cut off.
+        PatchError: the last line is missing, for instance because the patch was cut off.
     """
     lines = text.split("\n")
     begin = next((i for i, line in enumerate(lines) if line.strip() == _BEGIN), None)
@@ -39,7 +39,7 @@ def read_codex(text: str) -> list[FilePatch]:
     """The patches of all files, in order.
 
     Raises:
-            PatchError: the text is not in this format; the message names the line.
+        PatchError: the text is not in this format; the message names the line.
     """
     patches: list[FilePatch] = []
     section: _Section | None = None

@@ -68,7 +68,7 @@ class Document:
         New line endings are those of neighbouring lines, if there are any.
 
         Args:
-                spans: in order, without overlap.
+            spans: in order, without overlap.
         """
         pieces: list[str] = []
         at = 0

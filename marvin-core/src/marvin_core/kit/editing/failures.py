@@ -84,8 +84,8 @@ def failed(problems: Sequence[Problem], placed: int, applied: Sequence[str] = ()
     """The error for all problems.
 
     Args:
-            placed: the number of changes that were located.
-            applied: the files that were changed nevertheless.
+        placed: the number of changes that were located.
+        applied: the files that were changed nevertheless.
     """
     first = problems[0]
     if len(problems) == 1 and not placed and not applied:

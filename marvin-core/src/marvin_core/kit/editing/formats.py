@@ -38,10 +38,10 @@ def read_patch(text: str, path: str = "") -> list[FilePatch]:
     """The patches of all files in a text, in order.
 
     Args:
-            path: the file, if the text names none.
+        path: the file, if the text names none.
 
     Raises:
-            PatchError: the text cannot be parsed; the message says what to send.
+        PatchError: the text cannot be parsed; the message says what to send.
     """
     text = _unwrapped(text)
     if not text.strip():

@@ -27,8 +27,8 @@ class KnownFiles:
         """Note that a file was read or written.
 
         Args:
-                path: its real absolute path.
-                content: all of it, if available: then a file with the same content is known as well.
+            path: its real absolute path.
+            content: all of it, if available: then a file with the same content is known as well.
         """
         self._files.pop(path, None)
         self._files[path] = [*_state(status), _digest(content) if content is not None else ""]

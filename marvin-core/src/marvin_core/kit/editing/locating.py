@@ -88,11 +88,11 @@ class Locator:
         """Locate a change.
 
         Args:
-                after: the end of the previous change, for changes in order.
+            after: the end of the previous change, for changes in order.
 
         Raises:
-                NotFound: there is no match.
-                Ambiguous: there are several matches.
+            NotFound: there is no match.
+            Ambiguous: there are several matches.
         """
         if hunk.old.startswith(_MARK) and _MARK not in self._document.text:
             hunk = hunk.replace(old=hunk.old.removeprefix(_MARK), new=hunk.new.removeprefix(_MARK))

@@ -32,7 +32,7 @@ def advice(document: Document, hunk: Hunk, *, secret: bool = False) -> str:
     """The probable reason why the text of a change does not occur, and similar lines.
 
     Args:
-            secret: the file holds keys, so that no line is shown.
+        secret: the file holds keys, so that no line is shown.
     """
     new, old = hunk.new.replace("\r\n", "\n"), hunk.old.replace("\r\n", "\n")
     if len(new.strip()) >= _TELLING and new.strip("\n") in document.text:

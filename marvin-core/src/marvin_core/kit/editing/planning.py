@@ -123,8 +123,8 @@ class Plan:
     """The files that patches change.
 
     Args:
-            stack: closes the files that were read.
-            known: the files that the session knows; None to skip that check.
+        stack: closes the files that were read.
+        known: the files that the session knows; None to skip that check.
     """
 
     def __init__(self, paths: Paths, stack: ExitStack, known: KnownFiles | None = None) -> None:

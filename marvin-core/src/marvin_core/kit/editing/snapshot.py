@@ -21,10 +21,10 @@ class Snapshot:
     """An existing file.
 
     Args:
-            stack: closes it. Until then its inode is not reused.
+        stack: closes it. Until then its inode is not reused.
 
     Raises:
-            ToolError: it does not exist, is not a file, or cannot be read.
+        ToolError: it does not exist, is not a file, or cannot be read.
     """
 
     def __init__(self, paths: Paths, path: str, stack: ExitStack) -> None:

@@ -20,10 +20,10 @@ def read_unified(text: str, path: str = "") -> list[FilePatch]:
     """The patches of all files, in order.
 
     Args:
-            path: the file of hunks without a header.
+        path: the file of hunks without a header.
 
     Raises:
-            PatchError: a binary patch, or hunks without a file.
+        PatchError: a binary patch, or hunks without a file.
     """
     reader = _Reader(text, path)
     while reader.more:

@@ -51,12 +51,12 @@ def write_text_file(
 
     Args:
         create_only: it must not exist yet.
-            known: the files that the session knows; then one with content is replaced only if it is unchanged since
-                read.
+        known: the files that the session knows; then one with content is replaced only if it is unchanged since
+            read.
 
     Raises:
         FileChanged: another program wrote it meanwhile.
-            ToolError: it cannot be written, or with `create_only` it exists (the cause is then a `FileExistsError`).
+        ToolError: it cannot be written, or with `create_only` it exists (the cause is then a `FileExistsError`).
     """
     _refuse_nul(text)
     if create_only:
@@ -82,10 +82,10 @@ def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | No
     """Append a text to an existing text file, unchanged, in the encoding of the file.
 
     Args:
-            known: the files that the session knows; then one with content must be unchanged since it was read.
+        known: the files that the session knows; then one with content must be unchanged since it was read.
 
     Raises:
-            ToolError: it does not exist (the cause is a `FileNotFoundError`), is not text, or cannot be written.
+        ToolError: it does not exist (the cause is a `FileNotFoundError`), is not text, or cannot be written.
     """
     _refuse_nul(text)
     with ExitStack() as stack:

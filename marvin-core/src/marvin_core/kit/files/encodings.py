@@ -48,7 +48,7 @@ class Codec(Record):
         """The bytes, with the byte order mark.
 
         Raises:
-                ToolError: the encoding of the file lacks a character.
+            ToolError: the encoding of the file lacks a character.
         """
         try:
             return self.mark + text.encode(self.name, self.errors)
@@ -148,7 +148,7 @@ def refuse_binary(path: str, head: bytes, size: int) -> None:
     """Raise if a file is not text.
 
     Raises:
-            ToolError: the file is not text; the message names its type.
+        ToolError: the file is not text; the message names its type.
     """
     kind = binary_kind(head)
     if kind:

@@ -44,14 +44,14 @@ async def find_files(
     pattern has the dot. Links are returned; linked folders are not searched.
 
     Args:
-            pattern: relative to `start`.
-            start: a folder, checked and relative to the root, as returned by `real_place`.
-            anywhere: a pattern without a slash matches in all folders below.
-            any_case: ignore case; not with `anywhere`.
-            bad_rules: receives invalid lines of .gitignore, as `path:number: line`, if git is not used.
+        pattern: relative to `start`.
+        start: a folder, checked and relative to the root, as returned by `real_place`.
+        anywhere: a pattern without a slash matches in all folders below.
+        any_case: ignore case; not with `anywhere`.
+        bad_rules: receives invalid lines of .gitignore, as `path:number: line`, if git is not used.
 
     Raises:
-            ToolError: the pattern is invalid, or leads out of the folder.
+        ToolError: the pattern is invalid, or leads out of the folder.
     """
     pattern = _relative(context, pattern, start)
     hidden, tails = names_hidden(pattern), () if any_case else literal_tails(pattern)

@@ -16,7 +16,7 @@ def compile_glob(pattern: str, *, any_case: bool = False) -> re.Pattern[str]:
     """The regular expression for a whole path, written with `/`; with `any_case` it ignores case.
 
     Raises:
-            ToolError: the pattern is invalid; the text says why.
+        ToolError: the pattern is invalid; the text says why.
     """
     alternatives = expand_braces(pattern.removeprefix("./"))
     expression = "|".join(f"(?:{_translate(alternative)})" for alternative in alternatives)
@@ -30,7 +30,7 @@ def expand_braces(pattern: str) -> list[str]:
     """All expansions of a pattern with `{a,b}`, nested ones too.
 
     Raises:
-            ToolError: there are too many.
+        ToolError: there are too many.
     """
     opening = pattern.find("{")
     depth = 0

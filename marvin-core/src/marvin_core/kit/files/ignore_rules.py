@@ -42,8 +42,8 @@ class IgnoreRules:
     """The rules of the .gitignore files from one folder downwards, each read on first use.
 
     Args:
-            top: the folder of the first .gitignore, relative to the root; empty for the root.
-            bad: receives invalid lines, each with its position.
+        top: the folder of the first .gitignore, relative to the root; empty for the root.
+        bad: receives invalid lines, each with its position.
     """
 
     def __init__(self, context: ToolContext, top: str = "", bad: list[str] | None = None) -> None:
@@ -111,7 +111,7 @@ def _compiled(lines: list[str]) -> tuple[GitIgnoreSpec, list[int]]:
     """Parse the rules of a file. Like git, this ignores invalid lines.
 
     Returns:
-            The rules, and the numbers of the invalid lines.
+        The rules, and the numbers of the invalid lines.
     """
     import warnings
 

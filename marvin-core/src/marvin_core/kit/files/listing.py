@@ -50,8 +50,8 @@ async def list_files(
     Args:
         start: a checked path relative to the root.
         hidden: whether names below `start` may begin with a dot.
-            tails: the possible endings of the names; empty for any.
-            bad_rules: receives invalid lines of .gitignore, if git is not used.
+        tails: the possible endings of the names; empty for any.
+        bad_rules: receives invalid lines of .gitignore, if git is not used.
     """
 
     def look(names: Names) -> Awaitable[Listed]:

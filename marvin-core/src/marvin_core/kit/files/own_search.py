@@ -24,7 +24,7 @@ async def own_search(context: ToolContext, query: SearchQuery, places: SearchPla
     """Search with Marvin's own program, in a child process, since a regular expression may take for ever.
 
     Raises:
-            ToolError: the pattern is not a valid regular expression, or takes too long.
+        ToolError: the pattern is not a valid regular expression, or takes too long.
     """
     lists_files = query.output == "files"
     reader = LineReader(query.most, lambda path: True)

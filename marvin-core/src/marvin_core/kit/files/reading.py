@@ -52,11 +52,11 @@ class TextSource:
     read so far.
 
     Args:
-            path: its name in errors.
-            file: the result of `ToolContext.paths.open`; the caller closes it.
+        path: its name in errors.
+        file: the result of `ToolContext.paths.open`; the caller closes it.
 
     Raises:
-            ToolError: it is not text; the error names its type.
+        ToolError: it is not text; the error names its type.
     """
 
     def __init__(self, path: str, file: BinaryIO) -> None:
@@ -79,9 +79,9 @@ class TextSource:
         The rest of a large file is not read, so that the number of its lines is unknown.
 
         Args:
-                first, last: line numbers, from 1 on; by default up to the end.
-                limit: the maximum number of bytes in UTF-8, including line numbers.
-                most: the maximum number of lines.
+            first, last: line numbers, from 1 on; by default up to the end.
+            limit: the maximum number of bytes in UTF-8, including line numbers.
+            most: the maximum number of lines.
         """
         return await self._run(lambda stopped: self._section(Wanted(first, last, limit, most), stopped))
 
@@ -89,7 +89,7 @@ class TextSource:
         """A part of a long line, from a character on, counted from 1; None if the line does not exist.
 
         Args:
-                limit: the maximum number of bytes in UTF-8.
+            limit: the maximum number of bytes in UTF-8.
         """
         return await self._run(lambda stopped: self._part(number, column, limit, stopped))
 

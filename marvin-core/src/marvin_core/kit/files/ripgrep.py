@@ -67,7 +67,7 @@ async def ripgrep(context: ToolContext, query: SearchQuery, places: SearchPlaces
     """Search with ripgrep.
 
     Raises:
-            CannotSearch: it is not installed, or does not support the pattern.
+        CannotSearch: it is not installed, or does not support the pattern.
         ToolError: the pattern takes too long.
     """
     if len(os.fsencode(query.pattern)) > _ARGUMENT_BYTES:

@@ -60,8 +60,8 @@ class LineReader:
     """Parses the output of a program piece by piece, and says when it has enough.
 
     Args:
-            most: the number of matches to show; one more shows that there are others.
-            counts: whether matches of a file count, by its path relative to the root.
+        most: the number of matches to show; one more shows that there are others.
+        counts: whether matches of a file count, by its path relative to the root.
     """
 
     def __init__(self, most: int, counts: Callable[[str], bool]) -> None:

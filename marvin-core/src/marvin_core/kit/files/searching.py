@@ -21,7 +21,7 @@ async def search_files(context: ToolContext, query: SearchQuery) -> SearchResult
     Python's regular expressions. A search ends with the first match that is not shown.
 
     Raises:
-            ToolError: the pattern is invalid or takes too long, or `start` is a file that is not text.
+        ToolError: the pattern is invalid or takes too long, or `start` is a file that is not text.
     """
     places = await _places(context, query)
     if places.files == () and not places.wanted.is_everything:

@@ -224,7 +224,7 @@ def as_text(wanted: Wanted, raw: RawSection, total: int | None, encoding: tuple[
     """The lines for display, as many as fit.
 
     Args:
-            encoding: the name of the codec, and its error handler.
+        encoding: the name of the codec, and its error handler.
     """
     lines: list[str] = []
     long_lines: list[int] = []

@@ -41,9 +41,9 @@ async def folder_tree(context: ToolContext, start: str, *, depth: int, ignored: 
     """The entries of a folder, folders first.
 
     Args:
-            start: a folder, checked and relative to the root, as returned by `real_place`.
-            depth: the number of levels.
-            ignored: also show what .gitignore excludes.
+        start: a folder, checked and relative to the root, as returned by `real_place`.
+        depth: the number of levels.
+        ignored: also show what .gitignore excludes.
     """
     top = _Folder(start)
     skips = None if ignored else _Skips(context, start)
