@@ -1,10 +1,10 @@
-"""Words that only the authors of the project understood: they stay out of messages, help and documentation."""
+"""Words that only the authors of the project understood: they stay out of messages, help, pages and docstrings."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,18 @@ WORDS = {
     r"\bThere are: ": "Available:",
 }
 """What must not come back, as a regular expression, and what the field says."""
+IN_DOCSTRINGS = WORDS | {
+    r"\bwho(m|so)?ever\b": "the caller, the user",
+    r"(?i)\bgo(es|ing)? over to\b": "switches to",
+    r"\b(is|are|be) told of\b": "is notified, is shown",
+    r"\b(is|are|be|was) asked about\b": "needs approval",
+    r"\bside by side\b": "in parallel",
+    r"\bwhat (waits|lies)\b": "a noun: the queued messages, the files",
+    r"(?i)\bgo(es)? on with\b": "continue, resume, switch to",
+    r"\bwhere (nobody|somebody) (said|says|is)\b": "by default, in a non-interactive run",
+}
+"""What must not come back in the docstrings that authors of packs read."""
+READ_BY_PACKS = [ROOT / "marvin-core/src/marvin_core" / folder for folder in ("api", "kit")]
 VOCABULARY = {"marvin-pipeline/src/marvin_pipeline/review/reading.py"}
 """Modules with lists of the words that models use."""
 
@@ -46,10 +58,22 @@ def messages(folder: Path) -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
 
 
-def found_in(text: str) -> list[str]:
+def docstrings(folder: Path) -> Iterator[tuple[str, str]]:
+    """The strings below modules, classes, functions and fields, each with its place."""
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value.value
+
+
+def found_in(text: str, words: Mapping[str, str] = WORDS) -> list[str]:
     """The house words of a text, each with what the field says."""
     shown = " ".join(text.split())
-    return [f"{match[0]!r}: say {better!r}" for word, better in WORDS.items() for match in re.finditer(word, shown)]
+    return [f"{match[0]!r}: say {better!r}" for word, better in words.items() for match in re.finditer(word, shown)]
 
 
 @pytest.mark.parametrize("folder", SOURCES, ids=lambda folder: folder.parent.name)
@@ -57,6 +81,13 @@ def test_messages_have_no_house_words(folder: Path) -> None:
     texts = list(messages(folder))
     assert texts
     assert [f"{place} {found}" for place, text in texts for found in found_in(text)] == []
+
+
+@pytest.mark.parametrize("folder", READ_BY_PACKS, ids=lambda folder: folder.name)
+def test_docstrings_that_packs_read_have_no_house_words(folder: Path) -> None:
+    texts = list(docstrings(folder))
+    assert len(texts) > 300
+    assert [f"{place} {found}" for place, text in texts for found in found_in(text, IN_DOCSTRINGS)] == []
 
 
 def test_pages_have_no_house_words() -> None:
@@ -67,6 +98,11 @@ def test_pages_have_no_house_words() -> None:
 @pytest.mark.parametrize("text", ["It goes on with the next.", "notes.md is no file", "This call was taken\nback."])
 def test_a_house_word_would_be_found(text: str) -> None:
     assert found_in(text)
+
+
+@pytest.mark.parametrize("text", ["Go over to another mode.", "Which tools are asked\nabout.", "Run side by side."])
+def test_a_house_word_of_docstrings_would_be_found(text: str) -> None:
+    assert found_in(text, IN_DOCSTRINGS)
 
 
 @pytest.mark.parametrize("text", ["There is no file of that name.", "Go on with the tests.", "recommended"])

@@ -1,4 +1,4 @@
-"""Marvin as an agent of an editor: what the Agent Client Protocol asks of one, over any number of sessions."""
+"""Marvin as an agent of an editor: the methods of the Agent Client Protocol, over any number of sessions."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from .session import EditorSession, Opened, folder_of
 
 _MOST_SESSIONS = 100
 _LISTED = 50
-"""Sessions of one page."""
+"""The number of sessions per page."""
 _READING = 10.0
-"""Seconds that an editor has for the text of a file that it has open."""
+"""The maximum seconds for an editor to return the text of an open file."""
 
 
 class Opener(Protocol):
@@ -47,7 +47,7 @@ class Opener(Protocol):
 
 
 class EditorAgent:
-    """Answers an editor. `sessions` is the folder of those on disk; `how_to` says how keys are set."""
+    """Handles the requests of an editor. `sessions` is the folder of session files; `how_to` says how to set keys."""
 
     def __init__(self, opener: Opener, sessions: Path, how_to: str) -> None:
         self._opener = opener
@@ -60,9 +60,9 @@ class EditorAgent:
         self._line: EditorLine | None = None
 
     async def serve(self, reading: int, writing: int, closing: float) -> None:
-        """Serve one editor until it closes its side, or is gone; what waits has `closing` seconds to be written."""
-        logging.getLogger().setLevel(logging.CRITICAL)  # the SDK logs what its peer does wrong, which it is told anyway
-        gc.freeze()  # the launcher turned it off for the start
+        """Serve one editor until it disconnects; queued messages have `closing` seconds to be written."""
+        logging.getLogger().setLevel(logging.CRITICAL)  # the SDK logs errors of its peer, which gets them anyway
+        gc.freeze()  # the launcher disabled it for the start
         gc.enable()
         self._line = line = EditorLine(reading, writing)
         connection = AgentSideConnection(self, line, listening=False, use_unstable_protocol=True)  # type: ignore[arg-type]
@@ -76,20 +76,20 @@ class EditorAgent:
             await line.finish(closing)
 
     async def close(self) -> None:
-        """End every session, each with everything that it started."""
+        """End every session and all its processes."""
         found = list(self._open.values())
         self._open.clear()
         await asyncio.gather(*(session.close() for session in found), return_exceptions=True)
 
     def rescue(self) -> None:
-        """The same where the event loop can no longer do it."""
+        """The same, when the event loop can no longer do it."""
         for session in list(self._open.values()):
             session.rescue()
 
     async def initialize(
         self, protocol_version: int, client_capabilities: schema.ClientCapabilities | None = None, **_: Any
     ) -> schema.InitializeResponse:
-        """Say what this agent can do."""
+        """Return the capabilities of this agent."""
         self._capabilities = client_capabilities
         return schema.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
@@ -108,7 +108,7 @@ class EditorAgent:
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> None:
-        """There is no way to authenticate: Marvin has the keys of its user."""
+        """Authentication is not supported: Marvin uses the keys of its user."""
         raise RequestError(-32602, f"There is nothing to log in to here. {self._how_to}")
 
     async def new_session(
@@ -116,7 +116,7 @@ class EditorAgent:
     ) -> schema.NewSessionResponse:
         """Begin a session."""
         session = await self._opened(cwd, mcp_servers, lambda one: one.begin())
-        asyncio.get_running_loop().call_soon(session.announce)  # behind the answer, which has the id
+        asyncio.get_running_loop().call_soon(session.announce)  # after the response, which has the ID
         return schema.NewSessionResponse(
             session_id=session.id, modes=session.modes(), config_options=await options(session.engine)
         )
@@ -124,7 +124,7 @@ class EditorAgent:
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[GivenServer] | None = None, **_: Any
     ) -> schema.LoadSessionResponse:
-        """Go on with an earlier session, and tell what was said in it."""
+        """Resume an earlier session, and send its messages."""
         session = await self._resumed(cwd, session_id, mcp_servers)
         await session.show_history()
         return schema.LoadSessionResponse(modes=session.modes(), config_options=await options(session.engine))
@@ -132,7 +132,7 @@ class EditorAgent:
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[GivenServer] | None = None, **_: Any
     ) -> schema.ResumeSessionResponse:
-        """Go on with an earlier session that the editor shows already."""
+        """Resume an earlier session that the editor already shows."""
         session = await self._resumed(cwd, session_id, mcp_servers)
         return schema.ResumeSessionResponse(modes=session.modes(), config_options=await options(session.engine))
 
@@ -190,7 +190,7 @@ class EditorAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> schema.ListSessionsResponse:
-        """The sessions on disk, the newest one first."""
+        """The sessions on disk, newest first."""
         start = int(cursor) if cursor and cursor.isascii() and cursor.isdigit() else 0
 
         def found() -> list[schema.SessionInfo]:
@@ -233,17 +233,17 @@ class EditorAgent:
             except BaseException as error:
                 if not is_failure(error) or isinstance(error, asyncio.CancelledError):
                     raise
-                return None  # it is no text, or not one that the editor shows: the disk has it
+                return None  # it is not text, or not open in the editor: use the file on disk
 
         return read
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """End the prompt that runs."""
+        """Cancel the running prompt."""
         with suppress(RequestError):
             self._session(session_id).cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> schema.SetSessionModeResponse:
-        """Go over to another permission mode."""
+        """Switch the permission mode."""
         session = self._session(session_id)
         try:
             await session.switch(mode_id)
@@ -254,7 +254,7 @@ class EditorAgent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> schema.SetSessionConfigOptionResponse:
-        """Choose a mode, a model, or how hard it thinks."""
+        """Set a mode, a model, or a thinking level."""
         session = self._session(session_id)
         try:
             if config_id == "mode":
@@ -267,5 +267,5 @@ class EditorAgent:
 
 
 def how_keys_are_set() -> str:
-    """Where a person sets the keys of model services."""
+    """The page about API keys of model services."""
     return f"`{command_name()} login NAME` in a terminal sets the key of a model service."

@@ -1,4 +1,4 @@
-"""What of a session can be chosen in an editor: how much is asked, the model, how hard it thinks."""
+"""The options of a session in an editor: permission mode, model, thinking level."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_MODELS = 200
 
 
 def modes(session: SessionControl) -> schema.SessionModeState:
-    """How much is asked before calls run."""
+    """The permission modes."""
     found = [schema.SessionMode(id=mode, name=_TITLES[mode], description=MEANINGS[mode]) for mode in MODES]
     return schema.SessionModeState(current_mode_id=session.permissions.mode, available_modes=found)
 
 
 async def options(session: SessionControl) -> list[Option]:
-    """All that can be chosen, with what is chosen now."""
-    models = await in_thread(session.models.listed)  # servers on this machine are asked for theirs
+    """All options, with their current values."""
+    models = await in_thread(session.models.listed)  # local servers are queried for theirs
     found: list[Option] = [
         _select(_MODE, "Permissions", "mode", session.permissions.mode, [(mode, _TITLES[mode]) for mode in MODES])
     ]
@@ -43,10 +43,10 @@ async def options(session: SessionControl) -> list[Option]:
 
 
 async def choose(session: SessionControl, option: str, value: str) -> None:
-    """Choose another value of an option.
+    """Set the value of an option.
 
     Raises:
-        MarvinError: where there is no such option or value, or an answer runs that it would reach.
+        MarvinError: the option or value does not exist, or a running answer prevents the change.
     """
     if option == _MODE:
         session.permissions.switch(value)
@@ -69,7 +69,7 @@ def _current(session: SessionControl) -> str:
 
 
 def _names(entries: Sequence[ModelEntry], current: str) -> list[str]:
-    """The models that can be used; the one in use comes first."""
+    """The usable models, the current one first."""
     set_up = [entry for entry in entries if entry.reason and entry.provider != OFFLINE]
     found = [f"{entry.provider}/{name}" if name else entry.provider for entry in set_up for name in entry.models]
     return list(dict.fromkeys(filter(None, [current, *found])))[:_MOST_MODELS]

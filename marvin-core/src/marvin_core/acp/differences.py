@@ -1,4 +1,4 @@
-"""Differences of files as editors take them: a path, the text before and the text after."""
+"""Diffs in the form of the protocol: a path, the text before and the text after."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..kit.editing.patch import FilePatch, PatchError
 from ..kit.editing.unified_format import read_unified
 
 _MOST = 100
-"""Changes that are handed on; more are a matter for `git diff`."""
+"""The maximum number of changes; use `git diff` for more."""
 
 
 class Difference(Record):
-    """One change of a file. `line` is where it begins, from 1 on; `old` is None where the file is new."""
+    """One change of a file. `line` is its first line, from 1 on; `old` is None for a new file."""
 
     path: str
     old: str | None
@@ -22,7 +22,7 @@ class Difference(Record):
 
 
 def differences(diff: str, root: Path) -> list[Difference]:
-    """The changes of unified diffs, with absolute paths; empty where the text is none."""
+    """The changes of unified diffs, with absolute paths; empty if the text is not a diff."""
     if not diff.strip():
         return []
     try:

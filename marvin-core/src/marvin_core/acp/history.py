@@ -1,4 +1,4 @@
-"""An earlier session as an editor shows it again."""
+"""The messages of a resumed session for an editor."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..api.tools import ToolSpec
 from .updates import CallNames, Update, kind_of, quoted, text_block, text_chunk, thought_chunk, title_of
 
 MOST_MESSAGES = 1_000
-"""The newest of a session; what came before is left out, and said so."""
+"""The maximum number of messages; older ones are left out, with a note."""
 
 
 def history(messages: Sequence[Message], spec: Callable[[str], ToolSpec | None], calls: CallNames) -> Iterator[Update]:
-    """What was said, the oldest first."""
+    """The messages, oldest first."""
     left = len(messages) - MOST_MESSAGES
     if left > 0:
         yield text_chunk(f"[{left:,} earlier messages are not shown.]\n\n")

@@ -1,4 +1,4 @@
-"""The line to an editor: messages of JSON-RPC, one a line, on two descriptors. Bounded on both sides."""
+"""The transport to an editor: JSON-RPC messages, one per line, on two descriptors, with bounded queues."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..util.untrusted_json import LARGEST, parse_json
 
 _CHUNK = 1 << 16
 _AHEAD = 4
-"""Lines that are read before somebody takes them."""
+"""The maximum number of received lines in the queue."""
 _MOST_WAITING = LARGEST
-"""Bytes that wait for an editor that reads nothing; with more it counts as gone."""
+"""The maximum number of queued bytes; an editor that reads so slowly counts as disconnected."""
 _PARSE_ERROR, _INVALID, _INTERNAL = -32700, -32600, -32603
 
 
 class EditorLine:
-    """Moves messages as dictionaries; what is no message is answered with an error, and never handed on.
+    """Transfers messages as dictionaries; an invalid message is answered with an error and dropped.
 
-    To be made where the event loop runs. `lost` is called in that loop once the editor takes nothing any more.
+    Create it in the event loop. `lost` is called there once the editor no longer reads.
     """
 
     def __init__(self, reading: int, writing: int) -> None:
@@ -42,9 +42,9 @@ class EditorLine:
             threading.Thread(target=work, name="editor", daemon=True).start()
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None once the editor has closed its side, or takes nothing any more."""
+        """The next message; None once the editor has disconnected, or no longer reads."""
         while True:
-            await asyncio.sleep(0)  # who sends without an end must not keep the others waiting
+            await asyncio.sleep(0)  # an endless sender must not starve other tasks
             taken = None if self._lost else await self._incoming.get()
             if taken is None:
                 return None
@@ -64,7 +64,7 @@ class EditorLine:
         self.post(message)
 
     def post(self, message: Mapping[str, Any]) -> None:
-        """Send a message behind those that were sent before. Returns at once."""
+        """Queue a message. Returns at once."""
         data = json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
         with self._count:
             self._waiting += len(data)
@@ -78,7 +78,7 @@ class EditorLine:
         """As `Transport` of the SDK has it; what waits is still written, see `finish`."""
 
     async def finish(self, seconds: float) -> None:
-        """Wait until everything is written, for so many seconds at most."""
+        """Wait until the queue is written, for at most so many seconds."""
         self._outgoing.put(None)
         if not self._lost:
             await in_thread(lambda: self._written.wait(seconds))
@@ -95,10 +95,10 @@ class EditorLine:
         try:
             self._loop.call_soon_threadsafe(work, *arguments)
         except RuntimeError:
-            return  # the loop is closed: nobody listens any more
+            return  # the loop is closed
 
     def _read(self) -> None:
-        """Split what comes into lines, in a thread of its own."""
+        """Split the input into lines, in a separate thread."""
         begun, is_too_long = bytearray(), False
         while chunk := self._some():
             *ends, rest = chunk.split(b"\n")
@@ -120,7 +120,7 @@ class EditorLine:
                 return os.read(self._reading, _CHUNK)
             except BlockingIOError:
                 select.select([self._reading], [], [])
-            except OSError:  # it cannot be read any more, which is no better than its end
+            except OSError:  # a read error counts as the end
                 return b""
 
     def _hand_on(self, value: Any, wrong: str) -> None:
@@ -128,7 +128,7 @@ class EditorLine:
         self._tell(self._incoming.put_nowait, (value, wrong))
 
     def _write(self) -> None:
-        """Write what is sent, in a thread of its own: an editor that reads nothing holds up nobody else."""
+        """Write the queue, in a separate thread: a slow editor blocks nothing else."""
         while (data := self._outgoing.get()) is not None:
             left = memoryview(data)
             while left:
@@ -153,7 +153,7 @@ def _parsed(line: bytes) -> tuple[Any, str]:
 
 
 def _sound(value: Any) -> dict[str, Any] | str:
-    """The value as a message, with nothing in it that is of another type than it may be; else what is wrong."""
+    """The value as a message with its types checked; otherwise the error."""
     if not isinstance(value, dict):
         return "A message is an object."
     method, identity = value.get("method"), value.get("id")

@@ -1,4 +1,4 @@
-"""Whoever sits at the editor: what a session asks is put to them by its protocol."""
+"""The user of an editor, who is asked through the protocol."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from .updates import (
 OptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 _REFUSE_ALIKE = "refuse-alike"
 _NAME = 120
-"""Characters of the name of an option."""
+"""The maximum length of an option's name, in characters."""
 _REFUSED = "They refused all calls like this one for the rest of the session. Do it another way."
 
 
 class EditorClient(Protocol):
-    """What is asked of an editor."""
+    """The requests to an editor."""
 
     async def request_permission(
         self, session_id: str, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **kwargs: Any
@@ -55,18 +55,18 @@ class EditorPerson:
         self._numbers = count(1)
         self._refused: set[tuple[str, str]] = set()
         self.session_id = ""
-        """To be set before anything is asked."""
+        """Set before the first question."""
         self.updates: EventUpdates | None = None
-        """Those of the session, which know what its calls are called."""
+        """The known calls of the session, with their IDs."""
         self.tell: Callable[[Update], None] = lambda update: None
-        """Tells the editor something of the session."""
+        """Sends the editor an update of the session."""
 
     def run(self, session: SessionControl, prompt: str | None) -> NoReturn:
-        """Raise `MarvinError`: an editor shows its sessions by itself."""
+        """Raise `MarvinError`: an editor shows its sessions itself."""
         raise MarvinError("This interface is an editor's, which shows its sessions by itself.")
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Have one of the choices picked; the last one where nobody picks."""
+        """Ask with fixed choices; the last one counts without an answer."""
         options = [
             _option(
                 str(number), choice, "reject_once" if len(choices) > 1 and number == len(choices) - 1 else "allow_once"
@@ -77,7 +77,7 @@ class EditorPerson:
         return choices[int(picked)] if picked is not None else choices[-1]
 
     async def permit(self, question: Question) -> Sequence[Reply]:
-        """Ask about each call on its own, or about the trust in a folder."""
+        """Ask about each call separately, or about trust in a folder."""
         if question.kind == "trust":
             options = [_option("once", "Trust it", "allow_once"), _option("no", "Do not", "reject_once")]
             text = "\n".join(question.details)
@@ -97,7 +97,7 @@ class EditorPerson:
         return Reply(says=says) if says is not None else NO
 
     def _asked(self, call: AskedCall) -> schema.ToolCallUpdate:
-        """A call with all that is known of it: the change of its files, or the whole command."""
+        """A call with its details: the changes of its files, or the whole command."""
         changes = differences(call.diff, self._root)
         content: list[CallContent] = list(content_of(changes))
         if not changes:
@@ -117,7 +117,7 @@ class EditorPerson:
             content=content,
             locations=locations_of(changes) or None,
         )
-        if asked.tool_call_id not in calls.known:  # of several calls, asked about before the first one begins
+        if asked.tool_call_id not in calls.known:  # of several calls in one question, before the first one begins
             calls.known.add(asked.tool_call_id)
             self.tell(_announced(asked))
         return asked
@@ -133,7 +133,7 @@ class EditorPerson:
         )
 
     async def _picked(self, call: schema.ToolCallUpdate, options: list[schema.PermissionOption]) -> str | None:
-        """The id of the option that was picked; None for none, and where the editor cannot ask."""
+        """The ID of the chosen option; None without an answer, or if the editor does not support questions."""
         try:
             reply = await self._client.request_permission(self.session_id, call, options)
         except (RequestError, ConnectionError, ValueError):
@@ -145,10 +145,10 @@ class EditorPerson:
 
 
 class EditorPersonWithForms(EditorPerson):
-    """The same in an editor that takes any text as an answer: `AsksText`, too."""
+    """The same for an editor with free text: also `AsksText`."""
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
-        """Ask what may be answered in any words; empty where there is no answer."""
+        """Ask for free text; empty without an answer."""
         hint = f"{question}\n{'; '.join(choices)}" if choices else question
         answer = schema.ElicitationStringPropertySchema(type="string", title="Answer")
         form = schema.ElicitationSchema(type="object", properties={"answer": answer}, required=["answer"])
@@ -163,7 +163,7 @@ class EditorPersonWithForms(EditorPerson):
 
 
 def person_for(client: EditorClient, root: Path, capabilities: schema.ClientCapabilities | None) -> EditorPerson:
-    """Whoever sits at an editor that can do this."""
+    """The interface for an editor with these capabilities."""
     forms = capabilities.elicitation if capabilities is not None else None
     return (EditorPersonWithForms if forms is not None and forms.form is not None else EditorPerson)(client, root)
 
@@ -189,7 +189,7 @@ def _option(identity: str, name: str, kind: OptionKind) -> schema.PermissionOpti
 
 
 def _announced(call: schema.ToolCallUpdate) -> Update:
-    """A call that is asked about before it began, as an editor is told of it first."""
+    """A call for which approval is requested before it began, as the first update about it."""
     return schema.ToolCallStart(
         session_update="tool_call", tool_call_id=call.tool_call_id, title=call.title or "", kind=call.kind
     )

@@ -1,4 +1,4 @@
-"""What an editor sends as a prompt, as a message for the model: texts, images, files and what is embedded."""
+"""Converts prompts of an editor to messages for the model: texts, images, files and embedded resources."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Block: TypeAlias = (
     | schema.EmbeddedResourceContentBlock
 )
 ReadFile: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""The text of a file as the editor has it, with what is not saved; None where it does not say."""
+"""The text of a file in the editor, with unsaved changes; None if it is not available."""
 _MOST_IMAGE = 3_750_000
-"""Bytes; in base64 just under the 5 MB that model services take."""
+"""The maximum size of an image in bytes; in base64 just under the limit of 5 MB of model services."""
 _NAME = 200
 
 
 class EditorPrompt(Record):
-    """A prompt. `line` is what was typed, with the names of files in it; `notes` are for the person, a line each."""
+    """A prompt. `line` is the typed text, with names of files in it; `notes` are for the person, one per line."""
 
     line: str
     text: str
@@ -44,7 +44,7 @@ class EditorPrompt(Record):
 
 
 async def read_prompt(blocks: Sequence[Block], session: SessionControl, read: ReadFile | None) -> EditorPrompt:
-    """The prompt that these blocks are. A file that they name is attached; what cannot be is told."""
+    """The prompt of these blocks. Named files are attached; failures are reported."""
     reader = _Reader(session, read)
     for block in blocks:
         await reader.take(block)
@@ -75,7 +75,7 @@ class _Reader:
             self._notes.append("Audio was left out: no model is sent any.")
 
     async def prompt(self) -> EditorPrompt:
-        """All of it."""
+        """The prompt."""
         line = self._line
         if "@" in line:
             message = await with_attached(line, self._session)
@@ -114,7 +114,7 @@ class _Reader:
             self._notes.append(f"{name} is not a text, so it was left out.")
 
     async def _link(self, link: schema.ResourceContentBlock) -> None:
-        """A file by its name: as the editor has it, else as it is on the disk."""
+        """A file by name: its text in the editor, else on disk."""
         path = path_of(link.uri)
         if path is None:
             self._line += one_line(link.uri, _NAME)
@@ -132,7 +132,7 @@ class _Reader:
         self._notes += message.notes
 
     def _named(self, uri: str) -> str:
-        """A resource as the model is told of it: a file of the working directory by its path there."""
+        """The name of a resource for the model: the relative path of a file in the working directory."""
         path = path_of(uri)
         if path is None:
             return one_line(uri, _NAME)
@@ -141,7 +141,7 @@ class _Reader:
 
 
 def path_of(uri: str) -> Path | None:
-    """The file that a URI names; None where it names none."""
+    """The file of a URI; None for other URIs."""
     try:
         parts = urlsplit(uri)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The servers with tools (MCP) that an editor names for a session."""
+"""The MCP servers that an editor adds to a session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VARIABLE = re.compile(r"\$\{[A-Za-z_]")
 
 
 def servers_given(found: Sequence[GivenServer] | None, warn: Callable[[str], None]) -> Mapping[str, McpServer]:
-    """The servers, by names that tools can be called by. What cannot be used is told, and left out."""
+    """The servers, by valid names. Unusable ones are reported and left out."""
     servers: dict[str, McpServer] = {}
     for one in list(found or ())[:_MOST]:
         try:
@@ -39,7 +39,7 @@ def _server(given: GivenServer) -> McpServer:
         entry = {"url": given.url, "headers": {one.name: one.value for one in given.headers}}
     else:
         raise ConfigError(f"The server {given.name!r:.80} of the editor was left out: only stdio and HTTP are spoken.")
-    if _VARIABLE.search(repr(entry)):  # here it would be one of the user's variables, which nobody meant
+    if _VARIABLE.search(repr(entry)):  # otherwise it would be replaced with a variable of the user
         raise ConfigError(
             f"The server {given.name!r:.80} of the editor was left out: it has ${{...}} in a value. Name it in "
             "mcp_servers of config.yaml, where that stands for a variable."

@@ -1,4 +1,4 @@
-"""One session in an editor: its prompts, what it tells while they run, and its end."""
+"""One session in an editor: its prompts, its updates, and its end."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from .prompts import Block, EditorPrompt, ReadFile, read_prompt
 from .updates import EventUpdates, Update, note, text_chunk
 
 NEW = "New session"
-"""What a session is called until its first prompt."""
+"""The title of a session before its first prompt."""
 _LEFT_OUT = frozenset("clear copy exit fork login preferences raw resume sessions theme".split())
-"""Commands that an editor has a way of its own for, or that need a terminal."""
+"""Commands that an editor has its own form of, or that need a terminal."""
 _TITLE = 80
 _STOPS: Mapping[str, schema.StopReason] = {"cancelled": "cancelled", "rounds": "max_turn_requests"}
 
 
 class Opened(Record):
-    """A session that was opened. `saved` adds what it used to the lifetime totals; it blocks."""
+    """An open session. `saved` adds its usage to the lifetime totals; it blocks."""
 
     session: Session
     saved: Callable[[], None]
 
 
 class Post(Protocol):
-    """Sends a message to the editor; returns at once."""
+    """Queues a message to the editor; returns at once."""
 
     def __call__(self, message: Mapping[str, object], /) -> None: ...
 
 
 class EditorSession:
-    """A session, its person, and what the editor is told."""
+    """A session, its user, and the updates for the editor."""
 
     def __init__(self, opened: Opened, person: EditorPerson, post: Post) -> None:
         self.engine = opened.session
@@ -76,19 +76,19 @@ class EditorSession:
 
     @property
     def id(self) -> str:
-        """Its id, on disk too."""
+        """Its ID, also on disk."""
         return self._person.session_id
 
     def _spec(self, name: str) -> ToolSpec | None:
         return next((spec for spec in self.engine.tools if spec.name == name), None)
 
     async def begin(self) -> None:
-        """Begin it anew."""
+        """Begin a new session."""
         self.engine.sessions.begin(NEW)
         await self._ready()
 
     async def resume(self, session_id: str) -> None:
-        """Go on with an earlier one. Raises `RequestError` where there is none of this very id."""
+        """Resume an earlier session. Raises `RequestError` if there is none with exactly this ID."""
         folder = self.engine.parts.writer.folder
         if all(path.stem != session_id for path in await in_thread(lambda: store.sessions(folder))):
             raise RequestError.resource_not_found(session_id)
@@ -103,7 +103,7 @@ class EditorSession:
         self._shown_mode = self.engine.permissions.mode
 
     async def show_history(self) -> None:
-        """Tell what was said before."""
+        """Send the earlier messages."""
         position = self.engine.parts.writer.position
         if position is None:
             return
@@ -114,17 +114,17 @@ class EditorSession:
             self.tell(update)
 
     def announce(self) -> None:
-        """Tell which commands there are."""
+        """Send the list of commands."""
         found = [_command(name, command) for name, command in self.engine.commands.items() if name not in _LEFT_OUT]
         self.tell(schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=found))
 
     def tell(self, update: Update) -> None:
-        """Tell the editor something of this session."""
+        """Send the editor an update of this session."""
         notification = schema.SessionNotification(session_id=self.id, update=update)
         self._post({"jsonrpc": "2.0", "method": "session/update", "params": serialize_params(notification)})
 
     def warn(self, text: str) -> None:
-        """Tell of something, once a prompt runs: before that an editor has nothing to show it in."""
+        """Queue a notice until a prompt runs: before that an editor cannot show it."""
         self._heed(Notice(level="warning", text=text))
 
     def _say(self, text: str) -> None:
@@ -156,7 +156,7 @@ class EditorSession:
         """Run a prompt to its end.
 
         Raises:
-            RequestError: where one runs already, and for an empty one.
+            RequestError: a prompt is already running, or this one is empty.
         """
         if self._running is not None:
             raise RequestError.invalid_request({"details": "A prompt of this session is still running."})
@@ -221,7 +221,7 @@ class EditorSession:
         return result
 
     async def _ask_about_project(self) -> None:
-        """Ask once whether what the folder brings may be loaded, as a chat does when it begins."""
+        """Ask once whether the extensions of the folder may be loaded, as a chat does at its start."""
         permissions = self.engine.permissions
         found = await in_thread(permissions.project)
         if found.trusted or found.asked or not found.brings or not found.digest:
@@ -241,7 +241,7 @@ class EditorSession:
         self.tell(schema.SessionInfoUpdate(session_update="session_info_update", title=kept))
 
     async def _tell_changes(self) -> None:
-        """Tell what the prompt changed of what can be chosen, as commands do."""
+        """Send changes of options by the prompt, for instance by commands."""
         mode = self.engine.permissions.mode
         if mode != self._shown_mode:
             self._shown_mode = mode
@@ -256,21 +256,21 @@ class EditorSession:
         self.tell(schema.ConfigOptionUpdate(session_update="config_option_update", config_options=found))
 
     async def switch(self, mode: str) -> None:
-        """Go over to another mode, as the editor says. Raises `UsageError` for one that there is not."""
+        """Switch the permission mode. Raises `UsageError` for an unknown one."""
         self.engine.permissions.switch(mode)
         await self._tell_changes()
 
     def modes(self) -> schema.SessionModeState:
-        """How much is asked before calls run."""
+        """The permission mode."""
         return modes(self.engine)
 
     def cancel(self) -> None:
-        """End the prompt that runs, if one does."""
+        """Cancel the running prompt, if there is one."""
         if self._running is not None:
             self._running.cancel()
 
     async def close(self) -> None:
-        """End it, with everything that it started."""
+        """End it and all its processes."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -278,7 +278,7 @@ class EditorSession:
         await in_thread(self._saved)
 
     def rescue(self) -> None:
-        """Save what there is and kill what it started, where the event loop can no longer do it."""
+        """Save the session and kill its processes, when the event loop can no longer do it."""
         self.engine.rescue()
 
 
@@ -290,7 +290,7 @@ def _command(name: str, command: Command) -> schema.AvailableCommand:
 
 
 def folder_of(cwd: str) -> Path:
-    """The working directory that an editor names. Raises `RequestError` where it is none."""
+    """The working directory from an editor. Raises `RequestError` if it is not a folder."""
     path = Path(cwd)
     if "\0" in cwd or not path.is_absolute() or not path.is_dir():
         raise RequestError.invalid_params({"details": f"cwd is no absolute path of a folder: {cut(cwd, 200)!r}"})

@@ -1,4 +1,4 @@
-"""What a session tells, as an editor is told it: chunks of answers, calls, their results, the plan."""
+"""Converts events of a session to updates for an editor: chunks of answers, calls, results, the plan."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ Kind: TypeAlias = Literal[
 CallContent: TypeAlias = schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
 
 _TITLE = 200
-"""Characters."""
+"""The maximum length of a title, in characters."""
 _OUTPUT = 20_000
-"""Characters of an output that are shown; the model reads the whole."""
+"""The maximum length of a shown result, in characters; the model gets all of it."""
 _PROGRESS = 4_000
 _PLACES = ("path", "paths", "file", "files", "folder", "to")
-"""Parameters that name what a call is about."""
+"""Parameters that name the object of a call."""
 _VERBS: tuple[tuple[str, Kind], ...] = (
     (r"delete|remove", "delete"),
     (r"move|rename", "move"),
     (r"search|find|grep|glob|list", "search"),
 )
-"""Words in the names of tools that say more of a call than what it has access to."""
+"""Words in names of tools that say more about a call than its access."""
 
 
 def text_chunk(text: str) -> schema.AgentMessageChunk:
@@ -72,7 +72,7 @@ def text_block(text: str) -> schema.TextContentBlock:
 
 
 def kind_of(spec: ToolSpec | None) -> Kind:
-    """Which kind of call a tool makes, by what it declares."""
+    """The kind of a tool's calls, from its declarations."""
     if spec is None:
         return "other"
     if "exec" in spec.access:
@@ -88,7 +88,7 @@ def kind_of(spec: ToolSpec | None) -> Kind:
 
 
 def title_of(name: str, arguments: Mapping[str, Any], spec: ToolSpec | None) -> str:
-    """A call in a line: its command, else the tool and what it is about."""
+    """A call in one line: its command, else the tool and its object."""
     command = arguments.get(spec.command) if spec is not None and "exec" in spec.access else None
     if isinstance(command, str) and command.strip():
         return cut(one_line(command), _TITLE)
@@ -98,7 +98,7 @@ def title_of(name: str, arguments: Mapping[str, Any], spec: ToolSpec | None) -> 
 
 
 def quoted(text: str, most: int = _OUTPUT) -> schema.ContentToolCallContent:
-    """An output as it is: editors take texts for Markdown."""
+    """A result as it is: editors render texts as Markdown."""
     shown = text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} characters more"
     longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -106,28 +106,28 @@ def quoted(text: str, most: int = _OUTPUT) -> schema.ContentToolCallContent:
 
 
 def content_of(found: Sequence[Difference]) -> list[CallContent]:
-    """Differences as an editor shows them."""
+    """Diffs for the editor."""
     return [
         schema.FileEditToolCallContent(type="diff", path=one.path, old_text=one.old, new_text=one.new) for one in found
     ]
 
 
 def locations_of(found: Sequence[Difference]) -> list[schema.ToolCallLocation]:
-    """Where they are."""
+    """Their locations."""
     return [schema.ToolCallLocation(path=one.path, line=one.line) for one in found]
 
 
 class CallNames:
-    """What calls are known by to an editor: each by an id of its own, also where a service gives one id twice."""
+    """The IDs of calls for an editor: unique, even if a service uses an ID twice."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._ended: set[str] = set()
         self.known: set[str] = set()
-        """Those that the editor was told of."""
+        """The IDs that the editor knows."""
 
     def of(self, call_id: str) -> str:
-        """That of a call that is under way, or about to be."""
+        """The ID of a call that runs, or is about to."""
         name = self._names.setdefault(call_id, call_id)
         number = 2
         while name in self._ended:
@@ -136,18 +136,18 @@ class CallNames:
         return name
 
     def ended(self, call_id: str) -> str:
-        """The same of one that has ended with this."""
+        """The ID of a call that has now ended."""
         name = self.of(call_id)
         self._ended.add(name)
         return name
 
 
 class EventUpdates:
-    """Makes updates of events.
+    """Converts events to updates.
 
     Args:
         root: the working directory.
-        spec: the tool of a name.
+        spec: returns the tool with a name.
     """
 
     def __init__(self, root: Callable[[], Path], spec: Callable[[str], ToolSpec | None]) -> None:
@@ -158,7 +158,7 @@ class EventUpdates:
         self._said = self._broken = False
 
     def of(self, event: Event) -> list[Update]:
-        """What an editor is told of an event."""
+        """The updates for an event."""
         if isinstance(event, MessageUpdate):
             return self._message(event)
         if isinstance(event, MessageStart):
@@ -193,7 +193,7 @@ class EventUpdates:
         self._said = False
         name, spec = self.calls.of(event.call_id), self._spec(event.name)
         given = dict(event.arguments)
-        if name in self.calls.known:  # it was asked about before it began
+        if name in self.calls.known:  # approval was requested before it began
             return [schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=name, status="in_progress")]
         self.calls.known.add(name)
         return [
@@ -209,7 +209,7 @@ class EventUpdates:
         ]
 
     def _named(self, arguments: Mapping[str, Any]) -> list[schema.ToolCallLocation]:
-        """The files that the arguments of a call name."""
+        """The files in the arguments of a call."""
         found = []
         for place in ("path", "file"):
             value = arguments.get(place)
@@ -252,7 +252,7 @@ class EventUpdates:
 
 
 def _plan(details: Mapping[str, Any]) -> schema.AgentPlanUpdate | None:
-    """The plan that a call showed: its steps, the first of them done; None where it showed none."""
+    """The plan of a call: its steps, completed ones first; None if it has none."""
     steps, done = details.get("steps"), details.get("done")
     if not isinstance(steps, (list, tuple)) or not isinstance(done, int) or not all(isinstance(s, str) for s in steps):
         return None
@@ -268,7 +268,7 @@ def _plan(details: Mapping[str, Any]) -> schema.AgentPlanUpdate | None:
 
 
 def note(event: Notice) -> Update:
-    """What a person should know: a warning in the answer, anything else beside it."""
+    """A notice: a warning in the answer, anything else beside it."""
     if event.level == "info":
         return thought_chunk(f"\n{event.text}\n")
     return text_chunk(f"\n\n> {one_line(event.text)}\n\n")

@@ -1,4 +1,4 @@
-"""Sub-agents: further Marvins, each a process of its own, that do a part of the work under the same rules."""
+"""Sub-agents: Marvin processes of their own that do a part of the work under the same rules."""
 
 from __future__ import annotations
 
@@ -10,113 +10,113 @@ from .processes import Job
 from .record import Record
 
 Isolation: TypeAlias = Literal["", "worktree"]
-"""Where an agent that writes works: in the folder itself, or in a git worktree and a branch of its own."""
+"""Where a writing agent works: in the folder itself, or in a git worktree with a branch of its own."""
 PipelinePhase: TypeAlias = Literal["", "1a", "2a"]
-"""The phase of the pipeline that an agent begins with; without one it is no pipeline."""
+"""The pipeline phase that an agent begins with; without one the agent does not run the pipeline."""
 AgentEnding: TypeAlias = Literal["answered", "failed", "timeout", "budget", "cancelled"]
 """How an agent ended.
 
-answered: it came to its own end, with exit code 0. failed: any other exit code, a signal among them. timeout: its time
-was up. budget: the cost ceiling was reached (exit code 3). cancelled: it was interrupted, but not by who awaits it.
+answered: it finished, with exit code 0. failed: any other exit code or a signal. timeout: its time was up.
+budget: the cost ceiling was reached (exit code 3). cancelled: something other than its awaiter interrupted it.
 """
 AgentProgress: TypeAlias = Callable[[str], None]
-"""Is told in one line what an agent does while it runs."""
+"""Called with one line about what a running agent does."""
 
 
 class AgentTask(Record):
-    """What an agent is to do, and what binds it beyond that which binds whoever starts it."""
+    """The task of an agent, and its limits beyond those of the agent or session that starts it."""
 
     prompt: str
     kind: str = "build"
-    """build, research, search, or the name of an agent that a Markdown file defines."""
+    """build, research, search, or the name of an agent that is defined in a Markdown file."""
     model: str = "auto"
-    """A tier, a model as `--model` takes it, or auto: what fits the kind."""
+    """A tier, a model as `--model` takes it, or auto for what fits the kind."""
     working_dir: str = ""
-    """The folder it works in, relative to that of the session, which it does not leave; empty for that itself."""
+    """Its working directory, relative to the one of the session, which it must not leave; empty for the same one."""
     ticket: str = ""
-    """The ticket it works on; it writes nothing until it has created one below it. Empty for none."""
+    """The ticket it works on; it must create a ticket below it before it writes. Empty for none."""
     read_only: bool = False
-    """Whether it changes nothing: no tool that writes or runs programs exists for it."""
+    """Whether it is read-only: tools that write or run programs are not offered."""
     writable_files: tuple[str, ...] | None = None
-    """The only files that it may write, relative to its folder; None for any."""
+    """The only files that it may write, relative to its working directory; None for any."""
     isolation: Isolation = ""
     timeout: float | None = None
-    """Seconds; None for `timeouts.agent_build`, and where it is read-only `timeouts.agent_research`."""
+    """Seconds; None for `timeouts.agent_build`, or `timeouts.agent_research` where it is read-only."""
     tools: str = ""
-    """The tools it has, as `--tools` takes them; empty for those that agents have."""
+    """Its tools, as `--tools` takes them; empty for the default of agents."""
     phase: PipelinePhase = ""
     instructions: str = ""
-    """What stands before the prompt: how it is to work, whatever it is asked."""
+    """Text before the prompt: general instructions for this kind of agent."""
 
 
 class AgentResult(Record):
-    """What became of an agent. Its text is for whoever asked; no file is ever made of it."""
+    """The result of an agent. Its text is for the caller and is never written to a file."""
 
     text: str
-    """What it said, from its last tool call on; of a failed one perhaps a part."""
+    """The text after its last tool call; possibly incomplete if it failed."""
     ended: AgentEnding
     reason: str = ""
-    """Why it did not answer, in one line or some more; empty where it did."""
+    """Why it did not answer, in one or more lines; empty if it did."""
     exit_code: int | None = None
-    """Negative for a signal; None where it did not end by itself."""
+    """Negative for a signal; None if it did not end by itself."""
     cost: float | None = None
-    """USD, agents below it included; None where it did not come to tell."""
+    """USD, including nested agents; None where it did not report it."""
     session_id: str = ""
-    """Its session, for `marvin sessions show`; empty where it had none yet."""
+    """Its session ID, for `marvin sessions show`; empty if it had none yet."""
     log: Path | None = None
-    """The file with a line of JSON for each of its tool calls; None where it made none."""
+    """A JSON Lines file with one line for each of its tool calls; None if it made none."""
     seconds: float = 0.0
     worktree: str = ""
-    """What became of its worktree, and of what it left uncommitted, in words; empty where there is nothing to tell."""
+    """What happened to its worktree and its uncommitted changes, as text; empty if there is nothing to report."""
 
     @property
     def answered(self) -> bool:
-        """Whether it came to its own end."""
+        """Whether it finished with exit code 0."""
         return self.ended == "answered"
 
 
 class ApartTask(Record):
-    """A sub-command that goes on by itself when the Marvin ends that starts it, and what bounds it."""
+    """A sub-command that runs in the background and outlives the Marvin that starts it, and its limits."""
 
     name: str
-    """Its id: a word that says of what kind it is, a dash, and letters and digits, as in `review-20260102-030405`."""
+    """Its ID: its kind, a dash, and letters and digits, as in `review-20260102-030405`."""
     title: str
     """What it does, for people."""
     words: tuple[str, ...]
-    """The sub-command and its words."""
+    """The sub-command and its arguments."""
     folder: Path
-    """Where it works."""
+    """Its working directory."""
     root: Path | None = None
-    """The folder that it is about: sessions of it and of folders above it list it. None for that of this session."""
+    """The folder it belongs to: sessions there and in parent folders list it. None for the folder of this session."""
     most: int = 3
-    """How many of this kind may run at a time, those of other folders among them."""
+    """The maximum number of tasks of this kind that run at a time, in all folders."""
     max_cost: float | None = None
-    """USD; None for no other ceiling than that of this session."""
+    """The cost ceiling in USD; None for the one of this session alone."""
 
 
 class Agents(Protocol):
-    """The way to sub-agents: for tools as `ToolContext.agents`, and the same for whatever works without one."""
+    """Starts sub-agents. Tools get it as `ToolContext.agents`; other code uses the same interface."""
 
     async def run(self, task: AgentTask, progress: AgentProgress | None = None) -> AgentResult:
-        """Run an agent to its end. Several that read may run side by side; those that write do one after the other.
+        """Run an agent to its end. Read-only agents may run in parallel; writing agents run one after the other.
 
-        Writers that are held to files of their own run side by side as well.
+        Writing agents with a fixed list of writable files run in parallel as well.
 
-        Where the awaiting of this is cancelled the agent ends, with all that it started.
+        Cancelling the awaiting task ends the agent and all its child processes.
 
         Raises:
-            ToolError: where it cannot be started: agents nested too deep, a folder or a model that there is not, the
-                pipeline not installed. How an agent ended is a result.
+            ToolError: it cannot be started: agents are nested too deep, a folder or a model does not exist, or the
+                pipeline is not installed. A failure of the agent itself is a result.
         """
         ...
 
     async def start_apart(self, task: ApartTask) -> Job:
-        """Start a Marvin that goes on when this one ends: with its models, and in a sandbox of its own.
+        """Start a background Marvin that outlives this one: with the same models, and in a sandbox of its own.
 
-        It stands among the jobs of this folder, in later sessions as well, and is stopped as these are.
+        It is listed among the jobs of this folder, also in later sessions, and is stopped like them.
 
         Raises:
-            ToolError: where it cannot be started: by an agent, in play mode, where `task.most` of its kind run, or
-                without a model.
+            ToolError: it cannot be started: the caller is an agent, play mode is on, `task.most` tasks of its kind
+                run already, or no model is configured.
         """
         ...

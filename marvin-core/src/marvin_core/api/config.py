@@ -1,4 +1,4 @@
-"""What was asked for: flags, environment and config.yaml as one frozen value."""
+"""The configuration: flags, environment and config.yaml merged into one frozen value."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .timeouts import Timeouts
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 Source: TypeAlias = Literal["", "flag", "environment", "file"]
-"""Where a value comes from; empty where nobody named one."""
+"""Where a value comes from; empty for a default."""
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
-"""What is done with a call that would be asked about, where nobody is there to ask."""
+"""What happens in a non-interactive run to a call that needs approval."""
 SandboxUse: TypeAlias = Literal["auto", "required", "off"]
 """Whether commands run in a sandbox: where one works, only in one, or never."""
 ToolSearchUse: TypeAlias = Literal["on", "off", "auto"]
-"""Whether tools wait until a model looks for them: all but a few, none, or where there are many."""
+"""Whether tools are deferred until the model searches for them: most of them, none, or only if there are many."""
 PermissionMode: TypeAlias = Literal["ask", "edit", "auto", "readonly"]
-"""How much is asked of calls on which no rule speaks. Reading passes in each of them.
+"""How much needs approval where no rule applies. Reading never does.
 
 `ask`: everything that writes or runs something needs approval. `edit`: files inside the working directory may be
 written; everything else needs approval. `auto`: as edit, and commands may run in the sandbox. `readonly`:
@@ -32,16 +32,16 @@ NetworkKind: TypeAlias = Literal["none", "loopback", "hosts", "all"]
 
 
 class NetworkPolicy(Record):
-    """What the commands of a session may reach.
+    """The hosts that commands of a session can connect to.
 
-    `none` and `loopback` are each other and nothing else: in the sandbox they have a loopback of their own, which is
-    not that of the machine; with `loopback` a chat asks about each further host. `hosts` adds the hosts of that field.
-    `all` is the network as Marvin itself has it, the machine's own loopback included.
+    `none` and `loopback`: only each other. In the sandbox the commands have a loopback interface of their own, separate
+    from that of the machine; with `loopback` a chat asks about each other host. `hosts` also allows the hosts in that
+    field. `all` is the network of Marvin itself, including the loopback interface of the machine.
     """
 
     kind: NetworkKind
     hosts: tuple[str, ...] = ()
-    """Reach these hosts only: example.org, *.example.com for sub-domains, git.example.com:443."""
+    """The allowed hosts: example.org, *.example.com for sub-domains, git.example.com:443."""
 
     def as_text(self) -> str:
         """The policy as --network and MARVIN_NETWORK take it."""
@@ -61,11 +61,11 @@ class Permissions(Record):
 
 
 Sink: TypeAlias = Literal["send", "spend", "run", "reach"]
-"""What a tool may do with what was read before: send it somewhere, spend money, run programs, or ask the network."""
+"""What a tool can do with data read earlier: send it, spend money, run programs, or make network requests."""
 
 
 class Labels(Record):
-    """Which kinds of tools are asked about once a session has read something of an origin."""
+    """Which kinds of tools need approval once a session has read data of an origin."""
 
     web: tuple[Sink, ...] = ("send", "spend", "run")
     """Which tools need approval after something was read from the network: `send`, `spend`, `run`, or `reach` for all
@@ -84,35 +84,35 @@ class Labels(Record):
 
 
 class ShellHook(Record):
-    """One entry below `hooks:` in config.yaml: a command of the user's that an event starts."""
+    """One entry below `hooks:` in config.yaml: a command that runs on an event."""
 
     event: str
     """The method of `Hook`, or the type of the event."""
     command: str
     tools: tuple[str, ...] = ()
-    """Patterns of the names of tools whose calls alone start it; empty for all."""
+    """Patterns of tool names; only calls of these tools trigger it. Empty for all."""
     sandbox: bool = False
-    """Whether it runs in the sandbox, as commands of the model do, and not as the user."""
+    """Whether it runs in the sandbox, like the model's commands, or with the permissions of the user."""
     file: str = "config.yaml"
-    """Where it stands, for people."""
+    """Where it is defined, for people."""
 
 
 class ProjectFiles(Record):
-    """What the working directory brings and somebody trusts, with the content that it was trusted for."""
+    """The trusted extensions of the working directory, with the content for which trust was given."""
 
     root: Path
     hooks: Mapping[str, str]
-    """The sources of `.marvin/hooks` by their names. They run in the sandbox. A character stands for a byte."""
+    """The sources of `.marvin/hooks` by name. They run in the sandbox. Each character stands for one byte."""
     commands: Mapping[str, str]
-    """The texts of `.marvin/commands` by their names."""
+    """The texts of `.marvin/commands` by name."""
     tools: Path | None
-    """A folder of Marvin's own with what `.marvin/tools` holds; None where that is nothing."""
+    """A private copy of the folder `.marvin/tools`; None if that is empty."""
 
 
 class McpSettings(Record):
-    """One entry below `mcp_servers:` in config.yaml: a program that is started, or an address that is talked to.
+    """One entry below `mcp_servers:` in config.yaml: a program to start, or an address to connect to.
 
-    Its texts may hold `${NAME}` or `${NAME:-OTHER}`, which stand for variables.
+    Its texts may hold `${NAME}` or `${NAME:-DEFAULT}`, which stand for environment variables.
     """
 
     command: str = ""
@@ -211,9 +211,9 @@ StatusPart: TypeAlias = Literal[
     "messages",
     "tokens",
 ]
-"""What the status row can show."""
+"""The parts of the status row."""
 Attention: TypeAlias = Literal["bell", "notify", "title"]
-"""How the chat calls for somebody: by the bell, a notification of the terminal (OSC 9), or the window's title."""
+"""How the chat asks for attention: by the bell, a notification of the terminal (OSC 9), or the window's title."""
 
 
 class ChatPreferences(Record):
@@ -237,7 +237,7 @@ class ChatPreferences(Record):
 
 
 class Config(Record):
-    """Everything that was asked for, without secrets. Paths are absolute."""
+    """The whole configuration, without secrets. Paths are absolute."""
 
     prompt: str | None
     prompt_file: Path | None
@@ -245,29 +245,29 @@ class Config(Record):
     plain: bool
     design_first: bool
     pipeline_from: str
-    """The phase that the pipeline begins with; empty for where it stopped."""
+    """The first phase of the pipeline; empty to continue where it stopped."""
     pipeline_until: str
-    """The phase that the pipeline ends with; empty for the last one."""
+    """The last phase of the pipeline; empty for all of them."""
     upstream: Path | None
-    """A folder of documents that the agents of the pipeline may read."""
+    """A folder of documents for the agents of the pipeline."""
     max_time: float | None
-    """The seconds that the pipeline may take."""
+    """The time limit of the pipeline, in seconds."""
     yes: bool
-    """Whether the pipeline begins anew without asking."""
+    """Whether the pipeline starts again from the beginning without asking."""
     strict: bool
-    """Whether the pipeline fails where the evidence for its result is weak."""
+    """Whether the pipeline fails if the evidence for its result is weak."""
     github: bool
     """Whether the pipeline writes annotations and the job summary of GitHub Actions."""
     ntfy: str
-    """The topic that notices of a non-interactive run are sent to; empty for none."""
+    """The topic for notifications of a non-interactive run; empty for none."""
     ntfy_url: str
-    """The server that takes them; empty for the public one."""
+    """The notification server; empty for the public one."""
     working_dir: Path
     """The sandbox root."""
     rooted: bool
     """Whether the root was set with --working-dir."""
     in_home: bool
-    """Whether the root is the home folder itself, where write and exec tools ask."""
+    """Whether the root is the home folder itself, where tools that write or run programs need approval."""
     provider: str
     provider_origin: str
     provider_from: Source
@@ -275,36 +275,36 @@ class Config(Record):
     model_origin: str
     model_from: Source
     thinking: ThinkingLevel
-    """How hard the model thinks that the run begins with."""
+    """The initial thinking level of the model."""
     thinking_from: Source
     tiers: Mapping[str, str]
     """The model of each tier, by the tier's name."""
     tier_thinking: Mapping[str, ThinkingLevel]
-    """How hard the models of tiers think, where something is said of them."""
+    """The thinking levels of the models of tiers, where configured."""
     fallback: tuple[str, ...]
-    """The models that go on where the chosen one fails."""
+    """The models to fall back to if the chosen one fails."""
     tools: str
     tool_search: ToolSearchUse
-    """Whether tools wait until a model looks for them."""
+    """Whether tools are deferred until the model searches for them."""
     output_format: OutputFormat
     output_schema: Mapping[str, Any] | None
-    """The JSON schema that the last answer has to fit; None where it may have any form."""
+    """The JSON schema of the last answer; None for free text."""
     on_ask: OnAsk
-    """What a run in which nobody can be asked does with calls that would be asked about."""
+    """What happens in a non-interactive run to calls that need approval."""
     on_ask_tools: Mapping[str, OnAsk]
-    """The same for single tools."""
+    """The same for individual tools."""
     permission_mode: PermissionMode | None
-    """How much is asked from the start, where somebody chose it."""
+    """The initial permission mode, if one was chosen."""
     trust_project: bool
-    """Whether this run may load what the working directory brings."""
+    """Whether this run may load the extensions of the working directory."""
     continue_session: bool
     resume: str
     max_cost: float | None
     """The cost ceiling in USD."""
     ledger: str
-    """The address of the ledger that a parent handed over."""
+    """The address of the cost ledger, as passed by the parent process."""
     agent_slots: str
-    """Where the places of the agents of a run are counted, as a parent handed it over."""
+    """Where the running agents of a run are counted, as passed by the parent process."""
     home: Path
     config_folder: Path
     data_folder: Path
@@ -312,11 +312,11 @@ class Config(Record):
     state_folder: Path
     packs: frozenset[str] | None
     pack_sections: Mapping[str, Mapping[str, Any]]
-    """`packs:` of config.yaml as it stands there: the settings of each pack, by its name, not checked yet."""
+    """`packs:` in config.yaml, unchecked: the settings of each pack by its name."""
     packs_off: frozenset[str]
-    """The packs that config.yaml switches off, by their names or those of their distributions."""
+    """The packs that config.yaml disables, by their names or those of their distributions."""
     packs_prefer: tuple[str, ...]
-    """The packs that have a name which others bring as well, the first one first."""
+    """The packs that get a name which several packs use, by preference."""
     trace_hooks: bool
     depth: int
     read_only: bool
@@ -324,18 +324,18 @@ class Config(Record):
     ticket: str
     subagent_log: Path | None
     lifeline: str
-    """Which pipe on standard input ends this agent with its own end, by its inode; empty for none."""
+    """The inode of the pipe on standard input whose closing ends this agent; empty for none."""
     color: bool
     theme: str
-    """What the chat is drawn with."""
+    """The name of the theme."""
     screen_reader: bool
-    """Whether the chat is written once, in words, from top to bottom."""
+    """Whether the chat is written once, as text, from top to bottom."""
     editor: str
-    """The user's editor: a program, and maybe its arguments."""
+    """The user's editor: a program with optional arguments."""
     terminal: str
-    """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
+    """The type of the terminal; empty if unset. Many terminals claim to be xterm-like; xterm itself is just `xterm`."""
     curses: bool
-    """Whether somebody asked for the chat of earlier versions."""
+    """Whether the chat of earlier versions was requested."""
     ui: str
     """The interface of the chat; empty for `plain`."""
     chat: ChatPreferences
@@ -345,43 +345,43 @@ class Config(Record):
     ca_file: str
     transport: str
     cache: CacheLifetime
-    """How long services keep what they read, where one may choose."""
+    """The lifetime of cache entries, for services with a choice."""
     permissions: Permissions
     labels: Labels
-    """What is asked about after what was read."""
+    """What needs approval after untrusted data was read."""
     shell_hooks: tuple[ShellHook, ...]
-    """The commands that events start, in the order of config.yaml."""
+    """The commands that run on events, in the order of config.yaml."""
     mcp_servers: Mapping[str, McpServer]
-    """The servers with tools that config.yaml names."""
+    """The MCP servers in config.yaml."""
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]
     prices_url: str
-    """Where a newer table of prices comes from; empty for where its makers keep it."""
+    """The source of updated prices; empty for the default."""
     instructions: str
     seed: bool
-    """Whether a chat begins with what was said last in its folder."""
+    """Whether a chat begins with the last messages of its folder."""
     child_env: frozenset[str]
     sandbox: SandboxUse
     allow_addresses: tuple[str, ...]
-    """Hosts and networks of this machine and its surroundings that tools may reach."""
+    """Local hosts and networks that tools may reach."""
     network: NetworkPolicy | None
-    """What commands may reach; None where nobody said: everything where nobody is there to ask, else each other."""
+    """The network policy of commands; None for the default: everything in non-interactive runs, else each other."""
     timeouts: Timeouts
     limits: Limits
     telemetry: Telemetry = Telemetry()
-    """What is sent to a collector of OpenTelemetry."""
+    """The settings of OpenTelemetry."""
     record: Path | None = None
-    """The file that the session is recorded to."""
+    """The file that records the session."""
     project: ProjectFiles | None = None
-    """What the working directory brings, where that is trusted; its settings are among those above."""
+    """The extensions of a trusted working directory; its settings are already merged into those above."""
 
     def when_asked(self, tool: str) -> OnAsk:
-        """What a run in which nobody can be asked does with calls of a tool that would be asked about."""
+        """What happens in a non-interactive run to calls of a tool that need approval."""
         return self.on_ask_tools.get(tool, self.on_ask)
 
     @property
     def on_ask_text(self) -> str:
-        """Those answers as --on-ask and MARVIN_ON_ASK take them."""
+        """The same values as --on-ask and MARVIN_ON_ASK take them."""
         return ",".join([self.on_ask, *(f"{tool}={answer}" for tool, answer in self.on_ask_tools.items())])
 
     @property

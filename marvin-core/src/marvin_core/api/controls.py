@@ -1,4 +1,4 @@
-"""The parts of a session that an interface controls: sessions on disk, model, tools, profile, and taking calls back."""
+"""The parts of a session that an interface controls: saved sessions, model, tools, profile and undo."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class SessionEntry(Record):
     id: str
     title: str
     time: float
-    """When it was written last, in seconds since the epoch."""
+    """When it was last written, in seconds since the epoch."""
     provider: str
     model: str
     messages: int
     working_dir: str
     parent: str
-    """The session that it was forked from, or an empty string."""
+    """The session that it is a fork of, or an empty string."""
 
 
 class Branch(Record):
-    """One way that a session went. `leaf` names its end; `shared` counts the messages it has in common
-    with the branch in use."""
+    """One branch of a session. `leaf` names its last message; `shared` counts the messages it has in common
+    with the current branch."""
 
     leaf: str
     messages: int
@@ -37,93 +37,93 @@ class Branch(Record):
     prompt: str
     """The last request of the branch."""
     answer: str
-    """What the model said last, or an empty string."""
+    """The last answer of the model, or an empty string."""
     current: bool
     time: float = 0.0
-    """When its last message was said, in seconds since the epoch; 0 where that is not known."""
+    """The time of its last message, in seconds since the epoch; 0 if unknown."""
 
 
 class PromptEntry(Record):
-    """A prompt of this chat that can be gone back to."""
+    """A prompt of this chat to which the conversation can be rewound."""
 
     text: str
     time: float
     """When it was sent, in seconds since the epoch."""
     leaf: str
-    """The record of the session file that it followed."""
+    """The record of the session file that precedes it."""
 
 
 class SaidEntry(Record):
-    """Something that was said before, as it is shown again."""
+    """An earlier message, for display."""
 
     role: Literal["user", "assistant"]
     text: str
     time: float
-    """When it was said, in seconds since the epoch; 0 where that is not known."""
+    """When it was sent, in seconds since the epoch; 0 if unknown."""
     calls: tuple[str, ...]
-    """The names of the tools that it called."""
+    """The names of the tools that it calls."""
 
 
 class SessionsControl(Protocol):
-    """The sessions on disk, and moving between them.
+    """The saved sessions, and switching between them.
 
-    What changes the session raises `MarvinError` while an answer runs, and `SessionError` where it is not possible.
+    Methods that change the session raise `MarvinError` while an answer runs, and `SessionError` if they fail.
     """
 
     def clear(self) -> None:
-        """Begin an empty conversation; it gets an id with its first prompt. The old one stays on disk."""
+        """Begin an empty conversation; it gets an ID with its first prompt. The old one stays on disk."""
         ...
 
     def fork(self) -> str:
-        """Go on in a copy of this session; returns its id."""
+        """Continue in a copy of this session; returns the ID of the copy."""
         ...
 
     async def resume(self, session_id: str) -> int:
-        """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
+        """Resume the session with this ID or ID prefix; returns the number of its messages."""
         ...
 
     def recent(self, limit: int) -> Sequence[SessionEntry]:
-        """The newest sessions of the working directory, the newest one first."""
+        """The most recent sessions of the working directory, newest first."""
         ...
 
     def prompts(self) -> Sequence[PromptEntry]:
-        """The prompts that can be gone back to, the oldest first: those since the conversation was compacted last."""
+        """The prompts that can be rewound to, oldest first: those since the last compaction."""
         ...
 
     def replay(self) -> Sequence[SaidEntry]:
-        """The end of what was said before this session was gone on with, the oldest first.
+        """The last messages of a resumed session, oldest first.
 
-        Empty where it was begun here, and from its next prompt on.
+        Empty for a session that was begun here, and after its next prompt.
         """
         ...
 
     def search(self, text: str, limit: int) -> Sequence[SessionEntry]:
-        """The sessions of all folders with a text in their title or a message, the newest one first. Blocks."""
+        """The sessions of all folders with a text in their title or a message, newest first. Blocks."""
         ...
 
     def rename(self, title: str, session_id: str = "") -> str:
-        """Give a session another title, this one by default; returns it as it is kept. Its id stays. Blocks."""
+        """Rename a session, this one by default; returns the title as it is stored. Its ID stays. Blocks."""
         ...
 
     async def export(self, kind: Literal["md", "html", "json"]) -> str:
-        """Everything that was said on the branch in use, as a page or as JSON, without known secrets."""
+        """The whole current branch as an HTML page or as JSON, with known secrets redacted."""
         ...
 
     async def rewind(self, prompt: PromptEntry) -> int:
-        """Go on from before a prompt, in a branch of its own; returns how many messages are left."""
+        """Rewind to before a prompt, in a new branch; returns the number of messages that are left."""
         ...
 
     def branches(self) -> Sequence[Branch]:
-        """The branches of this session, oldest end first."""
+        """The branches of this session, the one with the oldest end first."""
         ...
 
     async def go_to(self, branch: Branch) -> int:
-        """Go on at the end of a branch of this session; returns how many messages it has."""
+        """Switch to the end of a branch of this session; returns the number of its messages."""
         ...
 
 
 class ModelControl(Protocol):
-    """The model of a session, and changing it between prompts."""
+    """The model of a session, and switching it between prompts."""
 
     @property
     def provider_name(self) -> str: ...
@@ -131,44 +131,44 @@ class ModelControl(Protocol):
     def model(self) -> str: ...
     @property
     def reason(self) -> str:
-        """Why this model answers, as in `GROQ_API_KEY is set`; empty without one."""
+        """Why this model was chosen, as in `GROQ_API_KEY is set`; empty without a model."""
         ...
 
     @property
     def thinking(self) -> ThinkingLevel: ...
     def use(self, name: str) -> None:
-        """Go on with another model: `PROVIDER/MODEL`, the name of a model, or of a provider.
+        """Switch to another model: `PROVIDER/MODEL`, the name of a model, or of a provider.
 
         Raises:
-            UsageError, ConfigError: where there is none, or its provider is not set up.
+            UsageError, ConfigError: there is no such model, or its provider is not set up.
         """
         ...
 
     def know(self, name: str | None) -> None:
-        """Learn what services have to say of a name, and have its key, before it is used; blocks for a while.
+        """Fetch what services know about a name, and read its key, before `use`. Blocks.
 
-        Without a name the same for `pro`.
+        Without a name it does so for `pro`.
 
         Raises:
-            ConfigError: where the system's keyring does not give the key.
+            ConfigError: the system's keyring does not return the key.
         """
         ...
 
     def think(self, level: str) -> None:
-        """Have the model think so hard from the next prompt on. Raises `UsageError` for an unknown level."""
+        """Set how hard the model thinks, from the next prompt on. Raises `UsageError` for an unknown level."""
         ...
 
     def pro(self) -> AbstractContextManager[None]:
-        """The best model that is set up, for as long as the context lasts; says which. Raises as `use`."""
+        """Switch to the best configured model while the context is active; returns its name. Raises as `use`."""
         ...
 
     def listed(self) -> Sequence[ModelEntry]:
-        """Every service, those that are set up first."""
+        """Every service; those that are set up come first."""
         ...
 
 
 class AutonomyControl(Protocol):
-    """How the agent goes on by itself."""
+    """Auto-continue and play mode: turns that the agent runs without a prompt."""
 
     @property
     def going(self) -> Literal["off", "auto", "play"]: ...
@@ -177,38 +177,38 @@ class AutonomyControl(Protocol):
         ...
 
     def playing(self, dollars: float | None, turns: int) -> AbstractAsyncContextManager[str]:
-        """Play mode: in the playground, for so many turns, and USD where that is given; gives the first prompt."""
+        """Begin play mode in the playground, with a maximum of turns and of USD if given; returns the first prompt."""
         ...
 
     def send(self, text: str) -> None:
-        """Have the model read this along with its next request, in the middle of what it does."""
+        """Add a message to the next model request of the running turn."""
         ...
 
 
 class ToolControl(Protocol):
-    """The tools of a session, and choosing others."""
+    """The tools of a session, and selecting others."""
 
     @property
     def selection(self) -> str:
-        """The sets, groups and names that were chosen."""
+        """The selected sets, groups and names."""
         ...
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """Why each of the others is not offered."""
+        """The tools that are not offered, each with the reason."""
         ...
 
     def choose(self, selection: str) -> None:
-        """Offer other tools from the next request on, as `--tools` names them.
+        """Offer other tools from the next request on; the selection is written as for `--tools`.
 
         Raises:
-            UsageError: where it names what does not exist; nothing is changed then.
+            UsageError: the selection names something that does not exist; nothing is changed.
         """
         ...
 
 
 class ProfileControl(Protocol):
-    """The profile of a session. What reads or writes files blocks: call it in a thread."""
+    """The profile of a session. Methods that read or write files block: call them in a thread."""
 
     @property
     def name(self) -> str: ...
@@ -219,45 +219,45 @@ class ProfileControl(Protocol):
         ...
 
     def misspelled(self, name: str) -> str:
-        """The question whether another profile is meant, where there is none of this name but one like it."""
+        """A question for a probable typo: the profile does not exist, but one with a similar name does."""
         ...
 
     def switch(self, name: str) -> Path:
-        """Go on with another profile, a new one where there is none; returns its folder.
+        """Switch to another profile, which is created if it does not exist; returns its folder.
 
         Raises:
-            ConfigError: for a name that cannot be one.
+            ConfigError: the name is not valid.
         """
         ...
 
     def preferences(self) -> Mapping[str, Any]:
-        """What is set in preferences.yaml."""
+        """The values in preferences.yaml."""
         ...
 
     def draft_preferences(self) -> tuple[Path, bytes]:
-        """A copy of preferences.yaml to be edited, or the one that could not be saved; and what is in the file now."""
+        """A copy of preferences.yaml to edit, or the draft that was not saved, and the current content of the file."""
         ...
 
     def take_draft(self, before: bytes) -> bool:
-        """Have the draft take the place of preferences.yaml; False where nothing was changed.
+        """Replace preferences.yaml with the draft; False if nothing was changed.
 
         Raises:
-            ConfigError: it is no YAML of keys and values, or preferences.yaml is no longer as it was before; the draft
-                stays where it is.
+            ConfigError: the draft is not a YAML mapping, or preferences.yaml was changed in the meantime.
+                The draft is kept.
         """
         ...
 
     def earlier(self) -> int:
-        """How many messages of earlier chats in this folder a new chat begins with."""
+        """The number of messages of earlier chats in this folder that a new chat begins with."""
         ...
 
     def saved_places(self) -> Sequence[Mapping[str, Any]]:
-        """The places of saved_places.json."""
+        """The places in saved_places.json."""
         ...
 
 
 class Choice(Record):
-    """Something that can be picked: `key` says which it is, `text` is what it is called, `facts` stand beside it."""
+    """An item of a list: `key` identifies it, `text` is its label, `facts` are shown beside it."""
 
     key: str
     text: str
@@ -265,64 +265,64 @@ class Choice(Record):
 
 
 class Picking(Record):
-    """What one of is to be picked. Both functions raise `MarvinError` or `OSError` where they fail."""
+    """A list to choose one item from. Both functions raise `MarvinError` or `OSError` if they fail."""
 
     title: str
     find: Callable[[str], Awaitable[Sequence[Choice]]]
-    """What there is; with words, all that holds them."""
+    """The items; with words, all that contain them."""
     rename: Callable[[str, str], Awaitable[str]]
-    """Calls the one of a key by another name; returns what is to be told then."""
+    """Renames the item with a key; returns the message to show."""
 
 
 class PersonControl(Protocol):
-    """Whoever sits at the interface: what commands may ask of them, and hand to them."""
+    """What slash commands can ask of the user through the interface."""
 
     async def ask(self, question: str, choices: Sequence[str]) -> str | None:
-        """Ask what may be answered in any words; the choices are numbered suggestions, and there may be none.
+        """Ask for free text; the choices are numbered suggestions, and may be empty.
 
-        Gives one of the choices, or what was typed instead; empty where there is no answer, and None where the
-        interface takes no text as an answer.
+        Returns one of the choices or the typed text, an empty string without an answer, and None if the interface
+        does not support free text.
         """
         ...
 
     async def pick(self, picking: Picking) -> str | None:
-        """Have one of several picked by keys; gives its key.
+        """Let the user choose an item of a list with keys; returns its key.
 
-        Empty where none was picked, and None where the interface has no such list.
+        Returns an empty string if none was chosen, and None if the interface has no such list.
         """
         ...
 
     def copy(self, text: str) -> bool:
-        """Put a text on the clipboard; False where the interface reaches none."""
+        """Copy a text to the clipboard; False if the interface has no clipboard."""
         ...
 
     async def edit(self, file: Path) -> bool:
-        """Have a file changed in the user's editor, until that ends; False where the interface can open none.
+        """Open a file in the user's editor and wait for it to end; False if the interface cannot open an editor.
 
         Raises:
-            ConfigError: where the editor cannot be started, or ended with an error.
+            ConfigError: the editor cannot be started, or ended with an error.
         """
         ...
 
     @property
     def theme(self) -> str:
-        """The name of the theme in use."""
+        """The name of the current theme."""
         ...
 
     def use_theme(self, name: str) -> None:
-        """Draw with another theme from now on, and in later chats. Blocks; the interface knows which there are.
+        """Switch the theme, now and for later chats. Blocks. The interface knows the available themes.
 
         Raises:
-            ConfigError: where it cannot be kept for later chats.
+            ConfigError: the choice cannot be saved for later chats.
         """
         ...
 
 
 class ContextUse(Record):
-    """What the next request holds, in tokens as they are estimated; names are those of the parts of the prompt.
+    """The contents of the next request, in estimated tokens, by the names of the parts of the prompt.
 
-    `waiting` are tools that are not told of until the model looks for them. From `compact` on a summary takes the place
-    of older messages. `window` is what the model takes.
+    `waiting` are deferred tools, which are not described until the model searches for them. Above `compact` a summary
+    replaces older messages. `window` is the context window of the model.
     """
 
     prompt: Sequence[tuple[str, int]]
@@ -335,10 +335,10 @@ class ContextUse(Record):
 
 
 class SessionStanding(Record):
-    """How a session stands at this moment; it costs nothing to find out.
+    """The status of a session at this moment; it is cheap to compute.
 
-    `tokens` is what the next request takes of the model's `window`, as it is estimated; `warn` and `compact` are what a
-    warning comes from, and a summary of older messages.
+    `tokens` is the estimated size of the next request, `window` the context window. Above `warn` a warning is shown,
+    above `compact` a summary replaces older messages.
     """
 
     tokens: int
@@ -347,11 +347,11 @@ class SessionStanding(Record):
     window: int
     messages: int
     agents: int
-    """How many sub-agents work."""
+    """The number of running sub-agents."""
 
 
 class UndoEntry(Record):
-    """A call that can be taken back."""
+    """A call that can be undone."""
 
     tool: str
     what: str
@@ -359,32 +359,32 @@ class UndoEntry(Record):
     time: float
     """When it was made, in seconds since the epoch."""
     session: str
-    """The session that it was made in; empty where none had begun."""
+    """The ID of the session that made it; empty if no session had begun."""
 
 
 class UndoControl(Protocol):
-    """Taking calls back that were made in the working directory, the newest first, those of earlier runs too."""
+    """Undo of calls that were made in the working directory, newest first, including those of earlier runs."""
 
     async def listed(self, most: int) -> Sequence[UndoEntry]:
-        """The calls that can be taken back, the newest first."""
+        """The calls that can be undone, newest first."""
         ...
 
     async def difference(self) -> str:
-        """What this session changed: the files that it wrote as they are now, against how they were before it.
+        """The changes of this session: a diff of the files that it wrote, from before the session to now.
 
-        Of what commands changed only that they did. Empty where nothing is different.
+        Changes by commands are named without a diff. Empty if nothing differs.
         """
         ...
 
     async def take_back(self, count: int) -> Sequence[str]:
-        """Take back the newest calls, as many as there are up to `count`; what was taken back, a line each.
+        """Undo the newest calls, at most `count`; returns a line for each.
 
         Raises:
-            MarvinError: an answer is running, or a call cannot be taken back, as where somebody changed since then what
-                it had done. The text says what was taken back before that one.
+            MarvinError: an answer is running, or a call cannot be undone, as where its files were changed since.
+                The text says what was undone before that one.
         """
         ...
 
     async def take_back_since(self, time: float) -> Sequence[str]:
-        """Take back what this session called from a time on, in seconds since the epoch. Raises as `take_back`."""
+        """Undo the calls of this session since a time, in seconds since the epoch. Raises as `take_back`."""
         ...

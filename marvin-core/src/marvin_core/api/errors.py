@@ -32,16 +32,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _GATEWAY_TIMEOUTS = (504, 524)
-"""What is in front of a service gave it up, which may work on all the same."""
+"""Statuses of a gateway that gave up waiting; the service behind it may still process the request."""
 
 EXIT_INTERRUPTED = 130
 """The exit code of a run that was interrupted, as shells have it for Ctrl+C."""
 
 
 class MarvinError(Exception):
-    """The root of the tree. Its text says what happened and what to do next.
+    """The base class. Its text says what happened and what to do next.
 
-    `exit_code` is what the process leaves with when nobody handles the error.
+    `exit_code` is the exit code of the process when nothing handles the error.
     """
 
     exit_code = 1
@@ -70,7 +70,7 @@ class OutputMismatch(MarvinError):
 
 
 class BudgetExceeded(MarvinError):
-    """The price ceiling of this run was reached; of a part of it, as play mode is, where `within` says so."""
+    """The cost ceiling of this run was reached, or that of the part that `within` names, such as play mode."""
 
     exit_code = 3
 
@@ -84,11 +84,11 @@ class ToolError(MarvinError):
 
 
 class AddressRefused(ToolError):
-    """An address is of this machine or of a private network, which a model may not have read."""
+    """An address is of this machine or of a private network, which models may not read."""
 
 
 class RequestFailed(ToolError):
-    """A request of a tool or a hook failed, in words for the model.
+    """A request of a tool or a hook failed; the text is written for the model.
 
     `status` is the HTTP status, None where there was no answer. `retry_after` is the number of seconds that the service
     asks to wait, if it says so.
@@ -101,18 +101,18 @@ class RequestFailed(ToolError):
 
 
 class FileChanged(ToolError):
-    """A file is not what it was when it was read, or was never read, so that it was not written."""
+    """A file was not written, because it was changed since it was read or was never read."""
 
 
 class PathRefused(ToolError):
-    """A path leads outside of the sandbox, or to a place that tools may not touch."""
+    """A path leads outside of the sandbox, or to a protected place."""
 
 
 class ProviderError(MarvinError):
     """A model service failed.
 
-    `status` is the HTTP status where there was one. `billed` says that the service may have worked on the request,
-    and bill it, although it failed.
+    `status` is the HTTP status, if there was one. `billed` says that the service may have processed and billed the
+    request although it failed.
     """
 
     def __init__(self, message: str, *, provider: str = "", status: int | None = None) -> None:
@@ -126,7 +126,7 @@ class ProviderError(MarvinError):
 
 
 class _Passing(ProviderError):
-    """A failure that passes; `retry_after` is the number of seconds the service asks to wait, if it says so."""
+    """A temporary failure; `retry_after` is the number of seconds the service asks to wait, if it says so."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class AuthFailed(ProviderError):
 
 
 class ModelNotFound(ProviderError):
-    """The service does not serve this model; `served` names those it does serve, where it says so."""
+    """The service does not serve this model; `served` names the models it does serve, if it says so."""
 
     def __init__(
         self, message: str, *, provider: str = "", status: int | None = None, served: Sequence[str] = ()
@@ -163,7 +163,7 @@ class ModelNotFound(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No connection to the service, or no byte from it in time; `sent` says that it was given the request."""
+    """No connection to the service, or no byte from it in time; `sent` says that the request was sent."""
 
     def __init__(self, message: str, *, provider: str = "", status: int | None = None, sent: bool = False) -> None:
         super().__init__(message, provider=provider, status=status)
@@ -177,7 +177,7 @@ class Unreachable(ProviderError):
 class Overloaded(_Passing):
     """The service is failing or overloaded (5xx, 529); `retry_after` as of `RateLimited`.
 
-    Without a status it said so inside of an answer.
+    Without a status, the error was reported inside an answer.
     """
 
     @property
@@ -196,13 +196,13 @@ class ContextOverflow(ProviderError):
 
 
 class OutputLimit(ProviderError):
-    """The answer was cut at the model's output limit before anything of use came."""
+    """The answer reached the model's output limit before it had any usable content."""
 
 
 class StreamBroken(ProviderError):
-    """The answer broke off in the middle, or is not what the wire format allows.
+    """The answer ended early, or violates the wire format.
 
-    `final` says that the same answer would come again, so that asking again is of no use.
+    `final` says that a retry would give the same answer.
     """
 
     def __init__(self, message: str, *, provider: str = "", status: int | None = None, final: bool = False) -> None:
@@ -219,11 +219,11 @@ class Refused(ProviderError):
 
 
 class NotActed(ProviderError):
-    """There is no model, and the request does not mean one call that is certain and changes nothing.
+    """No model is configured, and the request does not match exactly one safe call of a tool.
 
-    Its text says what could be meant, and is for people. `line` is the line `/name key=value ...` that does what was
-    asked for when it is sent, or the beginning of one where something is still to be said; empty where there is none.
-    `shell` is what does it in a shell. Trying again, or another model service, changes nothing about it.
+    Its text names possible meanings, for people. `line` is the line `/name key=value ...` that does what was asked
+    for, or the beginning of one if a value is missing; empty if there is none. `shell` is the same for a shell. A retry
+    or another service does not help.
     """
 
     def __init__(self, message: str, *, line: str = "", shell: str = "", provider: str = "") -> None:

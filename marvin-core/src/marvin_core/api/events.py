@@ -1,4 +1,4 @@
-"""The closed union of events that every interface, hook and structured output consumes."""
+"""The closed union of events for interfaces, hooks and structured output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .record import Record
 
 
 class AppStart(Record):
-    """The program is up, and nothing was typed yet; sent once."""
+    """The program has started and nothing was typed yet; sent once."""
 
     type: ClassVar[Literal["app_start"]] = "app_start"
     version: str
@@ -27,7 +27,7 @@ class SessionStart(Record):
 
 
 class SessionResume(Record):
-    """An earlier session was loaded; `healed` counts the interrupted calls that were given an output."""
+    """An earlier session was loaded; `healed` counts the interrupted calls that were given a result."""
 
     type: ClassVar[Literal["session_resume"]] = "session_resume"
     session_id: str
@@ -45,26 +45,26 @@ class SessionClear(Record):
 
 
 class AgentStart(Record):
-    """A prompt was taken up."""
+    """A prompt begins."""
 
     type: ClassVar[Literal["agent_start"]] = "agent_start"
     prompt: str
 
 
 class TurnStart(Record):
-    """One model request is about to be made; `round` counts from 1."""
+    """A model request is about to be sent; `round` counts from 1."""
 
     type: ClassVar[Literal["turn_start"]] = "turn_start"
     round: int
 
 
 MessageOrigin: TypeAlias = Literal["model", "typed", "steered", "hook", "auto", "marvin"]
-"""Where a message comes from: an answer of the model; a prompt; a line that was sent in the middle of an answer; a
-hook; auto-continue and play mode; Marvin itself, as where an answer does not fit its schema."""
+"""Where a message comes from: an answer of the model; a prompt; a line sent while an answer runs; a
+hook; auto-continue or play mode; Marvin itself, as where an answer does not fit its schema."""
 
 
 class MessageStart(Record):
-    """The first part of an answer is here, or a message for the model."""
+    """The first part of an answer, or a message for the model."""
 
     type: ClassVar[Literal["message_start"]] = "message_start"
     role: Literal["user", "assistant"]
@@ -72,7 +72,7 @@ class MessageStart(Record):
 
 
 class MessageUpdate(Record):
-    """A piece of an answer: text, thinking, or the arguments of the call that `call_id` and `name` say."""
+    """A piece of an answer: text, thinking, or arguments of the call in `call_id` and `name`."""
 
     type: ClassVar[Literal["message_update"]] = "message_update"
     kind: Literal["text", "thinking", "tool_call"]
@@ -82,9 +82,9 @@ class MessageUpdate(Record):
 
 
 class MessageEnd(Record):
-    """The answer is complete, or ended as its stop reason says. A message for the model stops with `stop`.
+    """The answer is complete, or ended for its stop reason. A message for the model has the stop reason `stop`.
 
-    What is `broken` was shown in part; where a `message_start` follows in the same turn, another try takes its place.
+    A `broken` answer was shown in part; if a `message_start` follows in the same turn, another try replaces it.
     """
 
     type: ClassVar[Literal["message_end"]] = "message_end"
@@ -94,9 +94,9 @@ class MessageEnd(Record):
 
 
 CallOrigin: TypeAlias = Literal["model", "person", "typed", "router", "undo", "trial"]
-"""Who made a call: the model, a person by hand, a person who typed the very command that runs, so that nothing is asked
-before it, the routing of requests where there is no model, a person who takes another call back by it, or one who has
-the services of a tool tried."""
+"""Who made a call: the model; a person by hand; a person who typed the exact command, which therefore needs no
+approval; the routing of requests without a model; a person who undoes another call; or a test of a tool's
+services."""
 
 
 class ToolExecutionStart(Record):
@@ -110,7 +110,7 @@ class ToolExecutionStart(Record):
 
 
 class ToolExecutionUpdate(Record):
-    """A running tool tells how far it is: `done` of `total`, in whatever it counts; None where that is unknown."""
+    """Progress of a running tool: `done` of `total`, in any unit; None if unknown."""
 
     type: ClassVar[Literal["tool_execution_update"]] = "tool_execution_update"
     call_id: str
@@ -121,19 +121,19 @@ class ToolExecutionUpdate(Record):
 
     @property
     def fraction(self) -> float | None:
-        """How much of it is done, from 0 to 1; None where that is unknown."""
+        """The completed fraction, from 0 to 1; None if unknown."""
         return None if self.done is None or not self.total else self.done / self.total
 
 
 class ToolExecutionEnd(Record):
-    """A call has its output; `elapsed` is in seconds.
+    """A call has its result; `elapsed` is in seconds.
 
-    `show` is for people: tables, pictures and links. `details` is for interfaces that know what is in it (a diff).
+    `show` is for people: tables, pictures and links. `details` is data for interfaces that support it (a diff).
 
-    `origins` says where it comes from: web, repository, private, secret. `asked` is what a person said before the call
-    ran, as an output has it.
+    `origins` says where the result comes from: web, repository, private, secret. `asked` is what a person answered
+    before the call ran, as in the result.
 
-    An `aside` among the details is the end of the output that says nothing to people, such as an exit code of 0.
+    `aside` among the details is the end of the text that means nothing to people, such as an exit code of 0.
     """
 
     type: ClassVar[Literal["tool_execution_end"]] = "tool_execution_end"
@@ -150,7 +150,7 @@ class ToolExecutionEnd(Record):
 
 
 class Notice(Record):
-    """Something a person should know: a retry, a fallback, a choice. `pack` is the one whose hook tells it, if any."""
+    """A notice for people: a retry, a fallback, a choice. `pack` is the one whose hook sends it, if any."""
 
     type: ClassVar[Literal["notice"]] = "notice"
     level: Literal["info", "warning", "error"]
@@ -159,7 +159,7 @@ class Notice(Record):
 
 
 class UsageReport(Record):
-    """What one model request used; `cost` is in USD, and None where no price is known."""
+    """The usage of one model request; `cost` is in USD, and None if no price is known."""
 
     type: ClassVar[Literal["usage"]] = "usage"
     provider: str
@@ -169,7 +169,7 @@ class UsageReport(Record):
 
 
 class ModelCycle(Record):
-    """The model was changed in the middle of a prompt."""
+    """The model was changed during a prompt."""
 
     type: ClassVar[Literal["model_cycle"]] = "model_cycle"
     previous: str
@@ -178,7 +178,7 @@ class ModelCycle(Record):
 
 
 class TurnEnd(Record):
-    """One model request and its calls are over; `outputs` are those of its calls, in their order."""
+    """A model request and its calls are complete; `outputs` are the results of its calls, in their order."""
 
     type: ClassVar[Literal["turn_end"]] = "turn_end"
     round: int
@@ -186,7 +186,7 @@ class TurnEnd(Record):
 
 
 class AgentEnd(Record):
-    """The prompt is done, or a sub-command that led the run in place of one; `text` is then what that has to say."""
+    """The prompt is complete, or a sub-command that ran instead of one; `text` is then its result."""
 
     type: ClassVar[Literal["agent_end"]] = "agent_end"
     stop_reason: Literal["done", "cancelled", "error", "rounds", "budget"]

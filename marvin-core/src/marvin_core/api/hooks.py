@@ -1,4 +1,4 @@
-"""Hooks: code of packs that watches, and may tighten, what the agent does."""
+"""Hooks: code of packs that observes the agent, and may restrict it further."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Deny(Record):
-    """The call must not run; the model is told the reason."""
+    """The call must not run; the model gets the reason."""
 
     reason: str
 
 
 class Ask(Record):
-    """The call needs a yes from the user; `reason` is shown with the question."""
+    """The call needs the user's approval; `reason` is shown with the question."""
 
     reason: str
 
@@ -33,7 +33,7 @@ Verdict: TypeAlias = Deny | Ask | None
 
 
 class HookContext(PackContext, Protocol):
-    """What a hook gets with each call."""
+    """The context of each hook call."""
 
     @property
     def cwd(self) -> Path: ...
@@ -43,12 +43,12 @@ class HookContext(PackContext, Protocol):
     def mode(self) -> Mode: ...
     @property
     def interactive(self) -> bool:
-        """Whether somebody is there to answer questions."""
+        """Whether a user is there to answer questions."""
         ...
 
     @property
     def depth(self) -> int:
-        """How deep this agent is nested; 0 for one that a person started."""
+        """The nesting depth of this agent; 0 for one that a person started."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class HookContext(PackContext, Protocol):
     def clock(self) -> Clock: ...
     @property
     def http(self) -> httpx.AsyncClient:
-        """The client of tools: `ToolContext.http`."""
+        """The HTTP client of tools: `ToolContext.http`."""
         ...
 
     @property
@@ -69,14 +69,14 @@ class HookContext(PackContext, Protocol):
         ...
 
     def notify(self, text: str) -> None:
-        """Tell the person something, in a line that names the pack. Hooks get no event of it."""
+        """Show the user a line, with the name of the pack. Hooks get no event for it."""
         ...
 
     def send(self, text: str) -> None:
-        """Queue a message for the model. It goes along with the next request of the prompt that runs.
+        """Queue a message for the model. The next request of the running prompt carries it.
 
-        What is sent before `on_stop` returns is still answered in that prompt. What comes later, or while no prompt
-        runs, waits for the next one; a chat shows it, and a run that ends without delivering it says so.
+        A message sent before `on_stop` returns is answered in the same prompt. A later one waits for the next prompt: a
+        chat shows it, and a run that ends without delivering it reports that.
         """
         ...
 
@@ -86,28 +86,26 @@ class HookContext(PackContext, Protocol):
 
 
 class Hook:
-    """A base class of no-ops; override what you need.
+    """The base class; its methods do nothing, so override only what you need.
 
-    Hooks only tighten: the strongest of the rules' and all hooks' verdicts holds. A `before_tool`
-    that raises or takes longer than its limit denies the call; anything else that raises or takes
-    too long is logged and skipped.
+    Hooks can only restrict: the strictest verdict of all rules and hooks applies. A `before_tool` that raises, or takes
+    longer than its limit, denies the call. Any other hook that raises or takes too long is logged and skipped.
 
-    Hooks are called one after the other: those with `tryfirst`, then all others, then those with
-    `trylast`; among equals by the name of their distribution, then in the order in which a pack
-    registers them, those of the user's own files last. Each sees what those before it made of a
-    prompt or a result, so the last one has the last word. Of equally strong verdicts the reason of
-    the first one is told.
+    Hooks are called one after the other: those with `tryfirst`, then all others, then those with `trylast`. Within each
+    group they are sorted by the name of their distribution, then in the order of their registration; hooks in the
+    user's own files come last. Each gets the prompt or result as changed by those before it. Of equally strict
+    verdicts the reason of the first one is shown.
 
     Raises:
-        TypeError: where a class has both.
+        TypeError: the class sets both `tryfirst` and `trylast`.
     """
 
     tryfirst: ClassVar[bool] = False
-    """Whether it comes before the hooks that do not say so."""
+    """Whether it is called before the hooks that do not set this."""
     trylast: ClassVar[bool] = False
-    """Whether it comes after the hooks that do not say so."""
+    """Whether it is called after the hooks that do not set this."""
     chats_only: ClassVar[bool] = False
-    """Whether it is of use in chats alone. Where that is so of all hooks of a pack, other runs start without them."""
+    """Whether only chats need it. If all hooks of a pack set this, other runs start without them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -126,10 +124,10 @@ class Hook:
         """A request to the model is about to be made."""
 
     async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
-        """A validated call is about to run. Returns a `Deny`, an `Ask`, or None to have no opinion.
+        """A validated call is about to run. Returns a `Deny`, an `Ask`, or None for no opinion.
 
-        In a chat it is asked twice about a call of an answer with several: before the first of them runs, so that one
-        question lists all that need a yes, and right before the call itself runs. The second verdict counts.
+        In a chat it is called twice for a call of an answer with several: before the first of them runs, so that one
+        question lists all that need approval, and right before the call itself runs. The second verdict counts.
         """
         return None
 
@@ -140,13 +138,13 @@ class Hook:
         return None
 
     async def on_stop(self, context: HookContext, answer: str) -> str | None:
-        """The model is done with a prompt; `answer` is its last answer. Awaited before the prompt ends.
+        """The model has finished a prompt; `answer` is its last answer. Awaited before the prompt ends.
 
-        Returns a text for the model to answer in the same prompt, or None. What was sent with `context.send` meanwhile
-        is answered as well. That is done three times at most in a prompt. Not called where a prompt fails, is cancelled
+        Returns a text for the model to answer in the same prompt, or None. Messages sent with `context.send` meanwhile
+        are answered as well. This happens at most three times in a prompt. Not called if a prompt fails, is cancelled,
         or has used up its rounds or its cost ceiling.
         """
         return None
 
     async def on_event(self, context: HookContext, event: Event) -> None:
-        """Something happened. Fed from a queue; the loop never waits for it."""
+        """An event of the session. Delivered from a queue; the agent does not wait for it."""

@@ -1,9 +1,8 @@
-"""The functions by which a pack says what it brings.
+"""The functions with which a pack registers what it provides.
 
-The plugin module of a pack defines those that it needs, and marks each with `@hookimpl` of `marvin_core`. They return
-plain objects. Nothing is decided in them: decisions are made by `Hook` objects. They are
-called pack by pack, so `tryfirst` and `trylast` of `hookimpl` change nothing: the order of `Hook` objects is said by
-the objects.
+The plugin module of a pack defines the ones it needs, each marked with `@hookimpl` of `marvin_core`. They return
+plain objects and make no decisions: `Hook` objects do that. They are called pack by pack, so `tryfirst` and
+`trylast` of `hookimpl` have no effect: the `Hook` objects declare their order themselves.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ SINCE: Mapping[str, int] = {
     "Hook.on_stop": 1,
     "Hook.on_event": 1,
 }
-"""The `marvin_core.API` from which on a hook is called."""
+"""The first `marvin_core.API` version in which a hook is called."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -49,10 +48,10 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def marvin_configure(config: Config) -> None:
-    """Called once in a process, before any other hook of a pack that is loaded at start, with the frozen configuration.
+    """Called once in a process, before any other hook of a pack loaded at start, with the frozen configuration.
 
-    For a pack that adapts to it; the configuration itself cannot be changed. A pack that brings only
-    tools or providers is not loaded at start, and gets what it needs in the context of its calls.
+    For a pack that adapts to the configuration, which it cannot change. A pack with only tools or providers is not
+    loaded at start; it gets what it needs in the context of its calls.
     """
 
 
@@ -67,36 +66,36 @@ def marvin_register_tools() -> Iterable[Tool | ToolGroup]:
 
 @hookspec
 def marvin_register_settings() -> PackSettings:
-    """Return what the pack is configured with: the model of its section in config.yaml, variables, secrets.
+    """Return the configuration of the pack: the model of its section in config.yaml, variables, secrets.
 
-    Called when the index is built, not at every start; the model is imported when a person set something, or the pack
-    asks for its settings.
+    Called when the index is built, not at every start; the model is imported when the user has set something, or the
+    pack asks for its settings.
     """
     raise NotImplementedError
 
 
 @hookspec
 def marvin_register_providers() -> Iterable[ProviderSpec]:
-    """Return the model services that the pack can talk to, as data.
+    """Return the model providers of the pack, as data.
 
-    Called when the index is built, not at every start; the factory is imported when chosen.
+    Called when the index is built, not at every start; the factory is imported when the provider is chosen.
     """
     raise NotImplementedError
 
 
 @hookspec
 def marvin_register_hooks() -> Iterable[Hook]:
-    """Return `Hook` objects that watch, and may tighten, what the agent does.
+    """Return `Hook` objects that observe the agent, and may restrict it further.
 
-    Called at every start, so keep the plugin module light; and when the index is built, in a process of its own, so
-    do nothing here that must happen once. A pack whose registration fails holds all calls of tools until it is mended.
+    Called at every start, so keep the plugin module light. Also called when the index is built, in a separate process,
+    so do nothing here that must happen once. If the registration of a pack fails, every call needs approval.
     """
     raise NotImplementedError
 
 
 @hookspec
 def marvin_register_uis() -> Iterable[UISpec]:
-    """Return interfaces, as data; `ui:` in config.yaml chooses one.
+    """Return interfaces, as data; `ui:` in config.yaml selects one.
 
     Called when the index is built, not at every start.
     """
@@ -107,8 +106,8 @@ def marvin_register_uis() -> Iterable[UISpec]:
 def marvin_register_commands() -> Iterable[Command]:
     """Return slash commands for the interactive interfaces.
 
-    Called when an interactive interface starts, and when the index is built. One whose name is taken is offered with
-    the name of the pack before it.
+    Called when an interactive interface starts, and when the index is built. A command whose name is taken is offered
+    with the name of the pack as a prefix.
     """
     raise NotImplementedError
 
@@ -117,6 +116,6 @@ def marvin_register_commands() -> Iterable[Command]:
 def marvin_extend_cli(app: typer.Typer) -> None:
     """Add sub-commands to the `marvin` command line.
 
-    Called when the index is built, and when one of the pack's sub-commands is run. One whose name is taken is left out;
-    what else is changed on the application has no effect.
+    Called when the index is built, and when one of the pack's sub-commands runs. A sub-command whose name is taken is
+    left out; other changes of the application have no effect.
     """

@@ -1,4 +1,4 @@
-"""How much of something there may be, counts and sizes that config.yaml can change; and how much is told of a run."""
+"""Configurable limits for counts and sizes, and the settings of telemetry and prices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Limits(Record):
     shown: int = 200_000
     """Characters of what a tool shows people beside its output; rows of tables beyond that are left out."""
     parallel_calls: int = 8
-    """Calls of one answer that run side by side."""
+    """Calls of one answer that run in parallel."""
     agents: int = 8
     """Agents of one run that work at the same time, including nested ones; an agent that waits for its own agents does
     not count."""

@@ -1,4 +1,4 @@
-"""Messages and their blocks: what a conversation is made of, and its plain-dictionary form in sessions."""
+"""Messages and their blocks, which make up a conversation, and their JSON form in session files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ StopReason: TypeAlias = Literal["stop", "tool_calls", "length", "refused", "canc
 class Usage(Record):
     """Token counts of one model request, as the provider reports them.
 
-    `input_tokens` includes the cached ones; `output_tokens` includes the reasoning ones. `cost` is in
-    USD and is set only where the provider itself states it. `estimate` is in USD, too: it is set where the service
-    bills in units of its own, so that whatever is taken for the cost is an estimate.
+    `input_tokens` includes cached ones; `output_tokens` includes reasoning. `cost` is in USD and set only if the
+    provider itself reports it. `estimate` is in USD, too: it is set if the service bills in other units, so that any
+    cost is an estimate.
     """
 
     input_tokens: int = 0
@@ -29,9 +29,9 @@ class Usage(Record):
 
 
 class ModelUsage(Record):
-    """What a model, or several of them, was used for. `cost` is in USD and None where unknown.
+    """The usage of one or more models. `cost` is in USD and None if unknown.
 
-    `estimated` says that the service bills in units of its own, so that the cost is an estimate.
+    `estimated` says that the service bills in other units, so that the cost is an estimate.
     """
 
     requests: int = 0
@@ -40,11 +40,11 @@ class ModelUsage(Record):
 
 
 class UsageSummary(Record):
-    """What was used. `cost` is in USD and None where unknown; `providers` has the models of each provider.
+    """A summary of usage. `cost` is in USD and None if unknown; `providers` has the models of each provider.
 
-    `tokens` are by the names of `Usage`'s fields; `lifetime` are the models of all sessions, where asked for, without
-    a provider those that were counted by their names alone.
-    `ceiling` is the cost ceiling in USD and None without one, `left` what other agents have not used of it either.
+    `tokens` are by the field names of `Usage`. `lifetime` has the models of all sessions, if asked for; those counted
+    by their name alone have no provider.
+    `ceiling` is the cost ceiling in USD and None without one; `left` is what this and all other agents have left of it.
     """
 
     tokens: Mapping[str, int]
@@ -57,7 +57,7 @@ class UsageSummary(Record):
 
 
 class ProviderData(Record):
-    """Opaque data of one provider (a signature, encrypted reasoning), returned to that provider only."""
+    """Opaque data of one provider (a signature, encrypted reasoning), sent back to that provider only."""
 
     provider: str
     data: Mapping[str, Any]
@@ -78,17 +78,17 @@ class Image(Record):
 
 
 class Thinking(Record):
-    """Reasoning that the model showed; never counted as its answer."""
+    """Reasoning that the model showed; never part of its answer."""
 
     text: str
     provider_data: ProviderData | None = None
 
 
 class ToolCall(Record):
-    """A call that the model asks for.
+    """A tool call that the model requests.
 
-    `arguments` is the text exactly as it was received. `complete` is false when the answer was cut
-    off inside it; such a call is never run.
+    `arguments` is the text exactly as received. `complete` is false if the answer was cut off inside it; such a call
+    is never run.
     """
 
     id: str
@@ -99,11 +99,11 @@ class ToolCall(Record):
 
 
 Cell: TypeAlias = str | int | float | bool | None
-"""What stands in a table; None is an empty place."""
+"""The value of a table cell; None is an empty cell."""
 
 
 class Table(Record):
-    """Rows below the names of their columns, for people. `omitted` counts the rows that were left out at the end."""
+    """A table for people: rows and column names. `omitted` counts the rows left out at the end."""
 
     type: ClassVar[Literal["table"]] = "table"
     columns: Sequence[str]
@@ -113,10 +113,10 @@ class Table(Record):
 
 
 class Picture(Record):
-    """An image for people, by its file; what the model is to see is an `Image`.
+    """An image file for people; images for the model are `Image`.
 
-    `path` is absolute, or relative to the working directory. `alt` says what is to be seen. `size` is in bytes, None
-    where unknown; Marvin looks it up.
+    `path` is absolute, or relative to the working directory. `alt` describes the image. `size` is in bytes, None if
+    unknown; Marvin looks it up.
     """
 
     type: ClassVar[Literal["picture"]] = "picture"
@@ -127,7 +127,7 @@ class Picture(Record):
 
 
 class Link(Record):
-    """An address for people, and the text that stands for it."""
+    """A link for people: an address and its text."""
 
     type: ClassVar[Literal["link"]] = "link"
     url: str
@@ -135,23 +135,23 @@ class Link(Record):
 
 
 Shown: TypeAlias = Table | Picture | Link
-"""What a tool shows people, beside its output. Interfaces draw it; where nothing can be drawn it is text."""
+"""What a tool shows people, beside its result. Interfaces draw it, or show it as text."""
 
 
 class Call(Record):
-    """A call of a tool by name, as data: an undo, an example, a phrase."""
+    """A tool call by name, as data: an undo, an example, a phrase."""
 
     name: str
     arguments: Mapping[str, Any]
 
 
 class ToolOutput(Record):
-    """The one output of a call. `show` is for people, `undo` the call that takes this one back.
+    """The result of a call. `show` is for people; `undo` is the call that undoes this one.
 
-    `lasting` stands in the summary once the call itself was taken out of the conversation; before, nobody reads it.
-    `reveals` are the names of tools that waited and that requests carry from now on. `origins` says where it comes
-    from: web, repository, private, secret. `asked` is what a person said before the call ran: once, session, always,
-    edit or no; empty where nobody was asked.
+    `lasting` is put into the summary when the call itself is removed from the conversation; it has no effect before.
+    `reveals` are the names of deferred tools that requests include from now on. `origins` says where the result comes
+    from: web, repository, private, secret. `asked` is what a person answered before the call ran: once, session,
+    always, edit or no; empty if nobody was asked.
     """
 
     call_id: str
@@ -167,12 +167,12 @@ class ToolOutput(Record):
 
     @property
     def text(self) -> str:
-        """The text blocks of the output, joined."""
+        """The text blocks of the result, joined."""
         return "".join(block.text for block in self.content if isinstance(block, Text))
 
     @property
     def for_people(self) -> tuple[Shown, ...]:
-        """All that people are shown beside the text, the images that the model sees among it."""
+        """Everything shown to people beside the text, including the images for the model."""
         images = (block for block in self.content if isinstance(block, Image))
         return (
             *self.show,
@@ -186,7 +186,7 @@ Block: TypeAlias = Text | Image | Thinking | ToolCall | ToolOutput
 class Message(Record):
     """One message. `provider`, `model`, `usage` and `stop_reason` are set on answers of a model.
 
-    `is_summary` says that it stands for messages that were taken out of the conversation.
+    `is_summary` says that it replaces messages that were removed from the conversation.
     """
 
     role: Role
@@ -209,7 +209,7 @@ class Message(Record):
 
     @property
     def outputs(self) -> tuple[ToolOutput, ...]:
-        """The tool outputs that the message carries, in order."""
+        """The tool results in the message, in order."""
         return tuple(block for block in self.content if isinstance(block, ToolOutput))
 
 
@@ -224,7 +224,7 @@ def system(text: str) -> Message:
 
 
 def tool(outputs: Sequence[ToolOutput]) -> Message:
-    """The message that carries the outputs of one round of calls."""
+    """The message with the results of one round of calls."""
     return Message(role="tool", content=tuple(outputs))
 
 
@@ -250,10 +250,10 @@ def to_dict(message: Message) -> dict[str, Any]:
 
 
 def from_dict(data: Mapping[str, Any]) -> Message:
-    """The message that `to_dict` wrote.
+    """The message from data of `to_dict`.
 
     Raises:
-        ValueError: where the data is not such a message; the text says what is wrong.
+        ValueError: the data is not such a message; the text says what is wrong.
     """
     try:
         values = dict(data)
@@ -308,7 +308,7 @@ def _block_from_dict(data: Mapping[str, Any]) -> Any:
 
 
 def _read_extras(values: dict[str, Any]) -> None:
-    """What an output has beside its content; what cannot be read of it is left out, as no model needs it."""
+    """The optional fields of a result; invalid ones are left out, as no model needs them."""
     shown = values.pop("show", None)
     values["show"] = tuple(filter(None, map(_shown_from_dict, shown))) if isinstance(shown, list) else ()
     undo = values.pop("undo", None)
@@ -336,7 +336,7 @@ def _shown_from_dict(data: Any) -> Any:
 
 
 def _is_sound(item: Record) -> bool:
-    """Whether what a file holds has the types that it should have."""
+    """Whether the values read from a file have the expected types."""
     fields = item.as_dict()
     if isinstance(item, Table):
         columns, rows = fields["columns"], fields["rows"]

@@ -1,4 +1,4 @@
-"""Where a session gets its models from, the keys of their services, and what bounds the cost of requests."""
+"""Models and their providers, API keys, and the cost ceiling of requests."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .record import Record
 
 
 class Serving(Record):
-    """A model that is ready to answer, and why it was chosen."""
+    """A model that is ready to use, and why it was chosen."""
 
     provider: Provider
     reason: str
 
 
 class ModelEntry(Record):
-    """A model service as lists show it; `reason` says why it can be used, and is empty where it cannot."""
+    """A model service in a list; `reason` says why it can be used, and is empty if it cannot."""
 
     provider: str
     models: tuple[str, ...]
@@ -28,7 +28,7 @@ class ModelEntry(Record):
 
 
 class AgentModel(Record):
-    """The model of an agent: what its command line names, and the variables in which it gets the key."""
+    """The model of a sub-agent: its command-line arguments, and the variables that pass the key."""
 
     provider: str
     model: str
@@ -36,43 +36,43 @@ class AgentModel(Record):
 
 
 class ModelListener(Protocol):
-    """Who goes along with a change of the model in the middle of a prompt."""
+    """Is notified when the model changes during a prompt."""
 
     def moved(self, provider: Provider) -> None:
-        """From here on this model answers."""
+        """This model is used from now on."""
         ...
 
     def lent(self, provider: Provider) -> None:
-        """This model stands in until the prompt is over."""
+        """This model is used until the prompt is complete."""
         ...
 
 
 class ModelSource(Protocol):
-    """Where a session gets its models from. Providers are made on first use and kept."""
+    """The models of a session. Providers are created on first use and kept."""
 
     @property
     def how_to(self) -> str:
-        """What to do where there is no model."""
+        """What to do if there is no model."""
         ...
 
     def first(self) -> Serving | None:
-        """The model that a session begins with; None where none is configured."""
+        """The initial model of a session; None if none is configured."""
         ...
 
     def named(self, name: str, current: Provider | None) -> Serving:
-        """The model that a name means: `PROVIDER/MODEL`, the name of a model, or of a provider.
+        """The model with a name: `PROVIDER/MODEL`, the name of a model, or of a provider.
 
         Raises:
-            UsageError, ConfigError: where there is none, or its provider is not set up.
+            UsageError, ConfigError: there is no such model, or its provider is not set up.
         """
         ...
 
     def for_agent(self, name: str, current: Provider | None) -> AgentModel:
-        """The model of an agent that this session starts.
+        """The model of a sub-agent of this session.
 
         Args:
-            name: as `named` takes it, or a tier; empty for the current model. The model of a tier that is not set, and
-                that nobody serves, is the current service's default.
+            name: as for `named`, or a tier; empty for the current model. A tier that is neither configured nor
+                served means the current service's default.
 
         Raises:
             UsageError, ConfigError: as `named`.
@@ -80,45 +80,45 @@ class ModelSource(Protocol):
         ...
 
     def know(self, name: str | None, current: Provider | None) -> None:
-        """Learn what services have to say of a name, and have its key, so that `named` need not ask. Blocks.
+        """Fetch what services know about a name, and read its key, so that `named` does not block. Blocks.
 
-        Without a name the same for `pro`.
+        Without a name it does so for `pro`.
 
         Raises:
-            ConfigError: where the system's keyring does not give the key.
+            ConfigError: the system's keyring does not return the key.
         """
         ...
 
     def ending(self, provider: Provider) -> str:
-        """What is to be said of a model that ends soon; empty of any other, and once it was said."""
+        """A notice that a model will be retired soon; empty for any other model, and after the first time."""
         ...
 
     def refresh(self, provider: Provider) -> None:
-        """Look after what is known of the models of this provider's service, in the background, now and then."""
+        """Update the known facts about the models of this provider in the background, from time to time."""
         ...
 
     def pro(self, current: Provider | None) -> Serving:
-        """The model for prompts that deserve the best one. Raises as `named`."""
+        """The model for prompts that need the best one. Raises as `named`."""
         ...
 
     def resilient(
         self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
-        """The provider, wrapped for one prompt: it tries again, and goes on with another model where that helps.
+        """The provider, wrapped for one prompt: with retries, and with fallback to another model.
 
         Args:
-            follower: told of each model that goes on.
-            restarts: whether an answer of which something was shown may be given again by another model.
-            ceiling: what the prompt may cost, beside the ceiling of the run.
+            follower: notified of each fallback model.
+            restarts: whether another model may repeat an answer that was shown in part.
+            ceiling: the cost ceiling of the prompt, beside the one of the run.
         """
         ...
 
     def listed(self) -> Sequence[ModelEntry]:
-        """Every service, those that are set up first."""
+        """Every service; those that are set up come first."""
         ...
 
     def patient(self, coding: bool) -> None:
-        """Wait for silent services as long as coding mode takes, or as a chat does."""
+        """Use the time-out for silent services of coding mode, or of chats."""
         ...
 
     async def aclose(self) -> None:
@@ -127,54 +127,54 @@ class ModelSource(Protocol):
 
 
 KeyPlace: TypeAlias = Literal["keyring", "file"]
-"""Where a key is kept: in the system's keyring, or in a file that only its user can read."""
+"""Where an API key is stored: in the system's keyring, or in a file that only its user can read."""
 
 
 class KeyControl(Protocol):
-    """The keys of model services."""
+    """The API keys of model services."""
 
     def services(self) -> Sequence[str]:
-        """Those that take a key."""
+        """The services that take a key."""
         ...
 
     def variable(self, service: str) -> str:
-        """The variable that the key of a service belongs to. Raises `UsageError` where there is none."""
+        """The variable for the key of a service. Raises `UsageError` if there is none."""
         ...
 
     def has_login(self, service: str) -> bool:
-        """Whether a service has accounts instead of keys."""
+        """Whether a service uses logins instead of keys."""
         ...
 
     async def read(self, question: str) -> str | None:
-        """What the user types, unseen; None where the interface cannot read so."""
+        """Read a key from the user without showing it; None if the interface does not support this."""
         ...
 
     async def place(self) -> KeyPlace:
-        """Where the user wants to have a key kept, where there is a choice."""
+        """Ask the user where to store a key, if there is a choice."""
         ...
 
     async def try_out(self, service: str, key: Secret) -> str:
-        """Use a key from now on; returns what its service says to a request that costs nothing.
+        """Use a key from now on; returns the result of a free request to its service.
 
         Raises:
-            UsageError: where it can be no key.
-            AuthFailed: where the service does not accept it; the key before is used again.
+            UsageError: the text cannot be a key.
+            AuthFailed: the service rejects it; the previous key is used again.
         """
         ...
 
     def keep(self, service: str, key: Secret, place: KeyPlace) -> str:
-        """Keep a key for later runs; returns what to tell. Blocks. Raises `MarvinError` and OSError."""
+        """Store a key for later runs; returns the message to show. Blocks. Raises `MarvinError` and OSError."""
         ...
 
     def forget(self, service: str) -> str:
-        """Forget the key that was kept for a service; returns what to tell. Blocks, raises as `keep`."""
+        """Delete the stored key of a service; returns the message to show. Blocks, raises as `keep`."""
         ...
 
 
 class Meter(Protocol):
-    """Counts model requests; `count` tells the cost in USD, None where that is not known.
+    """Counts model requests; `count` returns the cost in USD, None if unknown.
 
-    `whole` says whether the service told all that was used.
+    `whole` says whether the service reported all usage.
     """
 
     def add(self, provider: str, model: str, usage: Usage) -> None: ...
@@ -182,10 +182,10 @@ class Meter(Protocol):
 
 
 class Reservation(Record):
-    """A request whose worst case is reserved. `size` is in bytes; a request that costs nothing has no `key`.
+    """A request whose maximum cost is reserved. `size` is in bytes; a free request has no `key`.
 
-    `output` is the tokens that its answer may have, and `most_bytes` the bytes from which on it surely has more; 0
-    for no end. `amount` is in micro-dollars.
+    `output` is the maximum number of tokens of its answer. `most_bytes` is a size of the answer that certainly has
+    more; 0 for no limit. `amount` is in micro-dollars.
     """
 
     provider: str
@@ -199,7 +199,7 @@ class Reservation(Record):
 
 
 class CostCeiling(Protocol):
-    """What requests may cost together. `Budget` says what these do."""
+    """A cost ceiling that several requests share. `Budget` documents the methods."""
 
     async def reserve(
         self, provider: str, model: str, request: Request, *, limited: bool = True

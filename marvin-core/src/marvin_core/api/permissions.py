@@ -1,4 +1,4 @@
-"""What a person is asked before calls run, and what may be answered."""
+"""Questions to the user before calls run, and the possible answers."""
 
 from __future__ import annotations
 
@@ -9,69 +9,70 @@ from .config import PermissionMode
 from .record import Record
 
 PermissionAnswer: TypeAlias = Literal["once", "session", "always", "edit", "no"]
-"""What may be said to a call.
+"""The possible answers for a call.
 
-`once` lets it run, `session` also all calls like it until Marvin ends, `always` stores a rule. `edit` has another
-command run in its place. `no` refuses it.
+`once` runs it, `session` also all similar calls until Marvin ends, `always` stores a rule. `edit` runs another
+command instead. `no` denies it.
 """
 
 
 class AskedCall(Record):
-    """A call that waits for a yes. Its texts show every character: what cannot be seen is written as an escape.
+    """A call that needs approval. All characters of its texts are visible: invisible ones are written as escapes.
 
-    `reason`, `alarm`, `remember` and each of `paths` are one line, and may stand among an interface's own words. The
-    others, `text`, `findings` and `diff`, are to be set off from those.
+    `reason`, `alarm`, `remember` and each of `paths` are one line, and may be part of an interface's own text. Show
+    `text`, `findings` and `diff` separately from it.
     """
 
     call_id: str
     name: str
     text: str
-    """What runs: the whole command, or the arguments, one a line. Nothing is cut."""
+    """What runs: the complete command, or the arguments, one per line."""
     reason: str
-    """Why it is asked about, with the rule behind it, as the end of a sentence."""
+    """Why it needs approval, with the rule, as the end of a sentence."""
     command: str = ""
-    """The command as it is, for whoever wants to change it; empty where the call has none, or it may not be shown."""
+    """The original command, for editing; empty if the call has none, or if it must not be shown."""
     paths: tuple[str, ...] = ()
-    """The files that it would change, as far as that is known beforehand."""
+    """The files that it would change, as far as known in advance."""
     diff: str = ""
-    """What it would change in them, as unified diffs; empty where that is not known."""
+    """The changes as unified diffs; empty if unknown."""
     findings: tuple[str, ...] = ()
-    """What is said of the parts of a command, each a line."""
+    """Remarks on the parts of a command, one per line."""
     alarm: str = ""
-    """What makes the call dangerous, as in `removes the working directory`; empty for a plain one."""
+    """Why the call is dangerous, as in `removes the working directory`; empty if it is not."""
     remember: str = ""
-    """The allow rule that `always` would store; empty where none is offered."""
+    """The allow rule that `always` would store; empty if none is offered."""
     answers: tuple[PermissionAnswer, ...] = ("once", "no")
-    """What may be answered. What a rule or a hook asks about is asked each time, so that no other yes is offered."""
+    """The possible answers. If a rule or a hook requires approval, it does so each time: `session` and `always` are
+    not offered."""
 
 
 class Question(Record):
-    """What a person is asked. `calls` has all calls of one answer that need a yes; it is empty for `trust`."""
+    """A question to the user. `calls` has all calls of one answer that need approval; it is empty for `trust`."""
 
     kind: Literal["calls", "trust"]
     text: str
-    """The question in a line."""
+    """The question in one line."""
     calls: tuple[AskedCall, ...] = ()
     details: tuple[str, ...] = ()
-    """For `trust`: what the folder brings, a line each."""
+    """For `trust`: the extensions of the folder, one per line."""
 
     @property
     def alarm(self) -> str:
-        """What makes the most dangerous of the calls so; empty where none is."""
+        """The `alarm` of the most dangerous call; empty if none is dangerous."""
         return next((call.alarm for call in self.calls if call.alarm), "")
 
     @property
     def answers(self) -> int:
-        """How many replies it takes: one for each call, one for anything else."""
+        """The number of replies: one for each call, or one for any other question."""
         return max(1, len(self.calls))
 
 
 class Reply(Record):
-    """What a person says to one call, or to a question that is about none."""
+    """The answer to one call, or to a question without calls."""
 
     says: PermissionAnswer
     text: str = ""
-    """With `no`: what the model is told."""
+    """With `no`: the reason for the model."""
     rule: str = ""
     """With `always`: the rule to store."""
     command: str = ""
@@ -83,72 +84,72 @@ NO = Reply(says="no")
 
 @runtime_checkable
 class PermissionUI(Protocol):
-    """What an interface does besides, that asks about calls in a form of its own.
+    """An optional part of an interface that asks for approval in a form of its own.
 
-    One that does not have it gets the question as text, with the choices yes, session, always and no, by its `ask`.
+    An interface without it gets the question as text, with the choices yes, session, always and no, by its `ask`.
     """
 
     async def permit(self, question: Question) -> Sequence[Reply]:
-        """Ask the user; gives as many replies as the question takes, in the order of its calls.
+        """Ask the user; returns one reply for each call, in their order.
 
-        What was typed before the question was shown is no answer. No time-out runs meanwhile. A call without a reply
-        does not run.
+        Input typed before the question was shown must not count as an answer. No time-out runs meanwhile. A call
+        without a reply does not run.
         """
         ...
 
 
 class ProjectTrust(Record):
-    """Whether what a folder brings may be loaded. Its instructions are read in any case."""
+    """Whether the extensions in a folder may be loaded. Its instruction files are read in any case."""
 
     folder: str
     brings: tuple[str, ...]
     """The files, relative to the folder: hooks, tools, commands, settings, servers."""
     details: tuple[str, ...] = ()
-    """What each of them is, a line each, with the settings that one makes and the servers that one starts.
+    """A description of each, one per line, with the changed settings and the started servers.
 
-    It is as the folder has it: whoever shows it escapes it."""
+    It is not escaped: escape it before showing it."""
     trusted: bool
     why: str
     """Where the trust comes from, or why there is none, as the end of a sentence."""
     digest: str
-    """What tells this content from any other; empty where a part of it cannot be looked at, so that no yes counts."""
+    """A digest of the content; empty if a part of it cannot be read, so that trust cannot be given."""
     asked: bool = False
-    """Whether a person has said yes or no to this very content."""
+    """Whether the user has answered for exactly this content."""
 
 
 class PermissionControl(Protocol):
-    """How much a session asks, and changing it. A change counts from the next call on."""
+    """The permission mode of a session. A change applies from the next call on."""
 
     @property
     def mode(self) -> PermissionMode:
-        """The mode that is on. One that depends on the sandbox is `ask` until a call or `settle` looks at that."""
+        """The current mode. A mode that depends on the sandbox is `ask` until a call or `settle` has checked it."""
         ...
 
     async def settle(self) -> None:
-        """Find out which mode is on, where that depends on the sandbox; the first time on a machine it is tried."""
+        """Determine the current mode, if it depends on the sandbox; the first time on a machine runs a test."""
         ...
 
     def switch(self, mode: str) -> None:
-        """Go over to another mode. Raises `UsageError` for one that there is not."""
+        """Switch to another mode. Raises `UsageError` for an unknown one."""
         ...
 
     def cycle(self) -> PermissionMode:
-        """Go over to the next mode, and return it."""
+        """Switch to the next mode, and return it."""
         ...
 
     @property
     def remembered(self) -> Sequence[str]:
-        """What was allowed for this session, a line each."""
+        """The approvals for this session, one per line."""
         ...
 
     def project(self) -> ProjectTrust:
-        """Whether what the working directory brings may be loaded. Blocks: call it in a thread."""
+        """Whether the extensions of the working directory may be loaded. Blocks: call it in a thread."""
         ...
 
     async def trust_project(self) -> ProjectTrust:
-        """Ask whether the working directory is trusted, where it is not and somebody is there; keep the answer."""
+        """Ask in an interactive session whether to trust the working directory, if it is not yet; store the answer."""
         ...
 
     def distrust_project(self) -> None:
-        """Forget the trust in the working directory. Blocks: call it in a thread."""
+        """Revoke the trust in the working directory. Blocks: call it in a thread."""
         ...

@@ -1,4 +1,4 @@
-"""What a tool reaches of other programs: how they are run, how they ended, and what they left running."""
+"""Child processes of tools: running programs, their results, and background jobs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .record import Record
 
 
 class ProcessResult(Record):
-    """How a child process ended. `output` is standard output and, where merged, standard error.
+    """The result of a child process. `output` is standard output and, if merged, standard error.
 
-    `exit_code` is negative for a signal, None after a time-out. `omitted` counts the bytes that were dropped from the
-    middle of the output, `job` names what still runs in the background. `held_back` says what the sandbox kept it from,
-    where its output tells; models are told by themselves. `file` holds the whole output where some was dropped and it
-    was to be kept, or the first `file_size` bytes of a very long one.
+    `exit_code` is negative for a signal, None after a time-out. `omitted` counts the bytes dropped from the middle of
+    the output. `job` names the job that still runs in the background. `held_back` says what the sandbox blocked, as far
+    as the output shows; models are told anyway. `file` holds the whole output, or the first `file_size` bytes of a very
+    long one, if some of it was dropped and `keep_output` was set.
     """
 
     exit_code: int | None
@@ -31,7 +31,7 @@ class ProcessResult(Record):
 
 
 class Conversation(Protocol):
-    """A program that is talked with over its standard input and output. It ends with the session at the latest."""
+    """A running program with pipes to its standard input and output. It ends with the session at the latest."""
 
     @property
     def pid(self) -> int: ...
@@ -43,19 +43,19 @@ class Conversation(Protocol):
         ...
 
     def send(self, data: bytes) -> None:
-        """Write to its standard input, as it takes it, and do not wait.
+        """Write to its standard input without blocking.
 
-        `ToolError` where it has ended, or does not read what was sent before.
+        Raises `ToolError` if it has ended, or does not read its input.
         """
         ...
 
     async def close(self) -> None:
-        """Close its input. Where it does not end by that soon, it is ended, with all that it started."""
+        """Close its input. If it does not end within this time, it is killed with all its descendants."""
         ...
 
 
 class Processes(Protocol):
-    """The only way to a child process."""
+    """Starts child processes. Tools must not start them in any other way."""
 
     async def run(
         self,
@@ -74,36 +74,37 @@ class Processes(Protocol):
         on_output: Callable[[str], None] | None = None,
         title: str = "",
     ) -> ProcessResult:
-        """Run a program to its end; afterwards no descendant of it is alive.
+        """Run a program to its end; afterwards none of its descendants is running.
 
-        It runs in the sandbox, where there is one.
+        It runs in the sandbox, if there is one.
 
         Args:
-            timeout: seconds; when they are over the result says `timed_out`.
-            output_limit: bytes kept of each stream, half from its head and half from its tail.
+            timeout: seconds; after them the program is killed and the result says `timed_out`.
+            output_limit: the bytes kept of each stream, half from its head and half from its tail.
             env: variables added to the child's environment.
-            leave_jobs: what the program leaves running becomes a job instead of being killed.
-            outside: run it outside of the sandbox. This is for programs in which neither a model nor the repository
-                has a say; what a model asks for goes outside by its own parameter `outside`, which a person is asked
-                about.
-            enough: gets each piece of standard output as it comes; once it returns True the program is ended and
+            leave_jobs: processes that the program leaves running become a job instead of being killed.
+            outside: run it outside of the sandbox. Only for programs that neither a model nor the repository
+                influences; for requests of a model use its own parameter `outside`, which needs the user's
+                approval.
+            enough: called with each piece of standard output; once it returns True the program is killed and
                 its exit code is 0.
-            keep_output: standard output of more than `output_limit` is kept in a file, which the result names.
-            on_output: called while the program runs, from `timeouts.output_first` on, at most 20 times a second, with
-                the whole lines since the last call, the newest 4,000 bytes of them. `context.progress` fits.
-            title: what a job is called that it leaves; without one, by its arguments.
+            keep_output: keep standard output of more than `output_limit` bytes in a file, which the result names.
+            on_output: called while the program runs, from `timeouts.output_first` on, at most 20 times a second,
+                with the whole lines since the last call, at most the newest 4,000 bytes of them. `context.progress`
+                fits.
+            title: the title of a job that it leaves; by default its arguments.
 
         Raises:
-            ToolError: where the program does not exist or cannot be started.
+            ToolError: the program does not exist or cannot be started.
         """
         ...
 
     async def start_job(
         self, argv: Sequence[str], *, cwd: Path | None = None, stdin: bytes | None = None, title: str = ""
     ) -> Job:
-        """Start a program as a job of the session, and do not wait for it. Its two streams go to the log.
+        """Start a program as a job of the session, and return at once. Both of its output streams go to the log.
 
-        `title` is as of `run`. `ToolError` where the program cannot be started, or no log can be written.
+        `title` is as of `run`. Raises `ToolError` if the program cannot be started, or the log cannot be written.
         """
         ...
 
@@ -118,26 +119,27 @@ class Processes(Protocol):
         env: Mapping[str, str] | None = None,
         outside: bool = False,
     ) -> Conversation:
-        """Start a program to talk with, and do not wait for its end. It runs in the sandbox, where there is one.
+        """Start a program with pipes, and return at once. It runs in the sandbox, if there is one.
 
         It outlives the call, so keep it in a `ToolContext.resource` that closes it. On Linux it ends with Marvin, even
-        where that is killed.
+        if Marvin is killed.
 
         Args:
-            on_output: gets its standard output, in pieces as they come.
-            on_end: called once when it ends, by itself or closed.
-            on_error: gets its standard error in the same way; without it that is dropped.
+            on_output: called with each piece of its standard output.
+            on_end: called once when it has ended or was closed.
+            on_error: called with each piece of its standard error, which is dropped by default.
             outside: run it outside of the sandbox, as `run` does.
 
         Raises:
-            ToolError: where the program does not exist or cannot be started.
+            ToolError: the program does not exist or cannot be started.
         """
         ...
 
     def which(self, program: str, *, outside: bool = False) -> str | None:
-        """Where a program is in the children's PATH, or None. Relative folders of PATH do not count.
+        """The path of a program in the PATH of child processes, or None. Relative folders of PATH are skipped.
 
-        For what is run `outside` of the sandbox no folder of a project counts either, as commands can write there.
+        For programs that run `outside` of the sandbox folders of a project are skipped as well: commands can write
+        there.
         """
         ...
 
@@ -146,22 +148,22 @@ class Processes(Protocol):
         ...
 
     async def stop_job(self, job_id: str) -> Job:
-        """End a job and all its descendants; `ToolError` for an unknown one."""
+        """Kill a job and all its descendants. Raises `ToolError` for an unknown job."""
         ...
 
     def job_output(self, job_id: str, most: int, since: int = 0) -> tuple[bytes, int]:
-        """The newest bytes of a job's output, `most` of them, without the first `since`, and how many there were.
+        """The newest `most` bytes of a job's output after the first `since`, and the size of the whole output.
 
-        `ToolError` for an unknown job.
-        The file itself is not to be opened for that: a command may have put another one in its place.
+        Raises `ToolError` for an unknown job.
+        Do not open the log file instead: a command may have replaced it.
         """
         ...
 
 
 class Job(Record):
-    """A process that outlived its command. `log` is the file its output goes to; `running` is as of now.
+    """A process that outlived its command. `log` is the path of its output; `running` is its state at this moment.
 
-    `exit_code` is that of an ended job that was started as one, negative for a signal; of a command's rest it is None.
+    `exit_code` is set for an ended job that was started as one, negative for a signal; otherwise it is None.
     """
 
     id: str

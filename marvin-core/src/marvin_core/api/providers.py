@@ -1,4 +1,4 @@
-"""The contract between the agent and a model service."""
+"""The interface of model providers."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 OFFLINE = "offline"
-"""The provider that has no model: never chosen but in a chat, or by its name."""
+"""The provider without a model: used in a chat, or if it is named."""
 
 ToolChoice: TypeAlias = Literal["auto", "none"]
 ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
-"""How hard a model thinks. Off is the least that it can do."""
+"""How hard a model thinks. Off is the minimum of the model."""
 CacheLifetime: TypeAlias = Literal["", "5m", "1h"]
-"""How long a service that lets one choose keeps what it read; empty for as long as it does by itself."""
+"""The lifetime of cache entries, for services with a choice; empty for the service's default."""
 
 
 class ModelFacts(Record):
-    """The facts of a model; None, or an empty text, where nobody says.
+    """The facts of a model; None, or an empty text, if unknown.
 
-    `window` and `longest`, the longest answer, are in tokens; `input`, `output` and `cache_write`, what goes into a
-    cache, in USD per million tokens; `request` in USD for each. `ends` is the day on which the service turns it off, as
-    in 2026-12-11.
+    `window` and `longest`, the longest answer, are in tokens. `input`, `output` and `cache_write`, the price of cache
+    writes, are in USD per million tokens; `request` is in USD per request. `ends` is the date of its shutdown, as in
+    2026-12-11.
     """
 
     window: int | None = None
@@ -48,26 +48,26 @@ class ModelFacts(Record):
     ends: str = ""
 
     def or_else(self, other: ModelFacts) -> ModelFacts:
-        """These facts, and those of the other where these say nothing."""
+        """These facts, with unknown ones taken from the other facts."""
         known = {name: value for name, value in self.as_dict().items() if value not in (None, "")}
         return other.replace(**known)
 
 
 class ServedModel(Record):
-    """A model in the list of a service, with what the list says of it."""
+    """A model in the model list of a service, with the facts given there."""
 
     name: str
     facts: ModelFacts = ModelFacts()
 
 
 class Request(Record):
-    """One request to a model: the system prompt, the conversation so far, and the tools on offer.
+    """One request to a model: the system prompt, the conversation so far, and the tools.
 
-    The first `stable` characters of `system` are the same from request to request: a service that caches
-    what it is told to is told to cache up to there. `waiting` are tools that the model can find and call, but is not
-    told of: only a provider that `Defers` does something with them. With `deferred` the service is to add those of them
-    that a search in the conversation found, and `tools` has none of those. `output_schema` is the JSON schema of the
-    answer, if it has one: services that know how to are asked to hold the model to it.
+    The first `stable` characters of `system` are the same in each request, so that providers can mark them for caching.
+    `waiting` are deferred tools: the model can search for them and call them, but they are not described. Only a
+    provider that `Defers` uses them. With `deferred` the service itself adds those that a search in the conversation
+    found, and `tools` has none of those. `output_schema` is the JSON schema of the answer, if it has one; it is sent to
+    services that support one.
     """
 
     system: str
@@ -82,12 +82,12 @@ class Request(Record):
     output_schema: Mapping[str, Any] | None = None
 
     def with_revealed(self, most: int | None = None) -> Request:
-        """The request for a service that adds nothing by itself: with the tools that searches found.
+        """The request for a service without tool search: found tools are added to the other tools.
 
-        They come in the order in which they were found, so that the list only grows.
+        They are added in the order in which they were found, so that the list only grows.
 
         Args:
-            most: how many tools the service takes; see `within`.
+            most: the maximum number of tools of the service; see `within`.
         """
         if not self.deferred:
             return self.within(most)
@@ -98,9 +98,9 @@ class Request(Record):
         return self.replace(tools=tools, waiting=rest, deferred=False).within(most)
 
     def within(self, most: int | None) -> Request:
-        """The request with no more tools than a service takes: of too many, the first ones and the newest ones stay.
+        """The request with at most so many tools: of too many, the first ones and the newest ones are kept.
 
-        That is for whoever stands in for another one; what is asked first was chosen for it.
+        Use it for fallback models; the request was built for the first model.
         """
         beyond = 0 if most is None else len(self.tools) - most
         if beyond <= 0:
@@ -111,7 +111,7 @@ class Request(Record):
 
 
 def found_in(messages: Sequence[Message]) -> dict[str, None]:
-    """The names of the tools that searches in a conversation found, in that order; of one search the best one last."""
+    """The names of the tools that searches in a conversation found, in that order; the best match of a search last."""
     found: dict[str, None] = {}
     for message in messages:
         if message.role != "tool":
@@ -123,13 +123,13 @@ def found_in(messages: Sequence[Message]) -> dict[str, None]:
 
 
 class TextDelta(Record):
-    """A piece of visible text."""
+    """A piece of text of the answer."""
 
     text: str
 
 
 class ThinkingDelta(Record):
-    """A piece of reasoning, or the opaque data that belongs to the reasoning so far."""
+    """A piece of reasoning, or opaque data for the reasoning so far."""
 
     text: str
     provider_data: ProviderData | None = None
@@ -138,7 +138,7 @@ class ThinkingDelta(Record):
 class CallDelta(Record):
     """A piece of a tool call.
 
-    `key` tells the calls of one answer apart. `id` and `name` come whole, in the first piece at the
+    `key` identifies the call within the answer. `id` and `name` are complete, and come in the first piece at the
     latest; `arguments` is a fragment of their JSON text.
     """
 
@@ -150,25 +150,25 @@ class CallDelta(Record):
 
 
 class UsageDelta(Record):
-    """The token counts so far; the last one counts."""
+    """The token counts so far; the last one is valid."""
 
     usage: Usage
 
 
 class Stop(Record):
-    """The end of an answer and its reason. Always the last; a stream without it raises `StreamBroken`."""
+    """The end of an answer and its stop reason. Always the last item; a stream without it raises `StreamBroken`."""
 
     reason: StopReason
 
 
 class Retrying(Record):
-    """A wrapper says that it starts over: nothing of this answer has been shown or kept so far."""
+    """Sent by a wrapper before a retry: nothing of this answer was shown or stored yet."""
 
     text: str
 
 
 class Switched(Record):
-    """A wrapper says that another model starts over: what came of this answer so far does not count."""
+    """Sent by a wrapper before a retry with another model: discard the answer so far."""
 
     previous: str
     model: str
@@ -179,10 +179,10 @@ Delta: TypeAlias = TextDelta | ThinkingDelta | CallDelta | UsageDelta | Stop | R
 
 
 class Provider(Protocol):
-    """A model behind a wire format.
+    """A model behind an API.
 
-    `context_window` is in tokens, None where unknown. `max_tools` is the most tools a request may
-    carry, None for no limit.
+    `context_window` is in tokens, None if unknown. `max_tools` is the maximum number of tools in a request, None for no
+    limit.
     """
 
     @property
@@ -195,67 +195,67 @@ class Provider(Protocol):
     def max_tools(self) -> int | None: ...
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """The answer, piece by piece. An async generator: close it with `aclosing`.
+        """Stream the answer. An async generator: close it with `aclosing`.
 
         Raises:
-            ProviderError: one of its sub-classes, at any point of the iteration.
+            ProviderError: a subclass of it, at any point of the iteration.
         """
         ...
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         ...
 
 
 @runtime_checkable
 class Lists(Protocol):
-    """A provider that can say which models its service serves."""
+    """A provider that can list the models of its service."""
 
     async def served(self) -> list[ServedModel]:
-        """The models with what the service says of them; empty where it lists none.
+        """The models with the facts in the list; empty if the service has no list.
 
         Raises:
-            ProviderError: where it cannot be reached, refuses the key, or fails.
+            ProviderError: the service cannot be reached, rejects the key, or fails.
         """
         ...
 
 
 @runtime_checkable
 class Measures(Protocol):
-    """A provider that can ask its service how long a context its model takes."""
+    """A provider that can ask its service for the context window of its model."""
 
     async def find_window(self) -> int | None:
-        """The context window in tokens, which `context_window` tells from then on; None where nobody says."""
+        """The context window in tokens, which also sets `context_window`; None if unknown."""
         ...
 
 
 class Defers(Protocol):
-    """A provider that may be behind a service which adds the tools by itself that an output `reveals`."""
+    """A provider for services that can add the tools of `reveals` themselves."""
 
     @property
     def defers(self) -> bool:
-        """Whether it is. `Request.tools` has none of those then, and `Request.waiting` has them."""
+        """Whether the service does. If so, `Request.waiting` has those tools, and `Request.tools` does not."""
         ...
 
 
 def adds_revealed(provider: Provider | Defers) -> bool:
-    """Whether the service behind a provider adds by itself what an output reveals."""
+    """Whether the service of a provider adds revealed tools itself."""
     # Each request asks several times, and of each wrapper `isinstance` with a protocol would ask twice.
     return bool(getattr(provider, "defers", False))
 
 
 @runtime_checkable
 class Unlimited(Protocol):
-    """A provider that may be behind a service which takes no limit for the length of an answer."""
+    """A provider for services that may have no limit for the length of an answer."""
 
     @property
     def unlimited(self) -> bool:
-        """Whether it is. `Request.max_output_tokens` means nothing there, so a cost ceiling covers the longest one."""
+        """Whether the service has none. It ignores `Request.max_output_tokens`; ceilings reserve the longest one."""
         ...
 
 
 class Secret:
-    """A value that must not be shown: neither its text form nor its representation tells it."""
+    """A secret value: neither `str` nor `repr` shows it."""
 
     __slots__ = ("_value",)
 
@@ -274,14 +274,14 @@ class Secret:
 
 
 class Endpoint(Record):
-    """Where and as whom to ask: what a provider's factory is given.
+    """The address and credentials of a service: the argument of a provider's factory.
 
-    `context_window` and `max_output`, the longest answer, are in tokens; None where unknown. `profile_folder` is
-    that of the active profile, where logins are kept. `environment` gives the one for a program of the provider's own.
-    `learn` is to be told of each secret that the provider finds by itself, so that nobody is shown it.
-    `pack` has the settings, secrets and folders of the pack that brings the provider; it is None for those of the core.
-    `look_up_window` looks for the context window where it is not at hand, which blocks for a while. `cache` is how
-    long the service is to keep what it read.
+    `context_window` and `max_output`, the longest answer, are in tokens; None if unknown. `profile_folder` is the
+    folder of the active profile, which stores logins. `environment` returns the environment for a program of the
+    provider. Call `learn` with each secret that the provider itself obtains, so that it is redacted.
+    `pack` has the settings, secrets and folders of the pack of the provider; it is None for those of the core.
+    `look_up_window` fetches a context window that is not known locally, and blocks. `cache` is the lifetime of
+    cache entries.
     """
 
     provider: str
@@ -306,20 +306,19 @@ class Endpoint(Record):
 class ProviderSpec(Record):
     """A provider as data.
 
-    `factory` is `module:callable`, called with an `Endpoint` and a function that makes the HTTP
-    client on first use. `key_variables` are tried in order, then `key_file` in the home folder; a
-    provider with neither needs no key. Those of `home_key_variables` are sent to the service itself only, and to no
-    address of one's own. `model_variable` and `url_variable` override the defaults; where `keyless`, an address of
-    one's own in `url_variable` chooses the provider and needs no key. Where `login`, the active profile holds a login
-    instead of a key. `ready` is `module:callable`, called with the environment of the provider's program where neither
-    key nor address says whether the provider is set up: it returns why it is, or an empty text. `handed_on` are the
-    secret variables that this program gets.
-    `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a model's name.
-    `models` are those that people may want to choose from; `families` are the beginnings of the names
-    of all that the service has, and a `gateway` has models of many makers, which only its list tells. `how_to`
-    completes "To set a provider: ..." in the texts for people. `extra` is the extra of marvin-core that brings the
-    package of the same name, where the provider needs one; those texts begin with installing it where it is missing.
-    `source` is the distribution that brings it, and known once that is found.
+    `factory` is `module:callable`, called with an `Endpoint` and a function that creates the HTTP client on first use.
+    `key_variables` are tried in order, then `key_file` in the home folder; a provider with neither needs no key. Keys
+    in `home_key_variables` are sent to the service's own address only, never to a custom one. `model_variable` and
+    `url_variable` override the defaults. With `keyless`, a custom address in `url_variable` selects the provider and
+    needs no key. With `login`, the active profile holds a login instead of a key. `ready` is `module:callable`, called
+    with the environment of the provider's program if neither key nor address shows whether the provider is set up: it
+    returns the reason, or an empty text if it is not. `handed_on` are the secret variables that this program gets.
+    `windows` holds context windows and `outputs` the longest answers, in tokens by the prefix of a model's name.
+    `models` are suggestions for people. `families` are the prefixes of all model names of the service; a `gateway` has
+    models of many makers, which only its list names. `how_to` completes "To set a provider: ..." in texts for people.
+    `extra` is the extra of marvin-core that installs the package of the same name, if the provider needs one; those
+    texts begin with installing it if it is missing. `source` is the distribution that provides it, set when it is
+    loaded.
     """
 
     name: str
@@ -347,11 +346,11 @@ class ProviderSpec(Record):
     extra: str = ""
 
     def window(self, model: str) -> int | None:
-        """The context window of a model, in tokens; None where this provider does not know it."""
+        """The context window of a model, in tokens; None if this provider does not know it."""
         return _by_beginning(self.windows or {}, model)
 
     def output(self, model: str) -> int | None:
-        """The longest answer of a model, in tokens; None where this provider does not know it."""
+        """The longest answer of a model, in tokens; None if this provider does not know it."""
         return _by_beginning(self.outputs or {}, model)
 
 

@@ -1,4 +1,4 @@
-"""The base of every plain value that crosses a boundary: messages, events, decisions, specs, requests."""
+"""The base class of all immutable values: messages, events, decisions, specifications, requests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ _MISSING: Any = object()
 class Record:
     """An immutable value with keyword-only fields, declared like a dataclass.
 
-    A frozen dataclass generates and compiles its methods when the class is made, which costs a
-    millisecond of start-up each; a record shares the methods below instead. Defaults are shared
-    between instances and must therefore be immutable.
+    A frozen dataclass compiles its methods when the class is created, which costs a millisecond of start-up each.
+    Records share the methods below instead. Default values are shared between instances and must therefore be
+    immutable.
 
     Raises:
-        TypeError: at construction, for a missing or an unknown field; at class creation, for a
-            mutable default.
+        TypeError: at construction, for a missing or unknown field; at class creation, for a mutable default.
     """
 
     _defaults: ClassVar[dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""The contract between a session and the interface that shows it."""
+"""The interface between a session and a user interface."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ T = TypeVar("T")
 
 
 class TurnResult(Record):
-    """How a prompt ended: its text, and the error that ended it, if one did."""
+    """The result of a prompt: its text, and its error, if it failed."""
 
     text: str
     error: Exception | None = None
     cancelled: bool = False
     output: str | None = None
-    """The JSON value of the last answer, where it had to fit a schema and does."""
+    """The JSON value of the last answer, if a schema was set and the answer fits it."""
 
     def check(self) -> None:
-        """Raise the error that ended it, if one did."""
+        """Raise the error, if there is one."""
         if self.error is not None:
             raise self.error
 
 
 class Attached(Record):
-    """What goes along with a prompt: images, and the names of tools that the model is to know of at once."""
+    """Attachments of a prompt: images, and the names of deferred tools to offer at once."""
 
     images: tuple[Image, ...] = ()
     tools: tuple[str, ...] = ()
 
 
 class RunningCall(Record):
-    """A call that has no output yet; `since` is in seconds since the epoch. Its secrets are redacted."""
+    """A running call; `since` is in seconds since the epoch. Secrets are redacted."""
 
     call_id: str
     name: str
@@ -69,43 +69,43 @@ class RunningCall(Record):
 
 
 class SessionSnapshot(Record):
-    """A session at one moment, for an interface that comes later than its events."""
+    """The state of a session, for an interface that attaches after the first events."""
 
     id: str
     """Empty before the first prompt."""
     busy: bool
     messages: tuple[Message, ...]
-    """What the next request would carry, the oldest first; without the answer that is coming in."""
+    """The messages of the next request, oldest first; without the answer that is being received."""
     answer: Message | None
-    """What has come of the answer that is coming in; it has no stop reason yet."""
+    """The part of the current answer received so far; it has no stop reason yet."""
     calls: tuple[RunningCall, ...]
-    """The calls that run, in the order in which they began."""
+    """The running calls, in the order of their start."""
     waiting: tuple[str, ...]
-    """Messages that go along with the next request."""
+    """Messages that the next request will carry."""
     error: Exception | None
-    """What ended the last prompt, where that was an error."""
+    """The error of the last prompt, if it failed."""
 
 
 class ChatSettings(Record):
-    """What an interface may need to know beside the conversation."""
+    """The facts about terminal and profile that an interface needs."""
 
     home: Path
     config_folder: Path
     profile_folder: Path
     color: bool
-    """Whether colours are wanted, where there is a terminal to show them."""
+    """Whether to use colours on a terminal."""
     terminal: str
-    """What kind of terminal it is (TERM)."""
+    """The type of the terminal (TERM)."""
     plain: bool
-    """Whether plain lines were asked for, with nothing that is drawn twice."""
+    """Whether to write plain lines only, without redrawing."""
     screen_reader: bool
-    """Whether everything is to be written once, in words, from top to bottom."""
+    """Whether to write everything once, as text, from top to bottom (for screen readers)."""
     timeouts: Timeouts
     preferences: ChatPreferences
     editor: str
-    """The user's editor: a program, and maybe its arguments."""
+    """The user's editor: a program with optional arguments."""
     keep: Callable[[str], str]
-    """What of a text that was typed may be written to disk: no key and no password that is known as one."""
+    """Redacts known keys and passwords in typed text before it is written to disk."""
 
 
 class UISpec(Record):
@@ -122,7 +122,7 @@ class SessionControl(Protocol):
     def id(self) -> str: ...
     @property
     def models(self) -> ModelControl:
-        """The model, and changing it."""
+        """The model, and switching it."""
         ...
 
     @property
@@ -131,7 +131,7 @@ class SessionControl(Protocol):
     def working_dir(self) -> Path: ...
     @property
     def configured(self) -> bool:
-        """Whether a model answers; without one only tools can be called."""
+        """Whether a model is configured; without one only tools can be called."""
         ...
 
     @property
@@ -141,60 +141,60 @@ class SessionControl(Protocol):
     @property
     def tools(self) -> Sequence[ToolSpec]: ...
     def resources(self) -> Mapping[str, str]:
-        """What servers have to attach: what each is, as it is written behind `@`."""
+        """Resources of MCP servers that can be attached: a description by the text behind `@`."""
         ...
 
     async def context_use(self) -> ContextUse:
-        """What the next request holds, and how much of the model's window that takes."""
+        """The contents of the next request, and how much of the context window they take."""
         ...
 
     def standing(self) -> SessionStanding:
-        """How much of the window is taken, and what works, at this moment."""
+        """How much of the context window is used, and what is running."""
         ...
 
     @property
     def agents(self) -> Agents:
-        """The way to sub-agents, which run under the rules of this session."""
+        """Starts sub-agents, under the rules of this session."""
         ...
 
     @property
     def toolbox(self) -> ToolControl:
-        """The tools, and choosing others."""
+        """The tools, and selecting others."""
         ...
 
     def keys(self) -> KeyControl:
-        """The keys of model services, and setting them."""
+        """The API keys of model services, and setting them."""
         ...
 
     def switch_mode(self, mode: Mode) -> None:
-        """Go over to coding mode, or back. Raises `MarvinError` while an answer runs."""
+        """Switch coding mode on or off. Raises `MarvinError` while an answer runs."""
         ...
 
     @property
     def permissions(self) -> PermissionControl:
-        """How much is asked before calls run, and changing it."""
+        """The permission mode, and changing it."""
         ...
 
     @property
     def autonomy(self) -> AutonomyControl:
-        """How the agent goes on by itself."""
+        """Auto-continue and play mode."""
         ...
 
     @property
     def profile(self) -> ProfileControl:
-        """The profile, and changing it."""
+        """The profile, and switching it."""
         ...
 
     @property
     def sessions(self) -> SessionsControl: ...
     @property
     def undo(self) -> UndoControl:
-        """Taking calls back."""
+        """Undo of calls."""
         ...
 
     @property
     def person(self) -> PersonControl:
-        """Whoever sits at the interface."""
+        """Questions to the user of the interface."""
         ...
 
     @property
@@ -203,37 +203,37 @@ class SessionControl(Protocol):
         ...
 
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """What tools keep for the session, for the commands of their pack: the same as `ToolContext.resource`."""
+        """Resources of tools for the session, for commands of their pack: the same as `ToolContext.resource`."""
         ...
 
     def pack(self, name: str) -> PackContext:
         """The settings, secrets and folders of a pack, for its commands and interfaces.
 
         Raises:
-            ConfigError: where no pack of this name is in use.
+            ConfigError: no pack of this name is in use.
         """
         ...
 
     @property
     def chat(self) -> ChatSettings:
-        """The profile and the terminal, as configured now."""
+        """The current profile and terminal."""
         ...
 
     @property
     def farewell(self) -> str | None:
-        """What to say on leaving, once a tool asked to leave; to be looked at after each turn."""
+        """The farewell to show when a tool has asked to end the session; check it after each turn."""
         ...
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
-        """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
+        """The usage since Marvin was started. Blocks to look up prices: call it in a thread."""
         ...
 
     def snapshot(self) -> SessionSnapshot:
-        """The session as it is now. What is subscribed before, in the same step of the event loop, misses nothing."""
+        """The current state. Subscribe in the same step of the event loop to miss no event."""
         ...
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
-        """Have every event from now on passed to the listener, which must return at once."""
+        """Call the listener with every event from now on. It must not block."""
         ...
 
     async def submit(self, text: str, attached: Attached | None = None) -> TurnResult:
@@ -241,21 +241,21 @@ class SessionControl(Protocol):
         ...
 
     async def accounted(self) -> None:
-        """Wait until what the prompts cost is written down, where the event loop stands still between prompts."""
+        """Wait until the cost of the prompts is stored; for callers whose event loop stops between prompts."""
         ...
 
     async def retry(self) -> TurnResult:
-        """Ask the model for its last answer again, without a new message; the earlier one stays on disk as a branch.
+        """Request the last answer again, without a new message; the earlier answer stays on disk as a branch.
 
-        No call that was executed runs again. Otherwise as `submit`.
+        Calls that were executed do not run again. Otherwise as `submit`.
 
         Raises:
-            SessionError: where nothing was asked yet.
+            SessionError: there is no prompt yet.
         """
         ...
 
     async def compact(self, target_tokens: int) -> str:
-        """Have a summary take the place of older messages; returns what to tell about it.
+        """Replace older messages with a summary; returns the message to show.
 
         Raises:
             MarvinError: while an answer runs.
@@ -263,22 +263,22 @@ class SessionControl(Protocol):
         ...
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin = "person") -> ToolOutput:
-        """Run one call by hand, through the same dispatch as a model's.
+        """Run one call by hand, in the same way as calls of a model.
 
         Args:
-            origin: who makes it: "typed" where the user typed the very command that runs, so that nothing is asked
-                before it; "trial" to see how the services are that the tool asks, so that each of them is asked.
+            origin: who makes it: "typed" if the user typed the exact command, which then needs no approval; "trial"
+                to test the services of the tool, each of which is then called.
         """
         ...
 
     async def close(self) -> None:
-        """End jobs, connections and resources."""
+        """Stop jobs, connections and resources."""
         ...
 
     def rescue(self) -> None:
-        """Save what there is and kill every child process, where the event loop can no longer do it.
+        """Save the session and kill every child process, when the event loop can no longer do so.
 
-        For leaving without `close`, from any thread or signal handler. Waits for `timeouts.release` at most.
+        For leaving without `close`, from any thread or signal handler. Blocks for at most `timeouts.release`.
         """
         ...
 
@@ -286,15 +286,15 @@ class SessionControl(Protocol):
 class Command(Record):
     """A slash command of the interactive interfaces.
 
-    `run` gets the session and the text behind the name, and returns what to show, or None. What it raises is shown as
-    an error; `MarvinError` by its text alone.
+    `run` gets the session and the text after the name, and returns the text to show, or None. Exceptions are shown as
+    errors; a `MarvinError` by its text alone.
     """
 
     name: str
     help: str
     run: CommandFunction
     takes: str = ""
-    """What is written behind the name, for help: `ID`, or `[NAME]` where it may be left out."""
+    """The arguments, for help: `ID`, or `[NAME]` if optional."""
 
 
 CommandFunction: TypeAlias = Callable[[SessionControl, str], Awaitable[str | None]]

@@ -15,7 +15,7 @@ class Timeouts(Record):
     search: float = 20.0
     """A search in files by Marvin's own program, where ripgrep is missing; longer, and the pattern is given up."""
     preview: float = 5.0
-    """Finding out what a call would change in files, before it is asked about; longer, and nothing is shown of it."""
+    """Computing the changes of a call in files, before it is approved; longer, and none are shown."""
     command_grace: float = 5.0
     """On top of the time-out that a call gives itself, before dispatch steps in."""
     http: float = 30.0
@@ -129,11 +129,11 @@ class Timeouts(Record):
     redraw: float = 0.03
     """Between two updates of what a chat shows while an answer comes in."""
     answer_key: float = 0.5
-    """After the last key, before a single key answers a question: whoever types when it appears has not answered it."""
+    """After the last key, before a single key answers a question, so that keys typed as it appears do not count."""
     escape: float = 0.1
     """After Escape: for the rest of a key to come, which slow connections deliver in pieces. Then it was Escape."""
     attention: float = 10.0
-    """Without a key, before a chat calls for somebody: at a question, and at the end of an answer that took longer."""
+    """Without a key, before a chat asks for attention: at a question, and at the end of an answer that took longer."""
     tick: float = 1.0
     """Between two updates of the seconds that a chat shows while it waits."""
     progress: float = 2.0

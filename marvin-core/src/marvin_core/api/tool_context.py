@@ -1,4 +1,4 @@
-"""What a tool receives: its context, and the narrow views of files and the session behind it."""
+"""The context of a tool call, and its interfaces to files and to the session."""
 
 from __future__ import annotations
 
@@ -27,58 +27,58 @@ S = TypeVar("S", bound="Settings")
 
 
 class PackFolders(Protocol):
-    """Folders of a pack's own. Each is made, for this user alone (mode 0700), when it is first asked for."""
+    """The folders of a pack. Each is created, for this user alone (mode 0700), on first use."""
 
     @property
     def data(self) -> Path:
-        """For what must not be lost, of all profiles."""
+        """For data that must not be lost, shared by all profiles."""
         ...
 
     @property
     def cache(self) -> Path:
-        """For what can be fetched or made again; people may remove it at any time."""
+        """For data that can be fetched or computed again; users may delete it at any time."""
         ...
 
     @property
     def state(self) -> Path:
-        """For what outlives a run and matters on this machine only: logs, positions, histories."""
+        """For data that outlives a run and matters on this machine only: logs, positions, histories."""
         ...
 
     @property
     def profile(self) -> Path:
-        """For what must not be lost and belongs to the person: the pack's folder in the active profile."""
+        """For data that must not be lost and belongs to the person: the pack's folder in the active profile."""
         ...
 
 
 class PackContext(Protocol):
-    """What the code of a pack reaches, wherever it runs: its settings, secrets and folders, and how long to wait."""
+    """What all code of a pack can use: its settings, secrets and folders, and the timeouts."""
 
     @property
     def folders(self) -> PackFolders: ...
     @property
     def timeouts(self) -> Timeouts:
-        """How long things may take, in seconds, as the user set it. The stores and limits of the kit take it."""
+        """The configured timeouts, in seconds. The stores and limits of the kit take them."""
         ...
 
     def settings(self, model: type[S]) -> S:
-        """The settings of the pack, as defaults, config.yaml and variables make them.
+        """The settings of the pack, from defaults, config.yaml and environment variables.
 
         Args:
             model: the class that `PackSettings.model` names.
 
         Raises:
-            ToolError, ConfigError: where one is missing or wrong, in a tool and elsewhere; the text says which one and
-                how to set it. The same where the pack declares no such settings.
+            ToolError, ConfigError: a setting is missing or wrong, in a tool and elsewhere; the text says which one
+                and how to set it. Also if the pack declares no such settings.
         """
         ...
 
     @overload
     def secret(self, name: str) -> str:
-        """The value of a variable that `PackSettings.secrets` or `@tool(secrets=...)` names.
+        """The value of a variable that `PackSettings.secrets` or `@tool(secrets=...)` declares.
 
         Raises:
-            ToolError, ConfigError: where it is not set and no `default` is given, in a tool and elsewhere; the text
-                says what to set. The same where it is not declared.
+            ToolError, ConfigError: it is not set and there is no `default`, in a tool and elsewhere; the text
+                says what to set. Also if it is not declared.
         """
         ...
 
@@ -89,7 +89,7 @@ class PackContext(Protocol):
 
 
 class SessionView(Protocol):
-    """What a tool may know of, and ask of, the session it runs in."""
+    """What a tool can read and change of its session."""
 
     @property
     def id(self) -> str: ...
@@ -101,63 +101,63 @@ class SessionView(Protocol):
     def depth(self) -> int: ...
     @property
     def memory_folder(self) -> Path:
-        """Where dumps of what did not fit go."""
+        """The folder for output that did not fit."""
         ...
 
     def output_characters(self, tool_name: str) -> int:
-        """How many characters of this tool's outputs are in the live context."""
+        """The number of characters of this tool's results in the conversation."""
         ...
 
     def compact(self, target_tokens: int) -> str:
-        """Have older messages make room before the next request; returns what will happen."""
+        """Compact older messages before the next request; returns a description of what will happen."""
         ...
 
     def search_backups(self, query: str, most: int) -> str:
-        """Where all words of the query, one at least, stand in what was taken out of conversations, as text. Blocks."""
+        """Search messages that were removed from conversations for all words, or at least one, as text. Blocks."""
         ...
 
     def read_skill(self, name: str) -> str:
-        """The text of a skill, or of a file of it, as in `pdf/references/forms.md`. Blocks.
+        """The text of a skill, or of one of its files, as in `pdf/references/forms.md`. Blocks.
 
-        Raises `ToolError` where there is none that can be read.
+        Raises `ToolError` if it does not exist or cannot be read.
         """
         ...
 
     def find_tools(self, query: str, most: int) -> Sequence[ToolSpec]:
-        """The tools on offer that a query means, the best first. Blocks."""
+        """The offered tools that match a query, best first. Blocks."""
         ...
 
     def set_working_dir(self, path: Path) -> None:
-        """Move the sandbox root; takes effect with the next call."""
+        """Change the sandbox root; takes effect with the next call."""
         ...
 
     def switch_profile(self, name: str) -> Path:
-        """Go on with another profile, made where there is none; returns its folder. Blocks: call it in a thread."""
+        """Switch the profile, created if it does not exist; returns its folder. Blocks: call it in a thread."""
         ...
 
     def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
-        """Set a preference to what `change` makes of its value, None where it is not set. Blocks."""
+        """Set a preference to `change(value)`; the value is None if it is not set. Blocks."""
         ...
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
-        """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
+        """The usage since Marvin was started. Blocks to look up prices: call it in a thread."""
         ...
 
     def finish(self, way: Literal["auto", "play"]) -> None:
-        """End auto-continue or play mode with the next answer. Raises `ToolError` where it is not on."""
+        """End auto-continue or play mode with the next answer. Raises `ToolError` if neither is on."""
         ...
 
     def leave(self, farewell: str) -> None:
-        """Have the interface say this and end, once the turn is over."""
+        """End the interface after this turn, with this farewell."""
         ...
 
 
 FileKind: TypeAlias = Literal["file", "folder", "link", "other"]
-"""What there is at a path; other are pipes, sockets and devices."""
+"""The type of an entry; other are pipes, sockets and devices."""
 
 
 class FileInfo(Record):
-    """What is at a path, which is relative to the root. `size` is in bytes, `modified` in seconds since the epoch."""
+    """An entry; its path is relative to the root. `size` is in bytes, `modified` in seconds since the epoch."""
 
     path: str
     kind: FileKind
@@ -166,10 +166,10 @@ class FileInfo(Record):
 
 
 class FileWrite(Record):
-    """What is to be in a file. `data` is None where it is to be removed, `mode` are its permissions where it is new.
+    """The new content of a file. `data` is None to delete the file; `mode` has the permissions of a new file.
 
-    `expected` is what `os.fstat` said of it when it was read; it stays open until then, so that its inode stays its.
-    With `create_only` it must not exist yet.
+    `expected` is the result of `os.fstat` when the file was read. Keep that descriptor open until then, so that the
+    inode is not reused. With `create_only` the file must not exist yet.
     """
 
     path: str
@@ -180,10 +180,10 @@ class FileWrite(Record):
 
 
 class Paths(Protocol):
-    """The only way from a model's string to files. All paths are relative to the working directory.
+    """Access to files; paths of a model must not be used in any other way. They are relative to the working directory.
 
-    Each method raises `PathRefused` where a path, or what it links to, is outside of the working directory, hidden or
-    protected, and `ToolError` where the system refuses. No link that is swapped leads them outside. They block.
+    Each method raises `PathRefused` if a path or its link target is outside of the working directory, hidden or
+    protected, and `ToolError` if the system refuses. This is safe against links that are replaced meanwhile. All block.
     """
 
     @property
@@ -192,19 +192,19 @@ class Paths(Protocol):
         ...
 
     def open(self, path: str) -> BinaryIO:
-        """Open a regular file for reading, after checking where the descriptor really is."""
+        """Open a regular file for reading, after a check of where its descriptor really is."""
         ...
 
     def replace(self, path: str, data: bytes, *, create_only: bool = False) -> None:
-        """Write a file atomically, making its folders; with `create_only` it must not exist yet."""
+        """Write a file atomically, with missing parent folders; with `create_only` it must not exist yet."""
         ...
 
     def write_together(self, changes: Sequence[FileWrite]) -> None:
-        """Write and remove several files: all, or none. `FileChanged` where one is not what its change expects."""
+        """Write and delete several files: all or none. Raises `FileChanged` if one is not as `expected`."""
         ...
 
     def append(self, path: str, data: bytes) -> None:
-        """Add to the end of a file, making it and its folders. A file of several names (hard links) is refused."""
+        """Append to a file, which is created with its folders if missing. A file with several hard links is refused."""
         ...
 
     def remove(self, path: str) -> None:
@@ -212,46 +212,46 @@ class Paths(Protocol):
         ...
 
     def make_folder(self, path: str) -> bool:
-        """Make a folder and those above it, where they are missing; whether it was missing.
+        """Create a folder and its missing parents; returns whether it was missing.
 
-        `/undo` knows nothing of folders: a tool that makes one names the call that takes it away.
+        `/undo` does not cover folders: a tool that creates one names the call that deletes it.
         """
         ...
 
     def remove_folder(self, path: str) -> None:
-        """Delete a folder that is empty. `ToolError` where it is not, or is a link."""
+        """Delete an empty folder. Raises `ToolError` if it is not empty, or is a link."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is something; a link that leads nowhere is nothing."""
+        """Whether a path exists; a broken link does not."""
         ...
 
     def stat(self, path: str) -> FileInfo:
-        """What is there, links followed. `ToolError` where there is nothing."""
+        """The entry at a path; links are followed. Raises `ToolError` if there is none."""
         ...
 
     def list(self, path: str = ".", most: int = 10_000) -> Sequence[FileInfo]:
-        """What is in a folder, the first `most` by name. Links stand for themselves; what is hidden is left out."""
+        """The first `most` entries of a folder by name. Links are not followed; hidden entries are left out."""
         ...
 
     def glob(self, pattern: str, most: int = 1_000) -> Sequence[str]:
-        """The files and folders that fit a pattern, the first `most` of them in order. No link is entered.
+        """The first `most` files and folders that match a pattern, in order. Links are not followed.
 
-        `**` stands for any folders, none among them; a dot at the beginning of a name has to be written. `ToolError`
-        where more than 500,000 names would have to be looked at.
+        `**` matches any number of folders, including none; a leading dot has to be written. Raises `ToolError` if more
+        than 500,000 names would have to be checked.
         """
         ...
 
     def real_file(self, path: str, *, writing: bool = False) -> AbstractContextManager[Path]:
-        """A real path for a library that opens files by name, such as SQLite: that of a private copy.
+        """A real path of a private copy, for libraries that open files by name, such as SQLite.
 
-        The copy lasts as long as the block. With `writing`, the file need not exist, and the copy takes its place when
-        the block ends without an error; close the file before. `ToolError` where another changed the file meanwhile.
+        The copy exists until the block ends. With `writing`, the file need not exist, and the copy replaces it when the
+        block ends without an error; close it before. Raises `ToolError` if another program changed the file meanwhile.
         """
         ...
 
     def locate(self, path: str) -> str:
-        """The path relative to the root, checked, for handing to a program behind `--`."""
+        """The path relative to the root, checked, for a command line behind `--`."""
         ...
 
     def overview(self) -> str:
@@ -260,7 +260,7 @@ class Paths(Protocol):
 
 
 class Clock(Protocol):
-    """Time, as the session sees it."""
+    """The clock of the session."""
 
     def now(self) -> float:
         """Seconds since the epoch."""
@@ -272,7 +272,7 @@ class Clock(Protocol):
 
 
 class ToolContext(PackContext, Protocol):
-    """What a tool gets, and all it gets."""
+    """The context of a tool call: all that a tool may use."""
 
     @property
     def paths(self) -> Paths: ...
@@ -280,36 +280,36 @@ class ToolContext(PackContext, Protocol):
     def processes(self) -> Processes: ...
     @property
     def agents(self) -> Agents:
-        """The way to sub-agents, which run under the rules of this session. What they do counts as this call's."""
+        """Starts sub-agents, under the rules of this session. Their actions count as those of this call."""
         ...
 
     @property
     def http(self) -> httpx.AsyncClient:
-        """A client with Marvin's proxies, certificates, time-outs and limits; shared, never close it.
+        """The shared client with Marvin's proxies, certificates, timeouts and limits; never close it.
 
-        It reaches public addresses and those that the user allows. `ToolError` for others."""
+        It reaches public addresses and those that the user allows, and raises `ToolError` for others."""
         ...
 
     async def may_reach(self, url: str) -> None:
-        """Have the tools reach an address that the call was given, also where it is of this machine or of a network.
+        """Allow the tools to reach an address from the call's arguments, also on this machine or a private network.
 
-        What a person typed is reached at once. What a model names is asked about where somebody can be asked, and holds
-        for the server until the session ends. Otherwise nothing is changed, and the request says what is wrong.
+        An address that a person typed is allowed at once. One that a model names needs approval in an interactive
+        session, which holds for that server until the session ends. Otherwise nothing changes, and the request fails.
 
         Args:
-            url: the address; one of the public internet needs nothing.
+            url: the address; public ones are allowed anyway.
         """
         ...
 
     async def proxied(self) -> Mapping[str, str]:
-        """Variables for a program that makes requests of its own, such as a browser: they lead it to a proxy.
+        """Environment variables of the proxy, for a program that makes requests of its own, such as a browser.
 
-        Give them as `env` to `processes.run`. What the proxy reaches is what `http` reaches: addresses of this machine
-        and of private networks are refused. In a sandbox with a network of its own, the proxy of that takes their
-        place, which asks the user about hosts. A program that does not use a proxy is not held back by this.
+        Pass them as `env` to `processes.run`. The proxy reaches what `http` reaches: addresses of this machine and of
+        private networks are refused. In a sandbox with a network of its own, the proxy of the sandbox is used instead,
+        which asks the user about hosts. This does not restrict a program that ignores proxies.
 
         Raises:
-            ToolError: where there can be no proxy.
+            ToolError: the proxy cannot be started.
         """
         ...
 
@@ -317,17 +317,17 @@ class ToolContext(PackContext, Protocol):
     def mode(self) -> Mode: ...
     @property
     def origin(self) -> CallOrigin:
-        """Who makes the call. What a person asks for by name needs no second thought; a `trial` asks all services."""
+        """Who makes the call. A call by a person needs no further check; a `trial` calls all services."""
         ...
 
     @property
     def time_left(self) -> float:
-        """Seconds until the call is stopped. Who asks several services one after the other shares that out."""
+        """Seconds until the call is stopped. A tool that calls several services in turn divides them."""
         ...
 
     @property
     def home(self) -> Path:
-        """The user's home folder: for what belongs to the user and to no project, as ~/Downloads does."""
+        """The user's home folder, for files that belong to no project, as in ~/Downloads."""
         ...
 
     @property
@@ -345,56 +345,56 @@ class ToolContext(PackContext, Protocol):
     def session(self) -> SessionView: ...
 
     def setting(self, name: str) -> str | None:
-        """The value of a variable that `@tool(settings=...)` names, or None. `ToolError` for another one."""
+        """The value of a variable that `@tool(settings=...)` declares, or None. Raises `ToolError` for another one."""
         ...
 
     def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
-        """Tell the user how far the call is.
+        """Report the progress of the call to the user.
 
         Args:
-            text: what it does now.
-            done: how much of it is done, in whatever is counted, from 0 on.
-            total: how much there is to do; what is done is shown as a part of it.
+            text: the current step.
+            done: how much is complete, in any unit, from 0 on.
+            total: how much there is in all; the progress is shown as a fraction of it.
         """
         ...
 
     def reading(self, folder: Path) -> ToolContext:
-        """This context with another folder in place of the working directory, where it writes nothing.
+        """This context with another, read-only folder as its working directory.
 
-        Reading and searching, the kit's included, then count from that folder and are held to it. Programs still start
-        in the working directory unless they are told otherwise. The folder is for the tool to choose, or for a person:
-        what a model names is checked before. `ToolError` where it is none.
+        Reading and searching, also by the kit, are then relative to that folder and restricted to it. Programs still
+        start in the original working directory by default. The tool or a person has to choose the folder: check one
+        that a model names first. Raises `ToolError` if it is not a folder.
         """
         ...
 
     def writing(self, folder: Path) -> ToolContext:
-        """This context with another folder of the user's in place of the working directory, made where it is missing.
+        """This context with another folder of the user as its working directory, created if it is missing.
 
-        Its files are read, searched and written as those of the working directory are, and put back by `/undo`.
-        Programs still start in the working directory unless they are told otherwise. The folder is for the tool to
-        choose, or for a person: what a model names is checked before. `ToolError` where there is none and none can be
-        made, and in play mode, which knows the playground only.
+        Its files are read, searched and written like those of the original one, and `/undo` covers them. Programs still
+        start in the original working directory by default. The tool or a person has to choose the folder: check one
+        that a model names first. Raises `ToolError` if there is none and it cannot be created, and in play mode, which
+        is restricted to the playground.
         """
         ...
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask the user; the answer is one of the choices. `ToolError` where there is nobody to ask."""
+        """Ask the user; the answer is one of the choices. Raises `ToolError` in a non-interactive run."""
         ...
 
     async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
-        """Ask the user what may be answered in any words.
+        """Ask the user for free text.
 
         Args:
             choices: suggestions; the answer may be one of them.
 
         Returns:
-            the answer; empty where the user gives none.
+            the answer; empty if the user gives none.
 
         Raises:
-            ToolError: where there is nobody to ask, and without choices where the interface takes no text.
+            ToolError: the run is not interactive, or there are no choices and the interface has no free text.
         """
         ...
 
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """What the factory's context manager yields, entered once a session and closed with it."""
+        """The value of the factory's context manager, entered once per session and closed with it."""
         ...

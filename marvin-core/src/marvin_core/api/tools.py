@@ -1,4 +1,4 @@
-"""What a tool is: the `@tool` decorator, its declarations, and its results."""
+"""The `@tool` decorator, the declarations of tools, and their results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Mode: TypeAlias = Literal["chat", "coding"]
 ToolSet: TypeAlias = Literal["coding", "surf", "lockin"]
 """The sets that a tool can join."""
 Gate: TypeAlias = Literal["readonly", "writable-files", "ticket"]
-"""What keeps tools from a sub-agent that may only read, or only write some files, or has no ticket yet."""
+"""What bars tools from a sub-agent that is read-only, may write only some files, or has no ticket yet."""
 Sign: TypeAlias = Literal["", "!", "@"]
-"""What a line typed in a chat begins with, where a tool takes the text behind it."""
+"""The prefix of a line in a chat whose text a tool takes."""
 
 SEARCH = "tool_search"
-"""The tool that finds those that wait. The core brings it, and nobody else can have the name."""
+"""The tool that searches for deferred tools. The core provides it, and no pack can use the name."""
 LONGEST_DESCRIPTION = 4_000
-"""Characters of a tool's description that a model is told at most: what a stranger writes may be of any length."""
+"""The maximum number of characters of a tool's description for the model; a third-party pack may write longer ones."""
 READING: frozenset[Access] = frozenset({"read", "net"})
 CHANGING: frozenset[Access] = frozenset({"write", "exec"})
 _NAME_LIMIT = 64
@@ -29,20 +29,20 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 
 
 def is_tool_name(name: str) -> bool:
-    """Whether a tool can have a name: every service takes up to 64 letters, digits, `_` and `-`."""
+    """Whether a name is valid for a tool: every service takes up to 64 letters, digits, `_` and `-`."""
     return 0 < len(name) <= _NAME_LIMIT and _NAME_CHARACTERS.issuperset(name)
 
 
 class ToolResult(Record):
-    """What a tool returns when a plain string does not say it all.
+    """The result of a tool that is more than a plain string.
 
-    `content` goes to the model: a string, or text and image blocks. `show` goes to people: tables, pictures and links,
-    which every interface draws as well as it can. `details` is data for interfaces that know it (`{"diff": ...}`), as
-    JSON knows it: tuples arrive as lists. `undo` is the call that takes this one back; it is kept in the session file.
-    `lasting` is what the model should still know once this call was summed up: it then stands in the summary word for
-    word, as long as no later call of the tool succeeded. At most 8,000 characters of it are kept. `reveals` are names
-    of tools that wait until a model looks for them: requests carry them from now on. `origins` says where this very
-    result comes from, beside what is known of the tool: web, repository, private or secret (`labels:` in config.yaml).
+    `content` goes to the model: a string, or text and image blocks. `show` is for people: tables, pictures and links,
+    drawn as well as the interface can. `details` is JSON data for interfaces that support it (`{"diff": ...}`); tuples
+    become lists. `undo` is the call that undoes this one; it is stored in the session file. `lasting` is what the model
+    must still know after compaction: it is put into the summary word for word, unless a later call of the tool
+    succeeded. At most 8,000 characters of it are kept. `reveals` are names of deferred tools that requests include from
+    now on. `origins` says where this result comes from, beside the tool's own labels: web, repository, private or
+    secret (`labels:` in config.yaml).
     """
 
     content: str | tuple[Text | Image, ...]
@@ -56,7 +56,7 @@ class ToolResult(Record):
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing beside content and details."""
+        """Whether only content and details are set."""
         return not (self.show or self.undo or self.lasting or self.reveals)
 
     @property
@@ -66,12 +66,12 @@ class ToolResult(Record):
 
 
 ToolTimeout: TypeAlias = "float | Callable[[Mapping[str, Any]], float] | None"
-"""Seconds, or a function from the arguments of a call to seconds; None for the usual time."""
+"""Seconds, or a function from the arguments of a call to seconds; None for the default."""
 ToolReturn: TypeAlias = "Awaitable[str | ToolResult] | str | ToolResult"
-"""What the function of a tool gives when it is called."""
+"""What a tool function returns."""
 
 if TYPE_CHECKING:
-    # With defaults, so that `Tool` alone is a tool of any signature; Python itself has them from 3.13 on.
+    # With defaults, so that a bare `Tool` is a tool of any signature; Python itself has them from 3.13 on.
     import typing_extensions
 
     P = typing_extensions.ParamSpec("P", default=...)
@@ -81,13 +81,13 @@ else:
 
 
 class ToolSpec(Record):
-    """Everything about a tool that is known without running or importing it.
+    """Everything known about a tool without running or importing it.
 
-    `parameters` is its JSON schema in the normal form. `timeout` is in seconds; None is the
-    configured default, and `own_timeout` says that it depends on the arguments. `source` is the
-    distribution that brings it, `module` where its function is. `phrases` are its entries of phrases.toml.
-    `guidance` is that of its group; `in_code` and `in_chat` are its places there, from 1 on, or 0. `function` is what
-    its module calls it, where another pack has that name. The other fields are declared on `@tool`.
+    `parameters` is its JSON schema in the normal form. `timeout` is in seconds; None is the configured default, and
+    `own_timeout` says that it depends on the arguments. `source` is the distribution that provides it, `module` the
+    module of its function. `phrases` are its entries in phrases.toml. `guidance` is that of its group; `in_code` and
+    `in_chat` are its positions there, from 1 on, or 0. `function` is its name in the module, if another pack has a tool
+    of that name. The other fields are parameters of `@tool`.
     """
 
     name: str
@@ -124,10 +124,10 @@ class ToolSpec(Record):
         return self.access <= READING
 
     def runs_beside(self, arguments: Callable[[], Mapping[str, Any]]) -> bool:
-        """Whether a call may run side by side with others of this tool, and with those of other such tools.
+        """Whether a call may run in parallel with others of this tool, and of other such tools.
 
         Args:
-            arguments: those of the call, read only where it depends on one of them.
+            arguments: those of the call; used only if the declaration depends on one of them.
         """
         if isinstance(self.parallel, str):
             return bool(arguments().get(self.parallel))
@@ -135,9 +135,9 @@ class ToolSpec(Record):
 
     @property
     def command(self) -> str:
-        """The parameter that holds a shell command, which the rules then judge as one; empty where there is none.
+        """The parameter with a shell command, to which the rules for commands apply; empty if there is none.
 
-        It is the one that can be typed behind `!`. A tool that runs programs and does not say which is taken to mean
+        It is the text typed behind `!`. For a tool that runs programs and declares none it is
         `command`.
         """
         if self.typed == "!":
@@ -146,21 +146,21 @@ class ToolSpec(Record):
 
     @property
     def ticket_line(self) -> str:
-        """The parameter that holds a line for the ticket program, as in `create TITLE`; empty where there is none.
+        """The parameter with arguments for the ticket program, as in `create TITLE`; empty if there is none.
 
-        It is the only one that a tool requires which may be called before there is a ticket.
+        Of tools that require a ticket, only one with this parameter may be called before there is a ticket.
         """
         required = self.parameters.get("required", ())
         return str(required[0]) if "ticket" in self.passes and len(required) == 1 else ""
 
     @property
     def changes(self) -> bool:
-        """Whether the tool writes or runs something."""
+        """Whether the tool writes or runs programs."""
         return bool(self.access & CHANGING)
 
 
 class Tool(Generic[P, R]):
-    """A decorated function with its declarations. Calling it calls the function, whose signature it keeps."""
+    """A decorated function with its declarations. Calling it calls the function, and it has the same signature."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class Tool(Generic[P, R]):
         self._check()
 
     def _check(self) -> None:
-        """Refuse declarations that contradict each other, or that name what does not exist."""
+        """Reject declarations that contradict each other, or have unknown names."""
         for need in self.requires:
             if need.partition(":")[0] not in ("env", "program", "extra") or not need.partition(":")[2]:
                 raise ToolError(f"The tool {self.name} requires {need!r}; use env:NAME, program:NAME or extra:NAME.")
@@ -251,14 +251,14 @@ _ONE_OF: Mapping[Any, str] = {kind: ", ".join(filter(None, get_args(kind))) for 
 
 
 def _several(tool: str, declaration: str, given: Collection[Any]) -> tuple[Any, ...]:
-    """What was declared, as a tuple; a single text would be taken apart into its letters."""
+    """A declaration as a tuple; a single string would be split into its letters."""
     if isinstance(given, str):
         raise ToolError(f"The tool {tool} declares {declaration}={given!r}; use a list, as in [{given!r}].")
     return tuple(given)
 
 
 def _chosen(tool: str, declaration: str, given: Collection[Any], kind: Any) -> tuple[Any, ...]:
-    """What was declared, each one of the values that there are."""
+    """A declaration in which each value is one of the allowed ones."""
     chosen = _several(tool, declaration, given)
     if not set(chosen) <= set(get_args(kind)):
         raise ToolError(f"The tool {tool} declares {declaration} {sorted(map(str, chosen))}; use {_ONE_OF[kind]}.")
@@ -266,15 +266,15 @@ def _chosen(tool: str, declaration: str, given: Collection[Any], kind: Any) -> t
 
 
 class ToolGroup(Record):
-    """Tools that share a module, imported when one of them is first called.
+    """Tools in one module, which is imported when one of them is first called.
 
-    `module` is a full name, or begins with a dot and counts from the package of the plugin; `tools` are the names
-    that it defines. `phrases` is a file with what people say and the calls that it means. It lies beside `module` or
-    beside the plugin; by default it is phrases.toml where a package has that. `sets` and `too_long` hold for those of
-    the tools that declare none themselves. `guidance` is what a model should know when it works with these tools on
-    code: lines of the system prompt, in coding mode, while one of them is offered. `in_code` and `in_chat` are those of
-    the tools that a model is offered at once where most of many tools wait: at work on code, and elsewhere. Both begin
-    with the most useful one; the first ones of all groups come before the second ones.
+    `module` is a full name, or begins with a dot and is relative to the package of the plugin; `tools` are the names
+    that it defines. `phrases` is a file with requests of people and the calls that they mean, relative to `module` or
+    to the plugin; by default it is phrases.toml, if the package has one. `sets` and `too_long` are defaults for the
+    tools that declare none themselves. `guidance` is for the model in coding mode: lines of the system prompt while one
+    of these tools is offered. `in_code` and `in_chat` are the tools that are not deferred when many tools are: in
+    coding mode, and elsewhere. Both begin with the most useful one; the first ones of all groups come before the second
+    ones.
     """
 
     name: str
@@ -289,12 +289,12 @@ class ToolGroup(Record):
 
     @staticmethod
     def place(name: str, names: Sequence[str]) -> int:
-        """The place of a tool in a list, from 1 on; 0 for one that is not in it."""
+        """The position of a tool in a list, from 1 on; 0 if it is not in it."""
         return names.index(name) + 1 if name in names else 0
 
 
 class ToolDecorator:
-    """What `@tool(...)` gives: it makes a function a tool with these declarations."""
+    """What `@tool(...)` returns: it makes a function a tool with these declarations."""
 
     def __init__(self, **declarations: Any) -> None:
         self._declarations = declarations
@@ -332,9 +332,9 @@ def tool(
 def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> Tool | ToolDecorator:
     """Make a function a tool.
 
-    An `async def` function runs in the event loop, and must not block it. A plain `def` function runs in a thread of
-    its own, and may. Where it takes longer than its time-out the call ends, and the thread is left to itself: it cannot
-    be stopped, and cannot keep Marvin from ending.
+    An `async def` function runs in the event loop, and must not block. A plain `def` function runs in a thread of its
+    own, and may block. When it exceeds its timeout the call ends; the thread cannot be stopped, and does not keep
+    Marvin from ending.
 
     The docstring is the description that the model reads. In `Annotated`, a bare string describes
     the parameter and everything else goes to pydantic. A parameter annotated `ToolContext` receives
@@ -343,39 +343,39 @@ def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> 
 
     Args:
         access: what the tool touches: read, net, write, exec, state. Undeclared counts as write and exec.
-        confirm: ask the user before each call, where there is a user.
+        confirm: ask the user before each call in an interactive session.
         timeout: seconds, or a function from the arguments to seconds.
         group: the group that tool sets name.
         requires: `env:NAME`, `program:NAME`, `extra:NAME`; the tool is not offered where one is missing.
         labels: where its results come from.
-        settings: the variables that it may ask `setting()` for.
-        secrets: the variables that it may ask `secret()` for, beside those of its pack. Their values are
-            kept from models, users and programs.
-        sets: the sets that it belongs to: coding, surf, lockin. By default those of its `ToolGroup`. What is in
-            coding is in lockin as well, and in readonly where it neither writes nor runs programs. What is in no
-            set and neither writes nor runs programs is in surf.
-        passes: the gates of sub-agents that it passes although it writes or runs something. readonly: called by
-            such an agent it changes nothing. writable-files: it writes nothing but files, through
-            `ToolContext.paths`. ticket: it may be called before there is a ticket; where it requires one parameter,
-            that is a line for the ticket program, in which the gates look for `create` and for what only reads.
+        settings: the variables that it may read with `setting()`.
+        secrets: the variables that it may read with `secret()`, beside those of its pack. Their values are
+            hidden from models, users and programs.
+        sets: the sets that it belongs to: coding, surf, lockin. By default those of its `ToolGroup`. Tools in
+            coding are in lockin as well, and in readonly if they neither write nor run programs. Tools in no set
+            that neither write nor run programs are in surf.
+        passes: the restrictions of sub-agents that do not apply although it writes or runs something. readonly: it
+            changes nothing for such an agent. writable-files: it writes only files, through `ToolContext.paths`.
+            ticket: it may be called before there is a ticket; if it requires one parameter, that has arguments for
+            the ticket program, of which only `create` and read-only ones are allowed.
         interactive: offer it in a chat only.
-        parallel: calls of it may run side by side although it writes or runs something, as those of tools do that only
-            read. By default such a call runs alone, and what a model calls behind it waits. The name of a parameter
-            says it for the calls that give this one, with a value that is not empty.
-        snapshot: programs that it starts change files of the working directory. As around shell commands, these are
-            kept before it is called and after, so that `/undo` puts them back. Such a tool names no undo itself.
-        typed: "!" where it takes what is typed behind `!` in a chat, as the only parameter that it requires; "@" where
+        parallel: calls may run in parallel although it writes or runs something, like those of read-only tools. By
+            default such a call runs alone, and later calls of the answer wait for it. With the name of a parameter,
+            this holds for calls with a non-empty value for it.
+        snapshot: its programs change files of the working directory. As for shell commands, these are stored before
+            and after the call, so that `/undo` restores them. Such a tool returns no undo itself.
+        typed: "!" if its only required parameter takes the text typed behind `!` in a chat; "@" if
             it reads the document whose path is typed behind `@`. Of several such tools the first is called.
         too_long: what the model should do instead where the arguments of a call were cut off.
-        probe: the arguments of a harmless call, by which `marvin tools health` sees whether the services that the tool
-            asks answer.
-        aliases: other names of parameters, by their own: those that models know from other programs. Calls may use
-            them, and no schema tells of them.
-        unlisted: parameters that calls may give, and that no schema tells of. Each has a default.
-        ignores: names of arguments that models send from habit, and that mean nothing here.
-        adapt: what makes arguments of this tool of those in shapes of other programs, as `offset` and `limit` of a
-            range of lines. It is given a copy of the arguments before they are checked, aliases read already, and
-            returns those that are meant. Where nothing here does what is meant it raises a `ToolError` with what to
+        probe: the arguments of a harmless call, with which `marvin tools health` tests the services of the
+            tool.
+        aliases: other names of parameters, by their own, that models know from other programs. Calls may use
+            them; they are not in the schema.
+        unlisted: parameters that are not in the schema. Each has a default.
+        ignores: names of arguments that models send from habit, and that have no effect.
+        adapt: converts arguments in the form of other programs, such as `offset` and `limit` of a
+            range of lines. It gets a copy of the arguments before validation, with aliases resolved, and returns
+            the converted ones. If the tool cannot do what they mean it raises a `ToolError` that says what to
             send instead.
     """
     return ToolDecorator(**declarations) if function is None else Tool(function)

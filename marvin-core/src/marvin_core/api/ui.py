@@ -1,4 +1,4 @@
-"""The contracts of an interface and of a sub-command."""
+"""The interfaces that a user interface and a sub-command implement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UI(Protocol):
-    """An interface. It owns the event loop, since each toolkit brings its own."""
+    """A user interface. It owns the event loop, since each toolkit brings its own."""
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
         """Show the session until the user leaves; returns the exit code.
@@ -30,132 +30,132 @@ class UI(Protocol):
 
 @runtime_checkable
 class AsksSecrets(Protocol):
-    """An interface that can read a key without showing it; `/login` needs one."""
+    """An interface that can read a key without showing it; required by `/login`."""
 
     async def ask_secret(self, question: str) -> str:
-        """Read a line that is neither shown nor kept; empty where the user gives none."""
+        """Read a line without echo, and do not store it; empty if the user gives none."""
         ...
 
 
 @runtime_checkable
 class AsksText(Protocol):
-    """An interface that takes any text as an answer. With one that does not, a question has to have choices."""
+    """An interface that supports free text as an answer. Without this, a question needs choices."""
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
-        """Ask the user what may be answered in any words; the choices are suggestions, and there may be none.
+        """Ask the user for free text; the choices are suggestions, and may be empty.
 
-        Gives one of the choices, or what was typed instead; empty where the user gives no answer. The words of the
-        question are those of a model or a tool, so show them as such. What was typed before it is no answer.
+        Returns one of the choices or the typed text; empty without an answer. The question comes from a model or a
+        tool, so mark it as such. Input typed before the question must not count as an answer.
         """
         ...
 
 
 @runtime_checkable
 class CopiesText(Protocol):
-    """An interface that reaches a clipboard; `/copy` needs one."""
+    """An interface with a clipboard; required by `/copy`."""
 
     def copy(self, text: str) -> bool:
-        """Put a text on the clipboard; False where that is not possible just now."""
+        """Copy a text to the clipboard; False if that is not possible now."""
         ...
 
 
 @runtime_checkable
 class PicksChoices(Protocol):
-    """An interface with a list that keys go up and down in; without one `/resume` asks for a number."""
+    """An interface with a list to select from with keys; without one `/resume` asks for a number."""
 
     async def pick(self, picking: Picking) -> str | None:
-        """Show what can be picked until one was, by its key; empty for none, None where that is not possible just now.
+        """Let the user select an item; returns its key, an empty string for none, None if not possible now.
 
-        Texts and facts may be those of a model: show them as such.
+        Texts and facts may come from a model: mark them as such.
         """
         ...
 
 
 @runtime_checkable
 class OpensEditors(Protocol):
-    """An interface that can leave the terminal to an editor; `/preferences edit` needs one."""
+    """An interface that can give the terminal to an editor; required by `/preferences edit`."""
 
     async def run_editor(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Run a program on the terminal until it ends; returns its exit code. Raises OSError where it cannot start."""
+        """Run a program on the terminal until it ends; returns its exit code. Raises OSError if it cannot start."""
         ...
 
 
 class RunControl(Protocol):
-    """A non-interactive run that a sub-command leads, in place of one prompt."""
+    """A non-interactive run that a sub-command controls, instead of one prompt."""
 
     @property
     def config(self) -> Config:
-        """What flags, variables and config.yaml ask for."""
+        """The configuration: flags, environment and config.yaml."""
         ...
 
     @property
     def session(self) -> SessionControl:
-        """The session: its agents, its programs, and what was used so far."""
+        """The session: its agents, its programs, and its usage so far."""
         ...
 
     @property
     def clock(self) -> Clock: ...
     @property
     def model_flags(self) -> Sequence[str]:
-        """Flags by which another Marvin has the service and the models that flags and settings name for this run."""
+        """Flags with which another Marvin uses the same service and models as this run."""
         ...
 
-    async def prompt(self, *, waits: bool = True) -> str:
-        """What was asked for by a flag, a file or words, else by standard input where that is no terminal.
+    async def prompt(self, *, required: bool = True) -> str:
+        """The prompt from a flag, a file or arguments, or from standard input if that is not a terminal.
 
-        Empty where nothing was. Known secrets are taken out.
+        Empty if there is none. Known secrets are redacted.
 
         Args:
-            waits: whether standard input has to say something. Else it counts where something has come already, and a
-                silent or empty one is no mistake.
+            required: whether to wait for standard input, where nothing there is an error. Otherwise only what has
+                arrived already is read, and empty input is allowed.
         """
         ...
 
     async def price(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
-        """What so many tokens cost, in USD; None where that is not known.
+        """The price of so many tokens, in USD; None if unknown.
 
         `model` is a tier, or a model as `--model` takes it.
         """
         ...
 
     def count(self, cost_line: str) -> float | None:
-        """Add what a Marvin used that this run started by itself; returns USD, None where that is not told.
+        """Add the usage of a Marvin process that this run started itself; returns USD, None if unknown.
 
         Args:
-            cost_line: its MARVIN_COST, the last line of its standard error.
+            cost_line: its MARVIN_COST line, the last one of its standard error.
         """
         ...
 
     def warn(self, text: str) -> None:
-        """Tell of something in a line: on standard error, and as a notice where events are written."""
+        """Report something in one line: on standard error, and as a notice event where events are written."""
         ...
 
     def notify(self, text: str, *, title: str = "", priority: str = "default") -> None:
-        """Send a notice to the topic of --ntfy, where there is one.
+        """Send a notification to the topic of --ntfy, if it is set.
 
-        Returns at once. A notice that does not arrive is told on standard error, and changes nothing else.
+        Returns at once. A failure is reported on standard error, and has no other effect.
         """
         ...
 
 
 Lead: TypeAlias = "Callable[[RunControl], Awaitable[TurnResult]]"
-"""Leads a run to its end. The text of the result is printed; its error, if any, gives the exit code."""
+"""Runs the sub-command to its end. The text of the result is printed; its error, if any, sets the exit code."""
 
 
 class CliContext(PackContext, Protocol):
-    """What a sub-command of a pack gets, as `obj` of typer's context.
+    """The context of a pack's sub-command: `obj` of typer's context.
 
     A sub-command declares a parameter `context: typer.Context` and takes `run: CliContext = context.obj`. Settings,
-    secrets and folders are those of the pack that brings it.
+    secrets and folders are those of its pack.
     """
 
     @property
     def config(self) -> Config:
-        """What flags, variables and config.yaml ask for."""
+        """The configuration: flags, environment and config.yaml."""
         ...
 
     def write(self, text: str) -> None:
-        """Write to standard output, without what a terminal would take for a command. No newline is added."""
+        """Write to standard output, without terminal control sequences. No newline is added."""
         ...
 
     def warn(self, text: str) -> None:
@@ -163,13 +163,13 @@ class CliContext(PackContext, Protocol):
         ...
 
     def lead(self, work: Lead) -> int:
-        """Lead a non-interactive run in place of one prompt; returns the exit code.
+        """Run `lead` as a non-interactive run instead of one prompt; returns the exit code.
 
-        It ends as every such run does: signals are heeded, agents and programs end with it, and MARVIN_COST is the
-        last line of standard error. Where no model is configured the run fails.
+        It ends like every such run: signals are handled, agents and programs are stopped, and MARVIN_COST is the
+        last line of standard error. It fails if no model is configured.
         """
         ...
 
     def marvin(self, words: Sequence[str]) -> int:
-        """Run Marvin with these words, as if they had been typed in place of the sub-command; returns the exit code."""
+        """Run Marvin with these arguments instead of the sub-command; returns the exit code."""
         ...

@@ -47,7 +47,7 @@ class LedRun:
         named = (("provider", config.provider, config.provider_from), ("model", config.model, config.model_from))
         return [*(f"--{name}={value}" for name, value, origin in named if origin == "flag"), *tier_flags(config)]
 
-    async def prompt(self, *, waits: bool = True) -> str:
+    async def prompt(self, *, required: bool = True) -> str:
         """What was asked for by a flag, a file or words, else by standard input; empty where nothing was.
 
         It has no known secrets: who leads the run writes it down.
@@ -59,7 +59,7 @@ class LedRun:
         if config.prompt is None and config.prompt_file is None:
             if config.lifeline or streams.stdin_is_terminal():
                 return ""
-            read = read_prompt if waits else read_what_came
+            read = read_prompt if required else read_what_came
         clean = self._session.parts.redactor.text
         return clean(await in_thread(lambda: read(config, streams)))
 

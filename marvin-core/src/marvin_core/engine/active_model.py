@@ -1,4 +1,4 @@
-"""Which model answers now, how hard it thinks, and how much it takes."""
+"""The current model of a session, its thinking level and its context window."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _BEFORE = "it answered before"
 
 
 class ActiveModel:
-    """The model of a session, which people may change between prompts. The session's file is told of each change.
+    """The model of a session, which the user may switch between prompts. Switches are written to the session file.
 
-    `ceiling`, unless None, is what a prompt may cost beside the ceiling of the run. With `restarts` another model may
-    give an answer again of which something was shown.
+    `ceiling`, unless None, is the cost ceiling of a prompt beside the one of the run. With `restarts` another model may
+    repeat an answer that was shown in part.
     """
 
     def __init__(self, source: ModelSource, writer: SessionWriter, bus: Bus, config: Config, *, restarts: bool) -> None:
@@ -44,7 +44,7 @@ class ActiveModel:
         self._windows: dict[tuple[str, str], Window] = {}
         self._listed: dict[tuple[str, str], int | None] = {}
         self._shown: tuple[Provider | None, Window] | None = None
-        """Whose window was asked for last: it is asked for several times a round."""
+        """The provider whose window was queried last, as a cache for several queries per round."""
         self._told: set[tuple[str, str]] = set()
         self._last: Provider | None = None
 
@@ -57,7 +57,7 @@ class ActiveModel:
 
     @property
     def window(self) -> Window:
-        """The window of the model that answers now, with what was learnt of it."""
+        """The context window of the current model, with corrections by the service."""
         provider = self._answering
         if self._shown is None or self._shown[0] is not provider:
             key = _key(provider)
@@ -69,10 +69,10 @@ class ActiveModel:
 
     @property
     def provider(self) -> Provider:
-        """The provider that answers.
+        """The current provider.
 
         Raises:
-            ConfigError: where no model is configured; the text says how to set one.
+            ConfigError: no model is configured; the text says how to set one.
         """
         if self._chosen is None:
             raise ConfigError(self.source.how_to)
@@ -80,7 +80,7 @@ class ActiveModel:
 
     @property
     def configured(self) -> bool:
-        """Whether a model answers."""
+        """Whether a model is configured."""
         return self._chosen is not None
 
     @property
@@ -99,7 +99,7 @@ class ActiveModel:
         return self._chosen.provider.model if self._chosen else ""
 
     def use(self, name: str) -> None:
-        """Go on with the model that a name means; of a tier, say why. Raises as `ModelSource.named`."""
+        """Switch to the model with a name; for a tier, report why. Raises as `ModelSource.named`."""
         serving = self.source.named(name, self._chosen.provider if self._chosen else None)
         if name in ALIASES:
             self.thinking = self._level_of(ALIASES[name])
@@ -117,13 +117,13 @@ class ActiveModel:
             self._bus.warn(ending)
 
     def know(self, name: str | None) -> None:
-        """Learn what services have to say of a name, before it is used; blocks for a while."""
+        """Fetch what services know about a name, before it is used. Blocks."""
         self.source.know(name, self._chosen.provider if self._chosen else None)
 
     def know_earlier(self, provider: str, model: str) -> None:
-        """Have at hand what `restore` needs of the model that a session was with; blocks for a while."""
+        """Fetch what `restore` needs for the model of a session. Blocks."""
         if provider not in ("", OFFLINE) and (provider, model) != (self.provider_name, self.model):
-            with suppress(MarvinError):  # `restore` says it
+            with suppress(MarvinError):  # `restore` reports it
                 self.source.know(f"{provider}/{model}", None)
 
     def _take(self, serving: Serving) -> None:
@@ -131,22 +131,22 @@ class ActiveModel:
         self._changed()
 
     def moved(self, provider: Provider) -> None:
-        """The conversation outgrew the model; this larger one goes on with it."""
+        """The conversation exceeded the window of the model; this larger model continues it."""
         self._take(Serving(provider=provider, reason=_LARGER))
 
     def lent(self, provider: Provider) -> None:
-        """This model stands in until the prompt is over; what the conversation may take follows its window."""
+        """This model is used until the prompt is complete; the conversation is limited by its window."""
         self._lent = provider
 
     def prompt_ended(self) -> None:
-        """The chosen model answers again."""
+        """The chosen model is used again."""
         self._lent = None
 
     def think(self, level: str) -> None:
-        """Have the model think so hard from the next prompt on.
+        """Set the thinking level from the next prompt on.
 
         Raises:
-            UsageError: for a level that does not exist.
+            UsageError: the level does not exist.
         """
         levels = get_args(ThinkingLevel)
         if level not in levels:
@@ -155,10 +155,10 @@ class ActiveModel:
         self._changed()
 
     def restore(self, provider: str, model: str, thinking: str, *, fixed: bool) -> None:
-        """Go on with the model that a session was with, if it can be had; where not, say so.
+        """Switch to the model of a resumed session if it is available; otherwise report that it is not.
 
-        With `fixed` the user said which model is to answer, whatever the session was with. What a flag or a variable
-        says of thinking counts in any case.
+        With `fixed` the user has set the model, whatever the session used. A thinking level in a flag or variable
+        always applies.
         """
         known = thinking in get_args(ThinkingLevel)
         if known and self._config.thinking_from not in ("flag", "environment"):
@@ -190,13 +190,13 @@ class ActiveModel:
             self._tell_end(serving.provider)
 
     def conversation_left(self) -> None:
-        """Another conversation goes on, with the same model: what chose it for the last one is no reason any more."""
+        """Another conversation continues with the same model, so that the reason for its choice no longer holds."""
         if self._chosen is not None and self._chosen.reason in (_ITS_OWN, _LARGER):
             self._chosen = self._chosen.replace(reason=_BEFORE)
 
     @contextmanager
     def pro(self) -> Iterator[None]:
-        """The best model, for as long as the context lasts; says which. Raises as `ModelSource.pro`."""
+        """Switch to the best model while the context is active; returns its name. Raises as `ModelSource.pro`."""
         before, level = self._chosen, self.thinking
         self._chosen = best = self.source.pro(before.provider if before else None)
         self.thinking = self._level_of("opus")
@@ -207,22 +207,22 @@ class ActiveModel:
             self._chosen, self.thinking = before, level
 
     def listed(self) -> Sequence[ModelEntry]:
-        """Every service, those that are set up first."""
+        """Every service; those that are set up come first."""
         return self.source.listed()
 
     def for_prompt(self) -> Provider:
-        """The provider of one prompt. Raises `ConfigError` where there is none."""
+        """The provider of one prompt. Raises `ConfigError` if there is none."""
         return self.source.resilient(self.provider, self, restarts=self._restarts, ceiling=self.ceiling)
 
     def summarizer(self) -> Provider | None:
-        """The model that sums up older messages; None where there is none."""
+        """The model for summaries; None if there is none."""
         provider = self._answering
         if provider is None:
             return None
         return self.source.resilient(provider, _Summaries(self), restarts=True, ceiling=self.ceiling)
 
     async def measure(self, characters: int) -> None:
-        """Ask the service for the model's window, once, where that is not known and a conversation becomes long."""
+        """Ask the service once for the window of the model, if it is unknown and the conversation becomes long."""
         provider = self._answering
         if provider is None:
             return
@@ -239,9 +239,9 @@ class ActiveModel:
             window.resize(size)
 
     async def overflowed(self, said: int | None) -> None:
-        """A request did not fit: go by what the service says of the window, or says now that it is asked.
+        """A request did not fit: use the window that the service reports, now or in its error.
 
-        That only makes the window smaller. A larger one than was thought is no reason why something did not fit.
+        The window only becomes smaller: a larger one does not explain the failure.
         """
         provider = self._answering
         size = said if said is not None or provider is None else await self._asked(provider)
@@ -250,7 +250,7 @@ class ActiveModel:
             self.window.resize(size)
 
     async def _asked(self, provider: Provider) -> int | None:
-        """What the service says of the window of its model; nothing where it has said so before."""
+        """The window that the service reports; empty after the first time."""
         if _key(provider) in self._told or not isinstance(provider, Measures):
             return None
         self._told.add(_key(provider))
@@ -258,7 +258,7 @@ class ActiveModel:
 
 
 class _Summaries:
-    """Goes along with a change of the model while a summary is made: who stands in there does so for that only."""
+    """Ignores fallbacks during a summary: they apply to that summary only."""
 
     def __init__(self, model: ActiveModel) -> None:
         self._model = model
@@ -267,7 +267,7 @@ class _Summaries:
         self._model.moved(provider)
 
     def lent(self, provider: Provider) -> None:
-        """Nothing of the prompt itself changes."""
+        """The model of the prompt stays the same."""
 
 
 def _key(provider: Provider | None) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The loop: ask the model, run the calls it asks for, and again, until it answers without a call."""
+"""The agent loop: request an answer, run its calls, and repeat until there is an answer without a call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Ended: TypeAlias = Literal["done", "rounds"]
 
 ROUNDS: Mapping[Mode, int] = {"chat": 10, "coding": 50}
-"""How many requests of a prompt may call tools."""
+"""The maximum number of requests of a prompt with calls."""
 OUT_OF_ROUNDS = (
     "This was the last round of tool calls. Answer now with what you know: what is done, what is not, "
     "and what the next step would be."
@@ -36,9 +36,9 @@ OUT_OF_MONEY = (
 
 
 class Agent:
-    """The model of a session with its tools, working on its conversation.
+    """The model of a session with its tools and its conversation.
 
-    `dispatcher` gives what runs the calls; it is asked for with the first one.
+    `dispatcher` returns the object that runs the calls; it is called with the first one.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class Agent:
         self._autonomy = autonomy
 
     async def run(self) -> Ended:
-        """Work until the model answers without a call, or the rounds are used up.
+        """Run until the model answers without a call, or the rounds are used up.
 
         Raises:
-            ProviderError: where the model service failed; what came before it stays in the conversation.
-            BudgetExceeded: where the cost ceiling covers no further round; a last answer says how far it came.
+            ProviderError: the model service failed; the conversation keeps what came before.
+            BudgetExceeded: the cost ceiling does not cover another round; a last answer reports the progress.
         """
         self._autonomy.begin()
         self._requests.begin_prompt()
@@ -79,7 +79,7 @@ class Agent:
         raise AssertionError("count() ends only by returning")
 
     async def _round(self, settings: PromptSettings, number: int, last: bool) -> bool:
-        """One request and the calls of its answer; whether the work is done."""
+        """One request and the calls of its answer; returns whether the prompt is complete."""
         parts = self._parts
         parts.progress.outputs = ()
         parts.bus.emit(TurnStart(round=number))
@@ -103,7 +103,7 @@ class Agent:
         return not last and not self._autonomy.goes_on(bool(answer.calls))
 
     async def _sum_up(self, settings: PromptSettings, ceiling: CostCeiling) -> None:
-        """Have the model end with a last answer, out of what was held back for it."""
+        """Request a last answer, paid from the reserve for it."""
         try:
             answer = await self._ask(settings.replace(thinking="off"), OUT_OF_MONEY, ceiling)
         finally:
@@ -111,11 +111,11 @@ class Agent:
         self._leave_out(answer, "the cost ceiling was reached")
 
     async def _ask(self, settings: PromptSettings, ending: str, spent: CostCeiling | None = None) -> Message:
-        """One request, made smaller and sent again where it does not fit.
+        """One request, compacted and repeated if it exceeds the context window.
 
         Args:
-            ending: why it is the last one.
-            spent: the cost ceiling that is reached: the answer is paid out of what was held back for it.
+            ending: the reason why it is the last one.
+            spent: the cost ceiling that was reached: the answer is paid from the reserve.
         """
         for overflows in count(1):
             request, sent = await self._requests.build(settings, ending)

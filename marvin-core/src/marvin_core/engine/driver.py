@@ -42,14 +42,14 @@ class Driver:
             raise MarvinError("An answer is still running. Wait for it, or cancel it first.")
 
     async def submit(self, text: str | None, attached: Attached) -> TurnResult:
-        """Run one prompt to its end. A failure is told in the result; cancelling passes through.
+        """Run one prompt to its end. An error is part of the result; a cancellation is raised.
 
         Args:
-            text: the prompt; without one the model is asked again, from the conversation as it stands.
-            attached: what goes along with the prompt.
+            text: the prompt; without one the last answer is requested again.
+            attached: the attachments of the prompt.
 
         Raises:
-            MarvinError: where a submission is in flight already.
+            MarvinError: a prompt is already running.
         """
         self.check_free()
         self.busy = True
@@ -85,7 +85,7 @@ class Driver:
         return TurnResult(text=answer, error=error, output=output)
 
     async def _answered(self, answers: Sequence[str]) -> Reason:
-        """Have the model work on a prompt, and answer what hooks have to say of what it did."""
+        """Run a prompt, including answers to messages of hooks."""
         for _ in range(STOPS):
             reason = await self._agent.run()
             if reason != "done":
@@ -97,10 +97,10 @@ class Driver:
         return await self._agent.run()
 
     async def _in_form(self, answers: Sequence[str]) -> str | None:
-        """The last answer as the JSON that it has to be, if it has to; the model is asked once more where it is not.
+        """The last answer as JSON, if a schema is set; an answer that does not fit is requested once more.
 
         Raises:
-            OutputMismatch: where it does not fit the second time either.
+            OutputMismatch: the second answer does not fit either.
         """
         schema = self._parts.config.output_schema
         if schema is None:
@@ -123,24 +123,24 @@ class Driver:
             ) from None
 
     def opened(self) -> None:
-        """A session is gone on with: what it cost counts under the ceiling from its next prompt on."""
+        """A session was resumed: its previous cost counts under the ceiling from the next prompt on."""
         self._opened = self._parts.writer.id
 
     def forked(self, session_id: str) -> None:
-        """A copy of this session is gone on with: what that cost stands in the copy as well."""
+        """A fork of this session continues: the previous cost is part of the fork as well."""
         if session_id == self._opened:
             self.opened()
 
     def take_up_now(self) -> None:
-        """Count what the session that is gone on with cost. Blocks, so no loop may run yet."""
+        """Count the cost of the resumed session. Blocks, so the event loop must not run yet."""
         self._opened = ""
         self._parts.writer.spent(self._parts.usage.take_up(self._parts.writer.id, self._parts.writer.cost))
 
     async def _take_up(self) -> None:
-        """As `take_up_now`, unless that was done; and have the ledger say whose prompts these are."""
+        """As `take_up_now`, unless that was done; and set the session in the ledger."""
         parts, (session_id, bill) = self._parts, self._bill()
         if session_id != self._last or session_id == self._opened:
-            await self.accounted()  # what was spent until now belongs to the prompt before
+            await self.accounted()  # earlier costs belong to the previous prompt
         self._last = session_id
         if parts.setup.budget is None:
             return
@@ -155,23 +155,23 @@ class Driver:
         return self._parts.writer.id, self._parts.writer.bill()
 
     async def _account(self, earlier: asyncio.Future[None] | None, session_id: str, bill: Bill) -> None:
-        """Add what a prompt cost to the session and to usage.json; nobody who waits for the prompt waits for it."""
+        """Add the cost of a prompt to the session and to usage.json, in the background."""
         if earlier is not None:
             await asyncio.wait([earlier])
         try:
             cost = await bill(await in_thread(self._parts.usage.prompt_ended))
             if self._parts.setup.budget is not None:
                 await in_thread(lambda: self._parts.usage.work_for(session_id, cost))
-        except Exception as error:  # the answer was given, and the chat goes on
+        except Exception as error:  # the answer is complete, and the chat continues
             self._parts.bus.warn(f"The cost of the last prompt could not be recorded: {shown(error)}")
 
     async def accounted(self) -> None:
-        """Wait until what the prompts cost is written down."""
+        """Wait until the cost of the prompts is stored."""
         if self._accounting is not None:
             await asyncio.shield(self._accounting)
 
     async def settled(self, limit: float) -> None:
-        """As `accounted`, for so many seconds at most: who ends the run tells what could not be written down."""
+        """As `accounted`, for at most so many seconds; reports what was not stored, at the end of a run."""
         if self._accounting is not None:
             await asyncio.wait([self._accounting], timeout=limit)
 
@@ -196,10 +196,10 @@ class Driver:
         finally:  # a prompt that is cancelled meanwhile ends, so it has to begin
             parts.bus.emit(AgentStart(prompt=text))
         await self._compactor.cap(CAPS[parts.workspace.mode])
-        if parts.setup.asker is not None:  # only a chat goes back to one
+        if parts.setup.asker is not None:  # only a chat can rewind
             self._note(text)
         if attached.tools:
-            parts.carried.of(parts.model.provider)  # those that wait are those of this model
+            parts.carried.of(parts.model.provider)  # which tools are deferred depends on the model
             parts.carried.reveal(attached.tools)
         parts.take(user(text, *attached.images), "typed")
 
@@ -210,12 +210,12 @@ class Driver:
 
 
 def shown_prompt(text: str) -> str:
-    """A prompt as lists show it."""
+    """A prompt for lists."""
     return cut(one_line(text), RECEIVED_LIMIT)
 
 
 def _told(raised: BaseException) -> Exception:
-    """What ended a prompt, as an error that has a text."""
+    """The exception of a prompt as an error with a text."""
     if not isinstance(raised, Exception):
         return MarvinError(
             f"The answer was ended by code that raised {type(raised).__name__}. Try again without that pack."
@@ -228,7 +228,7 @@ def _told(raised: BaseException) -> Exception:
 
 
 def _shown(error: Exception, clean: Callable[[str], str]) -> Exception:
-    """The error with a text that tells no secret."""
+    """The error with its text redacted."""
     shown = clean(str(error))
     if shown == str(error):
         return error
@@ -237,6 +237,6 @@ def _shown(error: Exception, clean: Callable[[str], str]) -> Exception:
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """The texts of several answers, each beginning on a line of its own."""
+    """The texts of several answers, each beginning on a new line."""
     earlier = [text if text.endswith("\n") or not text else f"{text}\n" for text in texts[:-1]]
     return "".join([*earlier, *texts[-1:]])

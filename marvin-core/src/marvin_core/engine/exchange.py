@@ -1,4 +1,4 @@
-"""One request to the model, and its answer as it comes in."""
+"""One request to the model, and its streamed answer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .assembly import Assembly
 from .parts import SessionParts
 
 _DISPATCH = "marvin_core.engine.calls.dispatch"
-"""What runs the call, imported with its tool while its arguments stream in."""
+"""Called with the name of a tool, which is imported while its arguments are still being streamed."""
 
 
 class Exchange:
-    """Passes an answer on as it comes in, counts it, and keeps in the conversation whatever came of it.
+    """Forwards the stream of an answer, counts its usage, and adds the answer to the conversation.
 
     Args:
-        sent: the characters of the request, by which the estimate of tokens is calibrated.
+        sent: the number of characters of the request, which calibrates the estimate of tokens.
     """
 
     def __init__(self, parts: SessionParts, provider: Provider, request: Request, sent: int) -> None:
@@ -46,10 +46,10 @@ class Exchange:
         return f" of the pack {name}" if name else ""
 
     async def answer(self) -> Message:
-        """The whole answer.
+        """The complete answer.
 
         Raises:
-            ProviderError: where the service failed, or the answer is empty.
+            ProviderError: the service failed, or the answer is empty.
         """
         await attributed(f"the provider {self._provider.name}", self._receive())
         answer = None if self._assembly.is_empty else self._finish(None)
@@ -65,7 +65,7 @@ class Exchange:
         return answer
 
     async def _receive(self) -> None:
-        """Take the answer to its end; what comes of one that does not come to its end is kept."""
+        """Receive the answer; an incomplete one is kept as far as it came."""
         progress = self._parts.progress
         try:
             async with aclosing(self._provider.stream(self._request)) as deltas:  # type: ignore[type-var]
@@ -122,18 +122,18 @@ class Exchange:
             self._bus.emit(MessageUpdate(kind="tool_call", delta=delta.arguments, call_id=part.id, name=part.name))
 
     def _give_up(self) -> None:
-        """The answer starts over: what came so far was shown, and is no part of the conversation."""
+        """The answer is repeated: the part so far was shown, but is not added to the conversation."""
         self._count_part()
         self._break_off()
 
     def _break_off(self, reason: StopReason = "broken") -> None:
-        """End an answer that began, and that nothing is kept of."""
+        """End an answer of which nothing is kept."""
         if self._assembly.started:
             self._bus.emit(MessageEnd(message=self._assembly.message(reason), stop_reason=reason))
 
     def _keep_part(self, ended: Literal["cancelled", "broken"]) -> None:
-        """Keep what came of an answer that did not come to its end, and count what it is known to have used."""
-        # Nothing came of a request that was cancelled: the service has it all the same, and what it used is unknown.
+        """Keep the received part of an incomplete answer, and count its known usage."""
+        # A cancelled request without an answer was sent nevertheless, and its usage is unknown.
         self._count_part(sent=ended == "cancelled" and not self._pausing)
         if self._assembly.is_empty:
             self._break_off(ended)
@@ -141,7 +141,7 @@ class Exchange:
             self._give_up_calls(self._finish(ended))
 
     def _count_part(self, *, sent: bool = False) -> None:
-        """Count what an answer that did not come to its end is known to have used."""
+        """Count the known usage of an incomplete answer."""
         assembly = self._assembly
         if assembly.usage is not None or assembly.started or sent:
             self._parts.meter.add(assembly.provider, assembly.model, assembly.usage or Usage())
@@ -163,7 +163,7 @@ class Exchange:
         provider, model, usage = self._provider.name, self._provider.model, self._assembly.usage or Usage()
         if self._assembly.usage is not None:
             self._parts.model.window.calibrate(self._sent, usage.input_tokens)
-        # A service that counts nothing of what it was sent, or of what it said, did not tell all.
+        # A service that reports no input or no output tokens did not report all usage.
         whole = bool(usage.input_tokens and (usage.output_tokens or not self._assembly.started))
         cost = await self._parts.meter.count(provider, model, usage, whole=whole)
         self._bus.emit(UsageReport(provider=provider, model=model, usage=usage, cost=cost))

@@ -1,4 +1,4 @@
-"""Running the hooks of packs: in order, each within its time, none able to loosen anything."""
+"""Runs the hooks of packs: in order, each with a time limit; none can relax permissions."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES_WAITING = 5_000
-"""Events that may wait for the hooks before pieces of answers are left out for them."""
+"""The maximum number of queued events for hooks before pieces of answers are dropped."""
 _EVENTS_WAITING = 10_000
 """The same for all other events."""
 
 
 _LONGEST = 2_000
-"""Characters of what a hook raised that are told."""
+"""The maximum number of characters of a hook's error message."""
 _SHOWN = 100
 
 
 def _rank(hook: Hook) -> int:
-    """Where a hook comes; among equals the order of the packs stays."""
+    """The position of a hook; within each group the order of the packs is kept."""
     return 0 if hook.tryfirst else 2 if hook.trylast else 1
 
 
 class HookRunner:
-    """Calls the hooks of a session. The bus is told of each one that is skipped.
+    """Calls the hooks of a session. Hooks that are skipped are reported on the bus.
 
-    `context` makes what a hook gets.
+    `context` creates the context of a hook.
     """
 
     def __init__(
@@ -56,41 +56,41 @@ class HookRunner:
         self._told: set[int] = set()
         self._feeder: asyncio.Task[None] | None = None
         self._at: Hook | None = None
-        """The hook that an event is with."""
+        """The hook of an event."""
 
     async def on_prompt(self, text: str) -> str:
-        """The prompt as the hooks leave it."""
+        """The prompt after all hooks."""
         for hook in self._with("on_prompt"):
             changed = await self._guarded(hook, "on_prompt", str, text)
             text = text if changed is None else self._bus.clean(changed)
         return text
 
     async def system_prompt(self) -> list[str]:
-        """What the hooks add to the system prompt."""
+        """The text that hooks add to the system prompt."""
         added = [await self._guarded(hook, "system_prompt", str) for hook in self._with("system_prompt")]
         return [self._bus.clean(text) for text in added if text]
 
     async def before_request(self, messages: Sequence[Message]) -> None:
-        """Tell the hooks that a request is about to be made."""
+        """Notify the hooks that a request is about to be made."""
         for hook in self._with("before_request"):
             await self._guarded(hook, "before_request", object, messages)
 
     def _with(self, what: str) -> Sequence[Hook]:
-        """The hooks that have such a method of their own: the others would say nothing, and each call of one costs."""
+        """The hooks that override this method; a call of the others would only cost time."""
         if not self._hooks:
             return ()
-        from ..api.hooks import Hook  # a session without hooks does without
+        from ..api.hooks import Hook  # not imported in a session without hooks
 
         nothing = getattr(Hook, what)
         return [hook for hook in self._hooks if what in vars(hook) or getattr(type(hook), what) is not nothing]
 
     @property
     def judges(self) -> bool:
-        """Whether any of the hooks has a say in whether a call runs."""
+        """Whether any hook overrides `before_tool`."""
         return bool(self._with("before_tool"))
 
     async def before_tool(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
-        """The strongest verdict of all hooks; one that fails or takes too long denies."""
+        """The strictest verdict of all hooks; one that fails or takes too long denies."""
         judging = self._with("before_tool")
         if not judging:
             return None
@@ -102,11 +102,11 @@ class HookRunner:
         return found if isinstance(found, (Deny, Ask)) else None
 
     async def _verdict(self, hook: Hook, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
-        from ..api.hooks import Ask, Deny  # a session without hooks does without
+        from ..api.hooks import Ask, Deny  # not imported in a session without hooks
 
         try:
             async with asyncio.timeout(self._timeouts.hook_decision):
-                # Each its own: what one does to them is neither judged by another nor run.
+                # Each gets its own copy: changes to it are neither seen by another hook nor run.
                 decides = hook.before_tool(self._contexts[id(hook)], spec, deepcopy(dict(arguments)))
                 verdict: object = await attributed(_owner(hook, "before_tool"), decides)
         except TimeoutError:
@@ -120,19 +120,19 @@ class HookRunner:
         return Deny(reason=f"the hook {_name(hook)} returned {_shown(verdict)} instead of Deny, Ask or None")
 
     async def after_tool(self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult) -> ToolResult:
-        """The result as the hooks leave it."""
+        """The result after all hooks."""
         for hook in self._with("after_tool"):
             changed = await self._guarded(hook, "after_tool", ToolResult, spec, arguments, result)
             result = result if changed is None else changed
         return result
 
     async def on_stop(self, answer: str) -> list[str]:
-        """What the hooks have the model answer before the prompt ends."""
+        """The messages of hooks that the model answers before the prompt ends."""
         texts = [await self._guarded(hook, "on_stop", str, answer) for hook in self._with("on_stop")]
         return [text for text in texts if text]
 
     async def _guarded(self, hook: Hook, what: str, kind: type[T], *arguments: object) -> T | None:
-        """What a method of a hook returns; None where it fails, takes too long or returns something else."""
+        """The result of a method of a hook; None if it fails, takes too long or has another type."""
         try:
             async with asyncio.timeout(self._timeouts.hook):
                 returned = await attributed(
@@ -143,7 +143,7 @@ class HookRunner:
             self._skip(hook, what, f"returned {_shown(returned)}")
         except TimeoutError:
             self._skip(hook, what, f"took longer than {self._timeouts.hook:g} s")
-        except BaseException as error:  # a stranger's hook must not end the prompt
+        except BaseException as error:  # third-party code must not end the prompt
             if not is_failure(error):
                 raise
             self._skip(hook, what, f"failed: {_why(error)}")
@@ -152,19 +152,19 @@ class HookRunner:
     def _skip(self, hook: Hook, what: str, why: str) -> None:
         if what == "on_event":
             if id(hook) in self._told:
-                return  # telling is an event itself: told each time, one failure would never end
+                return  # a notice is an event itself: a failure for it would cause another one
             self._told.add(id(hook))
         self._bus.warn(f"The hook {_name(hook, what)} {why}; skipped.")
 
     @property
     def waiting(self) -> int:
-        """How many events wait for the hooks."""
+        """The number of queued events."""
         return self._events.qsize()
 
     def feed(self, event: Event) -> None:
         """Queue an event for the hooks; returns at once."""
         if not self._with("on_event") or (isinstance(event, Notice) and event.pack):
-            return  # a hook that tells of each event would otherwise tell of what it told, for ever
+            return  # otherwise a hook that sends a notice for each event would never end
         if not self._has_room(event):
             return
         self._events.put_nowait(event)
@@ -175,7 +175,7 @@ class HookRunner:
                 return  # the loop does not run yet: the first event inside of it starts the feeding
 
     def _has_room(self, event: Event) -> bool:
-        """Whether hooks that are slower than what happens still get an event; pieces of answers are left out first."""
+        """Whether slow hooks still get an event; pieces of answers are dropped first."""
         most = _PIECES_WAITING if isinstance(event, (MessageUpdate, ToolExecutionUpdate)) else _EVENTS_WAITING
         if self.waiting < most:
             return True
@@ -194,7 +194,7 @@ class HookRunner:
             self._events.task_done()
 
     async def close(self) -> None:
-        """Let the hooks see the events that wait, for as long as one hook may take; then stop."""
+        """Deliver the queued events, for at most the time limit of one hook; then stop."""
         if self._feeder is None:
             return
         try:
@@ -211,21 +211,21 @@ class HookRunner:
 
 
 def _name(hook: Hook, what: str = "") -> str:
-    """What a hook is called: one that is made of a setting has a title of its own, others are their class."""
+    """The name of a hook: its title, if it comes from a setting, otherwise its class."""
     title = vars(hook).get("title")
     return title if isinstance(title, str) else ".".join(filter(None, (type(hook).__name__, what)))
 
 
 def _why(error: BaseException) -> str:
-    """What a hook raised, as it is told; what is worded for readers needs no type before it."""
+    """The error of a hook as text; errors of Marvin need no type before their text."""
     return cut(str(error) if type(error) is ToolError else told(error), _LONGEST)
 
 
 def _shown(value: object) -> str:
-    """A value that a hook returned in place of what it should."""
+    """The error text for a result of a wrong type."""
     try:
         return cut(repr(value), _SHOWN)
-    except Exception:  # of a stranger's class
+    except Exception:  # the `repr` of third-party code
         return f"a {type(value).__name__}"
 
 

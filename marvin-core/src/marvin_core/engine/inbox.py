@@ -1,4 +1,4 @@
-"""Messages for the model that wait for its next request."""
+"""Messages for the next request to the model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _SENT_BY = {"hook": "of a hook ", "steered": "", "auto": "", "marvin": "", "type
 
 
 class Inbox:
-    """What people, hooks and the session itself send to the model in the middle of a prompt.
+    """The queue of messages from people, hooks and the session while a prompt runs.
 
-    What comes while no prompt runs waits for the next one; the bus is told. So it is of what a prompt leaves behind.
+    Messages that arrive while no prompt runs, or that a prompt leaves behind, wait for the next one; the bus is
+    notified.
     """
 
     def __init__(self, bus: Bus, *, chat: bool) -> None:
@@ -28,20 +29,20 @@ class Inbox:
         self._open = False
 
     def send(self, text: str, origin: MessageOrigin) -> None:
-        """Add a message; it goes along with the next request."""
+        """Queue a message for the next request."""
         self._waiting.append((text, origin))
         if not self._open and self._chat:
             self._tell([(text, origin)])
 
     def take(self) -> Sequence[Waiting]:
-        """The messages that wait; they count as delivered."""
+        """Remove and return the queued messages; they count as delivered."""
         taken = tuple(self._waiting)
         self._waiting.clear()
         return taken
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The messages that wait."""
+        """The queued messages."""
         return tuple(text for text, _ in self._waiting)
 
     def open(self) -> None:

@@ -1,4 +1,4 @@
-"""A session on disk: begin, resume, fork, clear, going from branch to branch, and saving it when Marvin is killed."""
+"""The life of a session on disk: begin, resume, fork, clear, switch branches, and save when Marvin is killed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from ..sessions.reader import LoadedSession
 
 _PLAY = "Play mode"
-"""The title of a session that nobody began with a request."""
+"""The title of a session that did not begin with a prompt."""
 
 
 class Lifecycle:
-    """The `SessionsControl` of a session: it changes which file is written, and what the conversation holds."""
+    """The `SessionsControl` of a session: it switches the session file and the content of the conversation."""
 
     def __init__(self, parts: SessionParts, driver: Driver) -> None:
         self._parts = parts
@@ -60,13 +60,13 @@ class Lifecycle:
         )
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
-        """Have every event from now on passed to the listener; the first one also gets those of `go_on`."""
+        """Call the listener with every event from now on; the first one also gets those of `go_on`."""
         unsubscribe = self._parts.bus.subscribe(listener)
         self._start_app()
         return unsubscribe
 
     def _start_app(self) -> None:
-        """Tell, once, that the program is up."""
+        """Send, once, the event that the program has started."""
         if not self._started:
             self._started = True
             self._parts.bus.emit(AppStart(version=__version__))
@@ -74,7 +74,7 @@ class Lifecycle:
                 self._tell_of_worktrees()
 
     def _tell_of_worktrees(self) -> None:
-        """Name the worktrees of agents whose run was killed, or that nobody was told of."""
+        """Report worktrees of agents whose run was killed, or whose result was never reported."""
         from .agents.worktree_records import interrupted
 
         for known in interrupted(self._parts.workspace.root):
@@ -84,10 +84,10 @@ class Lifecycle:
             )
 
     def go_on(self, path: Path) -> None:
-        """Go on with a session before there is an interface, which is told of it later.
+        """Resume a session before there is an interface, which gets the events later.
 
-        What the session cost so far counts under the cost ceiling, in runs that were killed as well. Blocks, so no
-        loop may run yet.
+        The previous cost of the session counts under the cost ceiling, including runs that were killed. Blocks, so
+        the event loop must not run yet.
         """
         with self._parts.bus.keeping():
             self._take_up(path, self._load(path))
@@ -99,9 +99,9 @@ class Lifecycle:
         return load(path, leaf, self._parts.config.limits.session_line)
 
     async def _open(self, path: Path, leaf: str = "") -> int:
-        """Go on with the session in a file, at the end of a branch; returns how many messages that has.
+        """Resume the session in a file, at the end of a branch; returns the number of its messages.
 
-        The file may be long, and the keyring may ask the user for the key of its model.
+        This may take time: the file may be long, and the keyring may ask the user for the key of its model.
         """
 
         def load() -> LoadedSession:
@@ -117,7 +117,7 @@ class Lifecycle:
 
     @property
     def _has_model(self) -> bool:
-        """Whether the user said which model answers, whatever a session was with."""
+        """Whether the user has set the model, so that the one of the session is ignored."""
         return "flag" in (self._parts.config.provider_from, self._parts.config.model_from)
 
     def _take_up(self, path: Path, loaded: LoadedSession) -> int:
@@ -150,7 +150,7 @@ class Lifecycle:
         return len(messages)
 
     def _take_up_prompts(self, loaded: LoadedSession) -> None:
-        """Keep for the chat what it shows again, and what it may go back to."""
+        """Store the messages that the chat shows again, and the prompts that can be rewound to."""
         progress = self._parts.progress
         progress.prompts.clear()
         if self._parts.setup.asker is None:
@@ -161,14 +161,14 @@ class Lifecycle:
         progress.prompts += [(shown_prompt(one.text), one.time, one.leaf) for one in loaded.prompts]
 
     async def resume(self, session_id: str) -> int:
-        """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
+        """Resume the session with this ID or ID prefix; returns the number of its messages."""
         from ..sessions.store import find
 
         self._driver.check_free()
         return await self._open(find(self._parts.writer.folder, session_id))
 
     def clear(self) -> None:
-        """Begin an empty conversation; it gets an id with its first prompt."""
+        """Begin an empty conversation; it gets an ID with its first prompt."""
         self._driver.check_free()
         cleared = self._parts.writer.id
         self._parts.writer.clear()
@@ -180,7 +180,7 @@ class Lifecycle:
         self._parts.bus.emit(SessionClear(session_id=cleared))
 
     def fork(self) -> str:
-        """Go on in a copy of this session; returns its id."""
+        """Continue in a copy of this session; returns the ID of the copy."""
         self._driver.check_free()
         forked = self._parts.writer.id
         self._parts.writer.fork(self._parts.clock.now(), self._parts.conversation.messages)
@@ -190,7 +190,7 @@ class Lifecycle:
         return self._parts.writer.id
 
     def recent(self, limit: int) -> Sequence[SessionEntry]:
-        """The newest sessions of the working directory, the newest one first."""
+        """The most recent sessions of the working directory, newest first."""
         from itertools import islice
 
         from ..sessions.search import entries
@@ -199,23 +199,23 @@ class Lifecycle:
         return list(islice(found, limit))
 
     def branches(self) -> Sequence[Branch]:
-        """The branches of this session, oldest end first."""
+        """The branches of this session, the one with the oldest end first."""
         from ..sessions.search import branches
 
         return branches(*self._position(), self._parts.config.limits.session_line)
 
     async def go_to(self, branch: Branch) -> int:
-        """Go on at the end of a branch of this session; returns how many messages it has."""
+        """Switch to the end of a branch of this session; returns the number of its messages."""
         return await self._open(self._position()[0], branch.leaf)
 
     def prompts(self) -> Sequence[PromptEntry]:
-        """The prompts that can be gone back to, the oldest first: those since the conversation was compacted last."""
+        """The prompts that can be rewound to, oldest first: those since the last compaction."""
         from ..api.controls import PromptEntry
 
         return [PromptEntry(text=text, time=time, leaf=leaf) for text, time, leaf in self._parts.progress.prompts]
 
     async def rewind(self, prompt: PromptEntry) -> int:
-        """Go on from before a prompt, in a branch of its own; returns how many messages are left."""
+        """Rewind to before a prompt, in a new branch; returns the number of messages that are left."""
         self._driver.check_free()
         earlier = [one for one in self._parts.progress.prompts if one[1] < prompt.time]
         count = await self._open(self._position()[0], prompt.leaf)
@@ -223,11 +223,11 @@ class Lifecycle:
         return count
 
     def replay(self) -> Sequence[SaidEntry]:
-        """The end of what was said before this session was gone on with, the oldest first."""
+        """The last messages of a resumed session, oldest first."""
         return self._parts.progress.replay
 
     def search(self, text: str, limit: int) -> Sequence[SessionEntry]:
-        """The sessions of all folders with a text in their title or a message, the newest one first."""
+        """The sessions of all folders with a text in their title or a message, newest first."""
         from itertools import islice
 
         from ..sessions.search import search
@@ -236,7 +236,7 @@ class Lifecycle:
         return [hit.entry for hit in islice(hits, limit)]
 
     def rename(self, title: str, session_id: str = "") -> str:
-        """Give a session another title, this one by default; returns it as it is kept."""
+        """Rename a session, this one by default; returns the title as it is stored."""
         from ..sessions.records import title_of
 
         kept, writer = title_of(self._parts.kept.text(title)), self._parts.writer
@@ -252,7 +252,7 @@ class Lifecycle:
         return kept
 
     async def export(self, kind: Literal["md", "html", "json"]) -> str:
-        """Everything that was said on the branch in use, as a page or as JSON, without known secrets."""
+        """The whole current branch as an HTML page or as JSON, with known secrets redacted."""
         path, leaf = self._position()
         limit = self._parts.config.limits.session_line
 
@@ -271,10 +271,10 @@ class Lifecycle:
         return position
 
     def before_retry(self) -> None:
-        """Go back to before the last answer, so that the model is asked again what led to it.
+        """Rewind to before the last answer, so that it is requested again.
 
         Raises:
-            SessionError: where nothing was asked yet.
+            SessionError: there is no prompt yet.
         """
         self._driver.check_free()
         messages = self._parts.conversation.messages
@@ -286,7 +286,7 @@ class Lifecycle:
 
 
 def _times_of(messages: Sequence[Message], loaded: LoadedSession) -> tuple[float, ...]:
-    """When each of these was said: those that were loaded, with what was put between them to complete them."""
+    """The times of these messages: those that were loaded, with the ones added to complete them."""
     known = {id(message): time for message, time in zip(loaded.messages, loaded.times, strict=False)}
     times: list[float] = []
     for message in messages:

@@ -1,4 +1,4 @@
-"""What the commands of a session reach on the network: the policy, who is asked, and what was refused."""
+"""Network access of the commands of a session: the policy, questions about hosts, and refusals."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 Asker: TypeAlias = "Callable[[str, Sequence[str]], Awaitable[str]]"
 _REMEMBERED = 200
-"""Refusals that are kept for the results of commands."""
+"""The maximum number of refusals that are stored for the results of commands."""
 _CHOICES = ("session", "always", "no")
 
 
 def policy_of(config: Config, *, unattended: bool) -> NetworkPolicy:
-    """What commands reach where nobody is asked: what the configuration says, else this machine, or all unattended."""
+    """The policy without questions: the configured one, else loopback, or all in a non-interactive run."""
     return config.network or NetworkPolicy(kind="all" if unattended else "loopback")
 
 
 class ProxySource(Protocol):
-    """Where the proxy comes from."""
+    """Creates the proxy."""
 
     def proxy(self, decide: Decide) -> ProxyThread:
-        """A proxy that leads programs no further than `decide` lets them."""
+        """A proxy that connects programs only to hosts that `decide` allows."""
         ...
 
 
 class SessionNetwork:
-    """Decides which hosts the commands of one session reach, and runs the proxy that holds them to it.
+    """Decides which hosts the commands of a session can connect to, and runs the proxy that enforces it.
 
     Args:
-        asker: asks the user about further hosts; None where nobody is there.
-        environment: of the commands. A Marvin among them is held to the policy as it is then.
-        held: has no time pass for commands, as long as such a question is open.
+        asker: asks the user about other hosts; None in a non-interactive run.
+        environment: of the commands. A nested Marvin gets the policy of that time.
+        held: stops the time-outs of commands while such a question is open.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SessionNetwork:
         self._asker = asker
         self._environment = environment
         self.may_ask: Callable[[], bool] = lambda: True
-        """Whether the user may be asked at the moment."""
+        """Whether the user may be asked now."""
         self._kind = named.kind
         self._hosts = HostList(named.hosts)
         self._answers: dict[tuple[str, int], asyncio.Future[bool]] = {}
@@ -73,30 +73,30 @@ class SessionNetwork:
 
     @property
     def policy(self) -> NetworkPolicy:
-        """The policy as it is now, with the hosts that the user has allowed since; a sub-agent gets no wider one."""
+        """The current policy, including hosts that the user has allowed; a sub-agent gets no wider one."""
         hosts = self._hosts.entries()
         return NetworkPolicy(kind="hosts" if hosts else self._kind, hosts=hosts)
 
     @property
     def is_filtered(self) -> bool:
-        """Whether commands reach the network through the proxy only, so that `serve` is to be called."""
+        """Whether commands use the network through the proxy only, so that `serve` has to be called."""
         return self._kind in ("loopback", "hosts")
 
     async def serve(self, listener: socket.socket) -> None:
-        """Have the proxy serve a listening socket that was opened on the loopback inside of a sandbox.
+        """Serve a listening socket that was opened on the loopback interface inside a sandbox.
 
-        A socket stays in the network namespace that it was made in, whoever has it: no other process outside reaches
-        it, and nothing runs inside for it.
+        A socket stays in the network namespace in which it was created: no other process outside can connect to it, and
+        the sandbox needs no process for it.
 
         Raises:
-            ConfigError: where a proxy that the settings name cannot be used.
+            ConfigError: a configured proxy cannot be used.
         """
         if self._proxy is None:
             self._proxy = self._clients.proxy(self.refusal)
         await self._proxy.serve(listener)
 
     async def refusal(self, host: str, port: int) -> str:
-        """Why commands do not reach a host and port; empty where they do. A person may be asked, once for each."""
+        """Why commands cannot connect to a host and port; empty if they can. May ask the user, once for each."""
         if self._kind == "all" or self._hosts.allows(host, port):
             return ""
         if self._asker is not None and self.may_ask() and await self._allowed(host, port):
@@ -111,7 +111,7 @@ class SessionNetwork:
     async def _allowed(self, host: str, port: int) -> bool:
         answer = self._answers.get((host, port))
         if answer is None:
-            # A program that asks again while the question is open, as several at once do, waits for the one answer.
+            # A program that asks again while the question is open, for instance in parallel, waits for the same answer.
             answer = self._answers[host, port] = asyncio.ensure_future(self._ask(host, port))
         try:
             return await asyncio.shield(answer)
@@ -155,15 +155,15 @@ class SessionNetwork:
             self._bus.warn(f"{entry} is allowed for this session only: {path} cannot be changed ({error}).")
 
     def mark(self) -> int:
-        """Where the list of refusals ends now, for `refused_since`."""
+        """A mark in the list of refusals, for `refused_since`."""
         return self._refusals
 
     def refused_since(self, mark: int) -> tuple[str, ...]:
-        """The hosts with their ports that were refused since a mark, each once."""
+        """The refused hosts with their ports since a mark, each once."""
         return tuple(dict.fromkeys(name for number, name in self._refused if number > mark))
 
     async def close(self) -> None:
-        """End the proxy, and every connection through it."""
+        """Close the proxy and all its connections."""
         for answer in self._answers.values():
             answer.cancel()
         if self._proxy is not None:
@@ -171,5 +171,5 @@ class SessionNetwork:
 
 
 def _entry(host: str, port: int) -> str:
-    """The entry of a list of hosts that stands for a host and this port alone: a person said yes to no other."""
+    """The entry of a list of hosts for exactly this host and port, which the user allowed."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,4 +1,4 @@
-"""The form of a run's last answer: one JSON value that fits a schema (`--output-schema`)."""
+"""Validation of a run's last answer: one JSON value that fits a schema (`--output-schema`)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ When the work is done, answer with one JSON value that matches this JSON schema,
 AGAIN = "Your answer does not match the schema: {problem} Answer again, with the JSON value alone."
 _PROBLEMS = 5
 _SHOWN = 200
-"""Characters of what a problem quotes."""
+"""The maximum length of a quotation in an error, in characters."""
 
 
 class OutputForm:
-    """Reads answers that are to fit a schema."""
+    """Parses and validates answers."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
@@ -30,7 +30,7 @@ class OutputForm:
         """The JSON value of an answer, on one line.
 
         Raises:
-            OutputMismatch: where it is none, or does not fit; the text says what is wrong with it.
+            OutputMismatch: the answer is not JSON, or does not fit; the text says what is wrong.
         """
         from ..tools.json_repair import unfence
 

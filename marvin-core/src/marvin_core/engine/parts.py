@@ -1,4 +1,4 @@
-"""What a session is made of, and putting it together. `Session` gives these parts their work."""
+"""The parts of a session, and their construction. `Session` is the interface to them."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def _no_keys() -> KeyControl:
 
 
 class SessionSetup(Record):
-    """What a session is given. `asker` is None where nobody is there to ask.
+    """The inputs of a session. `asker` is None in a non-interactive run.
 
-    `packs` is called where the code of a pack asks for what is its own.
+    `packs` is called when the code of a pack requests its settings, secrets or folders.
     """
 
     config: Config
@@ -77,49 +77,49 @@ class SessionSetup(Record):
     budgets: BudgetSource
     asker: Asker | None
     permit: Permitter | None = None
-    """How calls are asked about; without it, as text by `asker`."""
+    """Asks for approval of calls; by default as text with `asker`."""
     text_asker: TextAsker | None = None
-    """How a text is asked for; without it there are choices alone."""
+    """Asks for free text; by default only choices are possible."""
     ui: UI | None = None
-    """The interface, for what only some of them can do."""
+    """The interface, for its optional capabilities."""
     lost_tools: Mapping[str, str] = MappingProxyType({})
-    """By the names of tools whose packs could not be loaded: which pack, and why."""
+    """Tools of packs that could not be loaded: by their name, the pack and the reason."""
     data_folders: Mapping[str, str] = MappingProxyType({})
-    """The folders of packs that may have data, by the names of the packs."""
+    """The folders of packs that may have data files, by the names of the packs."""
     foreign_tools: Collection[str] = frozenset()
-    """The names of tools whose descriptions neither Marvin nor the user wrote."""
+    """The names of tools with third-party descriptions."""
     budget: Budget | None = None
-    """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""
+    """The cost ceiling of the run, if there is one; it already applies to the models' requests."""
     tool_source: ToolSource | None = None
-    """Where tools come from that no module of a pack has."""
+    """Loads tools that are in no module of a pack, such as those of servers."""
     keys: Callable[[], KeyControl] = _no_keys
-    """The keys of the services; called where the user wants to change one."""
+    """Returns the keys of the services; called when the user changes one."""
 
 
 class Progress:
-    """What is under way in a session: the answer that is coming in, the calls that run, and what went wrong last."""
+    """The current activity of a session: the streamed answer, the running calls, and the last error."""
 
     def __init__(self) -> None:
         self.answer: Assembly | None = None
         self.calls: dict[str, RunningCall] = {}
         self.outputs: tuple[ToolOutput, ...] = ()
-        """Those of the round, once its calls are over."""
+        """The results of the round, once all of its calls are complete."""
         self.error: Exception | None = None
         self.replay: Sequence[SaidEntry] = ()
-        """The end of what was said before, until the first prompt here."""
+        """The last messages of a resumed session, until the first prompt here."""
         self.prompts: list[tuple[str, float, str]] = []
-        """Text, time and place in the session file of those that can be gone back to."""
+        """The prompts that can be rewound to: text, time and position in the session file."""
         self.settle: Callable[[], Awaitable[None]] | None = None
-        """What has to be done before the prompt is over, once there is something."""
+        """Called before the prompt ends, if set."""
 
     async def settled(self) -> None:
-        """Have it done."""
+        """Call `settle`."""
         if self.settle is not None:
             await self.settle()
 
 
 class SessionParts(Record):
-    """The parts of one session that hold its state."""
+    """The stateful parts of a session."""
 
     setup: SessionSetup
     bus: Bus
@@ -140,11 +140,11 @@ class SessionParts(Record):
     progress: Progress
     tool_sizes: ToolSizes
     environment: dict[str, str]
-    """Of the programs that are started; what it says to a Marvin among them follows what the user changes here."""
+    """The environment of started programs; the settings for a nested Marvin follow the user's changes."""
     state: dict[str, dict[str, Any]]
-    """What packs keep in the session, by their distribution."""
+    """The session state of packs, by their distribution."""
     endings: list[Callable[[], Awaitable[None]]]
-    """What is done at the very end of the session."""
+    """Functions that are called at the very end of the session."""
 
     @property
     def config(self) -> Config:
@@ -152,29 +152,29 @@ class SessionParts(Record):
         return self.setup.config
 
     def pack(self, name: str) -> PackContext:
-        """What the code of a pack reaches of its own. Raises `ConfigError` where none of this name is in use."""
+        """The `PackContext` of a pack. Raises `ConfigError` if no pack of this name is in use."""
         return self.setup.packs().named(name)
 
     async def fetch_secrets(self, names: Iterable[str]) -> None:
-        """Ask the system's keyring, which may wait for the user, for what code of packs takes in the event loop."""
+        """Read secrets from the system's keyring, which may ask the user, before code in the event loop needs them."""
         secrets = self.setup.secrets
         if awaited := secrets.awaited(names):
             await in_thread(lambda: secrets.fetch(awaited))
 
     def give(self, outputs: Sequence[ToolOutput]) -> None:
-        """Add the outputs of the calls of a round to the conversation."""
+        """Add the results of a round to the conversation."""
         self.conversation.append(tool(outputs))
         self.progress.outputs = tuple(outputs)
 
     def take(self, message: Message, origin: MessageOrigin) -> None:
-        """Add a message for the model to the conversation, and tell of it."""
+        """Add a message for the model to the conversation, and send its event."""
         self.bus.emit(MessageStart(role="user", origin=origin))
         kept = self.conversation.append(message, "" if origin == "typed" else origin)
         self.bus.emit(MessageEnd(message=kept, stop_reason="stop", origin=origin))
 
     @cached_property
     def agents(self) -> AgentService:
-        """The service of sub-agents; imported where the first one is wanted."""
+        """The service of sub-agents; imported on first use."""
         from .agents.host import AgentHost
         from .agents.service import AgentService
 
@@ -194,7 +194,7 @@ class SessionParts(Record):
 
     @cached_property
     def carried(self) -> CarriedTools:
-        """Which of the tools on offer a request carries."""
+        """The selection of the tools that a request includes."""
         around = Surroundings(
             config=self.config,
             workspace=self.workspace,
@@ -209,7 +209,7 @@ class SessionParts(Record):
 
     @property
     def meter(self) -> UsageMeter:
-        """What counts model requests."""
+        """The counter of model requests."""
         return self.setup.meter
 
 
@@ -283,7 +283,7 @@ def build(setup: SessionSetup) -> SessionParts:
 
 
 def _shaping(setup: SessionSetup, sandbox: LazySandbox) -> Callable[[ToolSpec], ToolSpec] | None:
-    """What the offered tools take besides: `outside`, where somebody could grant it."""
+    """The additional parameters of offered tools: `outside`, if somebody can approve it."""
     if setup.asker is None and setup.config.on_ask != "allow-all":
         return None
     if not sandbox.is_expected():
@@ -294,7 +294,7 @@ def _shaping(setup: SessionSetup, sandbox: LazySandbox) -> Callable[[ToolSpec], 
 
 
 def _apart(config: Config) -> ApartJobs | None:
-    """The Marvins that go on by themselves; None where there has never been one, so that nothing is imported."""
+    """The background Marvins; None if there has never been one, so that nothing is imported."""
     if not os.path.isdir(f"{config.state_folder}/apart"):  # each request asks
         return None
     from ..guard.processes.apart import ApartJobs
@@ -312,9 +312,9 @@ def _child_environment(setup: SessionSetup, bus: Bus) -> dict[str, str]:
 
 
 async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[None]]]) -> None:
-    """End what comes `first`, then resources, jobs and connections, in that order.
+    """Close `first`, then resources, jobs and connections, in that order.
 
-    Each may take as long as config allows; the bus is told of what could not be ended.
+    Each has the time limit in the configuration; failures are reported on the bus.
     """
     setup = parts.setup
     steps: list[Callable[[], Awaitable[Sequence[BaseException] | None]]]

@@ -1,4 +1,4 @@
-"""What a session is given from outside, as protocols; nothing of it is imported where a session runs."""
+"""Protocols for the dependencies of a session, so that it imports no implementation."""
 
 from __future__ import annotations
 
@@ -19,60 +19,60 @@ if TYPE_CHECKING:
 
 
 class Asker(Protocol):
-    """Asks the user a question; the answer is one of the choices."""
+    """Asks the user a question with fixed choices."""
 
     async def __call__(self, question: str, choices: Sequence[str], /) -> str: ...
 
 
 class TextAsker(Protocol):
-    """Asks the user a question that may be answered in any words; the choices are suggestions."""
+    """Asks the user for free text; the choices are suggestions."""
 
     async def __call__(self, question: str, choices: Sequence[str], /) -> str: ...
 
 
 class ToolSource(Protocol):
-    """Where tools come from that no module of a pack has, such as servers."""
+    """Loads tools that are in no module of a pack, such as those of servers."""
 
     def find(self, spec: ToolSpec) -> Tool | None:
-        """The tool of a spec; None for one of somebody else's. Blocks."""
+        """The tool of a specification; None for one of another source. Blocks."""
         ...
 
     async def ready(self) -> None:
-        """Called before each prompt: what is not known yet may be looked for, for a short time."""
+        """Called before each prompt: may look for new tools, for a short time."""
         ...
 
     def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
-        """The slash commands by their names: the session's own, and those that it brings at the moment of each look."""
+        """The current slash commands by name."""
         ...
 
     def resources(self) -> Mapping[str, str]:
-        """What can be attached of it: what each is, as it is written behind `@`."""
+        """Resources that can be attached: a description by the text behind `@`."""
         ...
 
 
 class Permitter(Protocol):
-    """Asks the user about calls, in a form of the interface's own."""
+    """Asks the user for approval of calls, in a form of the interface."""
 
     async def __call__(self, question: Question, /) -> Sequence[Reply]: ...
 
 
 class ToolClients(Protocol):
-    """Where tools get their HTTP client from."""
+    """Creates the HTTP client of tools."""
 
     def for_tools(self) -> httpx.AsyncClient:
         """The client that all tools share."""
         ...
 
     def proxy(self, decide: Decide) -> ProxyThread:
-        """A proxy for programs, on the network as the tools have it and no further than `decide` lets them."""
+        """A proxy for programs, with the network access of the tools, restricted to hosts that `decide` allows."""
         ...
 
     def refused_host(self, url: str) -> str:
-        """The host of a URL that tools do not reach, as it is of this machine or a private network. Blocks."""
+        """The host of a URL, if tools cannot reach it because it is of this machine or a private network. Blocks."""
         ...
 
     def trust(self, url: str) -> None:
-        """Let tools reach the server at this URL, which the user named in a setting."""
+        """Allow tools to reach the server at this URL, which the user named in a setting."""
         ...
 
     async def close(self) -> None:
@@ -81,15 +81,15 @@ class ToolClients(Protocol):
 
 
 class BudgetSource(Protocol):
-    """Where budgets beside the one of the run come from."""
+    """Creates further budgets beside that of the run."""
 
     def of(self, dollars: float) -> Budget:
-        """A budget of this many USD; what is spent counts under the ceiling of the run as well."""
+        """A budget of this many USD, which counts under the ceiling of the run as well."""
         ...
 
 
 class SessionPack(PackContext, Protocol):
-    """What the code of a pack reaches of its own, and which pack that is."""
+    """The identity, settings, secrets and folders of a pack."""
 
     @property
     def name(self) -> str:
@@ -98,34 +98,34 @@ class SessionPack(PackContext, Protocol):
 
     @property
     def distribution(self) -> str:
-        """The distribution that brings it; what it keeps in a session goes by that."""
+        """Its distribution, the key of its session state."""
         ...
 
     def given(self) -> Mapping[str, Any]:
-        """What the user set of its settings."""
+        """The values that the user has set."""
         ...
 
     @property
     def secrets(self) -> Collection[str]:
-        """The variables that are its secrets."""
+        """The variables of its secrets."""
         ...
 
 
 class PackSource(Protocol):
-    """The packs, by what they bring."""
+    """Finds packs by their registered objects."""
 
     def of_tool(self, spec: ToolSpec) -> SessionPack:
-        """The pack that brings a tool."""
+        """The pack of a tool."""
         ...
 
     def of_hook(self, hook: Hook) -> SessionPack:
-        """The pack that registered a hook."""
+        """The pack of a hook."""
         ...
 
     def of_provider(self, name: str) -> str:
-        """The name of the pack that brings a provider; empty where that is the core, or config.yaml."""
+        """The name of the pack of a provider; empty for one of the core or of config.yaml."""
         ...
 
     def named(self, name: str) -> SessionPack:
-        """The pack of this name. Raises `ConfigError` where none is in use."""
+        """The pack of this name. Raises `ConfigError` if none is in use."""
         ...

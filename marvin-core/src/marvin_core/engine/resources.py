@@ -1,4 +1,4 @@
-"""Things that tools keep for a session: language servers, browsers, connections."""
+"""Resources of tools that live as long as the session: language servers, browsers, connections."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ T = TypeVar("T")
 
 
 class Resources:
-    """Enters each factory's context manager once and closes all of them in reverse order.
+    """Enters the context manager of each factory once and closes all of them in reverse order.
 
-    Each lives in a task of its own, since many context managers must be left by the task that
-    entered them, and calls come and go.
+    Each has a task of its own, since many context managers must be exited in the task that entered them, and calls
+    run in different tasks.
     """
 
     def __init__(self) -> None:
         self._open: dict[Any, tuple[asyncio.Task[None], asyncio.Future[Any], asyncio.Event]] = {}
 
     async def get(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """What the factory's context manager yields; whatever it raises on entering is raised here."""
+        """The value of the factory's context manager; exceptions on entering are raised here."""
         if factory not in self._open:
             ready: asyncio.Future[T] = asyncio.get_running_loop().create_future()
             closing = asyncio.Event()
@@ -47,7 +47,7 @@ class Resources:
             async with factory() as value:
                 ready.set_result(value)
                 await closing.wait()
-        except BaseException as error:  # whatever it is, those who wait must hear of it
+        except BaseException as error:  # all waiting callers must get it
             failure = error if isinstance(error, Exception) else _ended(factory, error)
             if not is_failure(error):
                 _fail(ready, failure)
@@ -56,9 +56,9 @@ class Resources:
                 raise failure from error
 
     async def close(self) -> list[Exception]:
-        """Close everything, newest first; returns what went wrong on the way.
+        """Close all resources, newest first; returns the errors.
 
-        Where this is cancelled, as it took too long, what is left is closed all at once.
+        If this is cancelled after a time-out, the others are closed all at once.
         """
         errors: list[Exception] = []
         try:
@@ -79,7 +79,7 @@ class Resources:
 
 
 def _fail(ready: asyncio.Future[Any], failure: Exception) -> bool:
-    """Tell those who wait; whether there may be any."""
+    """Notify the waiting callers; returns whether there may be any."""
     if ready.done():
         return False
     ready.set_exception(failure)

@@ -1,4 +1,4 @@
-"""What a session that is gone on with had, and has no longer."""
+"""Differences between a resumed session and its present environment."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NAMED = 5
 def gone(
     header: Header, messages: Sequence[Message], offered: Collection[str], why: Mapping[str, str], working_dir: str
 ) -> list[str]:
-    """What differs from when the session was written, a sentence each; its model aside.
+    """The differences since the session was written, one sentence each, except for its model.
 
     Args:
-        messages: its live context.
-        offered: the names of the tools on offer now.
-        why: by the name of another tool, why it is not offered.
-        working_dir: where the session goes on.
+        messages: its conversation.
+        offered: the names of the offered tools.
+        why: the reason why another tool is not offered, by name.
+        working_dir: the present working directory.
     """
     told = []
     if header.working_dir and header.working_dir != working_dir:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One conversation with its tools; `SessionControl` says what interfaces may do with it."""
+    """One conversation with its tools; `SessionControl` documents the methods."""
 
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
@@ -53,14 +53,14 @@ class Session:
 
     @cached_property
     def dispatcher(self) -> Dispatcher:
-        """What runs calls of tools; a session without one imports nothing of it."""
+        """Runs calls of tools; not imported in a session without one."""
         from .calls.dispatch import Dispatcher
 
         return Dispatcher(self.parts, self._hooks, self.compactor, self._view, self.permissions.standing)
 
     @cached_property
     def permissions(self) -> SessionPermissions:
-        """How much is asked; imported where somebody looks."""
+        """The permission mode; imported on first use."""
         from .calls.control import SessionPermissions
 
         return SessionPermissions(self.parts)
@@ -72,7 +72,7 @@ class Session:
 
     @property
     def mode(self) -> Mode:
-        """Which mode is on."""
+        """The current mode."""
         return self.parts.workspace.mode
 
     @property
@@ -82,7 +82,7 @@ class Session:
 
     @property
     def configured(self) -> bool:
-        """Whether a model answers."""
+        """Whether a model is configured."""
         return self.parts.model.configured
 
     @property
@@ -92,31 +92,31 @@ class Session:
 
     @property
     def tools(self) -> Sequence[ToolSpec]:
-        """The tools on offer."""
+        """The offered tools."""
         return self.parts.toolbox.offered
 
     def switch_mode(self, mode: Mode) -> None:
-        """Go over to coding mode, or back. Raises `MarvinError` while an answer runs."""
+        """Switch coding mode on or off. Raises `MarvinError` while an answer runs."""
         self._driver.check_free()
         self.parts.workspace.mode = mode
         self.parts.setup.models.patient(mode == "coding")
 
     def snapshot(self) -> SessionSnapshot:
-        """The session as it is now."""
+        """The current state of the session."""
         return views.snapshot(self.parts, busy=self.busy)
 
     @property
     def chat(self) -> ChatSettings:
-        """The profile and the terminal, as configured now."""
+        """The current profile and terminal."""
         return views.chat_settings(self.parts)
 
     @property
     def farewell(self) -> str | None:
-        """What to say on leaving, once a tool asked to leave."""
+        """The farewell to show when a tool has asked to end the session."""
         return self._view.farewell
 
     def resume(self, path: Path) -> None:
-        """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
+        """Resume an earlier session before there is an interface; its interrupted calls are given a result."""
         self.sessions.go_on(path)
 
     async def submit(self, text: str, attached: Attached | None = None) -> TurnResult:
@@ -128,22 +128,22 @@ class Session:
         return await self._driver.submit(text, attached or Attached())
 
     async def retry(self) -> TurnResult:
-        """Ask the model for its last answer again, without a new message; otherwise as `submit`."""
+        """Request the last answer again, without a new message; otherwise as `submit`."""
         if not self.configured:
             return TurnResult(text="", error=ConfigError(self.parts.setup.models.how_to))
         self.sessions.before_retry()
         return await self._driver.submit(None, Attached())
 
     async def compact(self, target_tokens: int) -> str:
-        """Make room in the conversation now; returns what to tell. Raises `MarvinError` while an answer runs."""
+        """Compact the conversation now; returns the message to show. Raises `MarvinError` while an answer runs."""
         self._driver.check_free()
         return await self.compactor.compact(target_tokens)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin = "person") -> ToolOutput:
-        """Run one call by hand, through the same dispatch as a model's."""
+        """Run one call by hand, in the same way as calls of a model."""
         return await self.dispatcher.by_hand(name, arguments, origin)
 
     async def close(self) -> None:
-        """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
+        """Close hooks, resources, jobs and connections, in that order, within the configured time limit."""
         await self._driver.settled(self.parts.config.timeouts.close)
         await close(self.parts, first=[self.parts.profile.flush, self._hooks.close])

@@ -1,4 +1,4 @@
-"""The narrow views of a session that tools and hooks get."""
+"""The narrow interfaces of a session for tools and hooks."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="Settings")
 
 _LONGEST_NOTICE = 2_000
-"""Characters of what a hook tells the person at once."""
+"""The maximum number of characters of a notice of a hook."""
 
 
 def snapshot(parts: SessionParts, *, busy: bool) -> SessionSnapshot:
-    """The session as it is now."""
+    """The current state of the session."""
     progress = parts.progress
     return SessionSnapshot(
         id=parts.writer.id,
@@ -52,7 +52,7 @@ def snapshot(parts: SessionParts, *, busy: bool) -> SessionSnapshot:
 
 
 def standing(parts: SessionParts, overhead: int) -> SessionStanding:
-    """How the session stands; `overhead` are the characters of the newest request beside its messages."""
+    """The status of the session; `overhead` is the number of characters of the last request beside its messages."""
     from ..api.controls import SessionStanding  # for whoever asks
 
     window, conversation = parts.model.window, parts.conversation
@@ -68,7 +68,7 @@ def standing(parts: SessionParts, overhead: int) -> SessionStanding:
 
 
 def chat_settings(parts: SessionParts) -> ChatSettings:
-    """The profile and the terminal, as configured now."""
+    """The current profile and terminal."""
     config = parts.config
     return ChatSettings(
         home=config.home,
@@ -94,31 +94,31 @@ class SessionPerson:
         self.theme = parts.config.theme
 
     def use_theme(self, name: str) -> None:
-        """Draw with another theme from now on, and in later chats. Blocks. Raises as `PersonControl`."""
+        """Switch the theme, now and for later chats. Blocks. Raises as `PersonControl`."""
         from ..config.stored.settings import store_value
 
         self.theme = name
         store_value(self._parts.config, "theme", name)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str | None:
-        """Ask what may be answered in any words."""
+        """Ask for free text."""
         asker = self._parts.setup.text_asker
         return None if asker is None else await asker(self._parts.bus.clean(question), choices)
 
     async def pick(self, picking: Picking) -> str | None:
-        """Have one of several picked by keys."""
+        """Let the user choose an item of a list with keys."""
         from ..api.ui import PicksChoices
 
         return await self._ui.pick(picking) if isinstance(self._ui, PicksChoices) else None
 
     def copy(self, text: str) -> bool:
-        """Put a text on the clipboard."""
+        """Copy a text to the clipboard."""
         from ..api.ui import CopiesText
 
         return isinstance(self._ui, CopiesText) and self._ui.copy(text)
 
     async def edit(self, file: Path) -> bool:
-        """Have a file changed in the user's editor. Raises as `PersonControl`."""
+        """Open a file in the user's editor. Raises as `PersonControl`."""
         import shlex
 
         from ..api.ui import OpensEditors
@@ -137,9 +137,9 @@ class SessionPerson:
 
 
 class SessionUndo:
-    """The `UndoControl` of a session; what does the work is imported where somebody asks for it.
+    """The `UndoControl` of a session; the implementation is imported on first use.
 
-    `dispatcher` runs calls that take others back; `check_free` raises where an answer is running.
+    `dispatcher` runs undo calls; `check_free` raises while an answer is running.
     """
 
     def __init__(
@@ -150,21 +150,21 @@ class SessionUndo:
         self._check_free = check_free
 
     async def listed(self, most: int) -> Sequence[UndoEntry]:
-        """The calls that can be taken back, the newest first."""
+        """The calls that can be undone, newest first."""
         from .undo import Undo
 
         await self._parts.progress.settled()
         return await Undo(self._parts, self._dispatcher).listed(most)
 
     async def difference(self) -> str:
-        """What this session changed, as a difference of files."""
+        """The changes of this session, as a diff."""
         from .undo import Undo
 
         await self._parts.progress.settled()
         return await Undo(self._parts, self._dispatcher).difference()
 
     async def take_back(self, count: int) -> Sequence[str]:
-        """Take back the newest calls; what was taken back, a line each. Raises as `UndoControl`."""
+        """Undo the newest calls; returns a line for each. Raises as `UndoControl`."""
         from .undo import Undo
 
         self._check_free()
@@ -172,7 +172,7 @@ class SessionUndo:
         return await Undo(self._parts, self._dispatcher).take_back(count)
 
     async def take_back_since(self, time: float) -> Sequence[str]:
-        """Take back the calls that this session made from then on. Raises as `UndoControl`."""
+        """Undo the calls of this session since a time. Raises as `UndoControl`."""
         from .undo import Undo
 
         self._check_free()
@@ -191,7 +191,7 @@ class ToolSessionView:
 
     @property
     def interactive(self) -> bool:
-        """Whether somebody is there to answer."""
+        """Whether the session is interactive."""
         return self._parts.setup.asker is not None and not self._parts.workspace.playing
 
     @property
@@ -201,21 +201,21 @@ class ToolSessionView:
 
     @property
     def ticket(self) -> str:
-        """The ticket this agent works on, or an empty string."""
+        """The ticket of this agent, or an empty string."""
         return self._parts.config.ticket
 
     @property
     def depth(self) -> int:
-        """How deep this agent is nested."""
+        """The nesting depth of this agent."""
         return self._parts.config.depth
 
     @property
     def memory_folder(self) -> Path:
-        """Where dumps of what did not fit go."""
+        """The folder for output that did not fit."""
         return self._parts.workspace.folder("memories")
 
     def output_characters(self, tool_name: str) -> int:
-        """How many characters of this tool's outputs are in the live context."""
+        """The number of characters of this tool's results in the conversation."""
         return self._parts.conversation.output_characters(tool_name)
 
     def set_working_dir(self, path: Path) -> None:
@@ -224,35 +224,35 @@ class ToolSessionView:
         self._parts.workspace.move(path)
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
-        """What was used since Marvin was started."""
+        """The usage since Marvin was started."""
         return self._parts.usage.usage(lifetime=lifetime)
 
     def compact(self, target_tokens: int) -> str:
-        """Have older messages make room before the next request; returns what will happen."""
+        """Compact older messages before the next request; returns a description of what will happen."""
         return self._compactor.compact_later(target_tokens)
 
     def search_backups(self, query: str, most: int) -> str:
-        """Where all words of the query stand in what was taken out of conversations, as text."""
+        """Search messages that were removed from conversations for all words, as text."""
         return self._compactor.search(query, most)
 
     def read_skill(self, name: str) -> str:
-        """The text of a skill, or of a file of it. Raises `ToolError` where there is none."""
+        """The text of a skill, or of one of its files. Raises `ToolError` if there is none."""
         from .instructions.skills import session_skills
 
         finder, skills = session_skills(self._parts)
         return finder.read(skills, name)
 
     def find_tools(self, query: str, most: int) -> Sequence[ToolSpec]:
-        """The tools on offer that a query means, the best first."""
+        """The offered tools that match a query, best first."""
         return self._parts.carried.find(query, most)
 
     def switch_profile(self, name: str) -> Path:
-        """Go on with another profile; returns its folder. Raises `ToolError` in play mode."""
+        """Switch the profile; returns its folder. Raises `ToolError` in play mode."""
         self._check_not_playing("the profile stays as it is")
         return self._parts.profile.switch(name)
 
     def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
-        """Set a preference of the profile to what `change` makes of its value. Raises `ToolError` in play mode."""
+        """Set a preference of the profile to `change(value)`. Raises `ToolError` in play mode."""
         self._check_not_playing("preferences stay as they are")
         self._parts.profile.change_preference(key, change)
 
@@ -265,7 +265,7 @@ class ToolSessionView:
         self._autonomy.finish(way)
 
     def leave(self, farewell: str) -> None:
-        """Have the interface say this and end, once the turn is over."""
+        """End the interface after this turn, with this farewell."""
         self.farewell = farewell
 
 
@@ -283,7 +283,7 @@ class HookSessionView(SecretAccess):
 
     @property
     def mode(self) -> Mode:
-        """The mode of the session as it is now."""
+        """The current mode of the session."""
         return self._parts.workspace.mode
 
     @property
@@ -298,7 +298,7 @@ class HookSessionView(SecretAccess):
 
     @property
     def http(self) -> httpx.AsyncClient:
-        """The client of tools."""
+        """The HTTP client of tools."""
         return self._parts.setup.clients.for_tools()
 
     @property
@@ -312,11 +312,11 @@ class HookSessionView(SecretAccess):
 
     @property
     def state(self) -> dict[str, Any]:
-        """What the pack keeps in the session."""
+        """The session state of the pack."""
         return self._parts.state.setdefault(self._pack.distribution, {})
 
     def settings(self, model: type[S]) -> S:
-        """The settings of the pack. Its hooks reach the addresses that the user set there."""
+        """The settings of the pack. Its hooks can reach the addresses in them."""
         found = self._pack.settings(model)
         trust_addresses(self._pack.given(), self._parts.setup.clients)
         return found
@@ -325,12 +325,12 @@ class HookSessionView(SecretAccess):
         return self._pack.secret(name, default)
 
     def notify(self, text: str) -> None:
-        """Tell the person something, in a line that names the pack."""
+        """Show the user a line, with the name of the pack."""
         told = cut(self._parts.bus.clean(text), _LONGEST_NOTICE)
         self._parts.bus.emit(Notice(level="info", text=f"{self._pack.name}: {told}", pack=self._pack.name))
 
     def send(self, text: str) -> None:
-        """Have the model read this along with its next request."""
+        """Queue a message for the next model request."""
         if not isinstance(text, str):
             raise TypeError(f"send() takes a text, not {type(text).__name__}")
         self._parts.inbox.send(self._parts.bus.clean(text), "hook")
@@ -341,7 +341,7 @@ class HookSessionView(SecretAccess):
 
 
 class SessionAgents:
-    """The `Agents` of a session for whatever works without a tool; imported where the first one is started."""
+    """The `Agents` of a session for code outside of tools; imported on first use."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
@@ -351,12 +351,12 @@ class SessionAgents:
         return await self._parts.agents.run(task, progress)
 
     async def start_apart(self, task: ApartTask) -> Job:
-        """Start a Marvin that goes on when this one ends, as `Agents.start_apart` says."""
+        """Start a background Marvin, as `Agents.start_apart` says."""
         return await self._parts.agents.start_apart(task)
 
 
 def hook_runner(parts: SessionParts) -> HookRunner:
-    """What calls the hooks of a session: those of packs and the user, of a trusted folder, and of config.yaml."""
+    """The runner for the hooks of a session: of packs, of the user, of a trusted folder, and in config.yaml."""
     hooks = parts.setup.hooks
     if (project := parts.config.project) is not None and project.hooks:
         from .hooks.project import project_hooks
@@ -370,7 +370,7 @@ def hook_runner(parts: SessionParts) -> HookRunner:
 
 
 def trust_addresses(values: Any, clients: ToolClients) -> None:
-    """Let the code of packs reach the URLs among settings, which the user named."""
+    """Allow the code of packs to reach the URLs in their settings, which the user named."""
     if isinstance(values, str):
         if "://" in values:
             clients.trust(values)

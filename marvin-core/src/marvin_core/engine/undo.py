@@ -1,4 +1,4 @@
-"""Taking calls back, the newest first; what somebody changed since then is left as it is, and shown."""
+"""Undo of calls, newest first; files that were changed since then are left unchanged, and reported."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from ..util.threads import in_thread
 from .parts import SessionParts
 
 _COMPARED = 1_000_000
-"""Bytes of a file, as it was left and as it is, of which a difference is made."""
+"""The maximum size of a file, as it was left and as it is, for a diff, in bytes."""
 _WHOLE_DIFF = 40_000
-"""Characters of the difference that a whole session made."""
+"""The maximum length of the diff of a whole session, in characters."""
 _DIFF = 4_000
-"""Characters of a difference that are shown."""
+"""The maximum length of a shown diff, in characters."""
 
 
 class CallsByHand(Protocol):
     """Runs calls that a person makes."""
 
     async def by_hand(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin) -> ToolOutput:
-        """Run one call to its output."""
+        """Run one call and return its result."""
         ...
 
 
 class Undo:
-    """Takes calls back for a session; `dispatcher` runs those that take others back."""
+    """Undoes calls of a session; `dispatcher` runs undo calls."""
 
     def __init__(self, parts: SessionParts, dispatcher: Callable[[], CallsByHand]) -> None:
         self._parts = parts
         self._dispatcher = dispatcher
 
     async def listed(self, most: int) -> Sequence[UndoEntry]:
-        """The calls that can be taken back in the working directory, the newest first."""
+        """The calls in the working directory that can be undone, newest first."""
         found = await in_thread(lambda: self._entries(most))
         return [UndoEntry(tool=entry.tool, what=entry.what, time=entry.time, session=entry.session) for entry in found]
 
@@ -52,20 +52,20 @@ class Undo:
         return UndoLedger(config.data_folder / "undo", self._parts.workspace.root, config.limits)
 
     def _entries(self, most: int) -> Sequence[LedgerEntry]:
-        """The newest; in a chat, without what another Marvin does that is still at work in the same folder."""
+        """The newest calls; in a chat, without those of another Marvin that is still running in the same folder."""
         attended = self._parts.setup.asker is not None
         return list(islice((one for one in self._ledger().entries() if not (attended and one.is_of_another)), most))
 
     async def take_back(self, count: int) -> Sequence[str]:
-        """Take back the newest calls, as many as there are up to `count`; what was taken back, a line each.
+        """Undo the newest calls, at most `count`; returns a line for each.
 
         Raises:
-            MarvinError: a call cannot be taken back; the text says what was, before that one.
+            MarvinError: a call cannot be undone; the text says what was undone before that one.
         """
         return await self._all_of(lambda: self._entries(count))
 
     async def take_back_since(self, time: float) -> Sequence[str]:
-        """Take back the calls that this session made from then on. Raises as `take_back`."""
+        """Undo the calls of this session since a time. Raises as `take_back`."""
         this = self._parts.writer.id
 
         def found() -> Sequence[LedgerEntry]:
@@ -75,7 +75,7 @@ class Undo:
         return await self._all_of(found)
 
     async def difference(self) -> str:
-        """What this session changed: its files as they are now, against how they were before it."""
+        """The changes of this session: a diff of its files, from before the session to now."""
         session = self._parts.writer.id
 
         def compared() -> str:
@@ -90,7 +90,7 @@ class Undo:
         return cut(await in_thread(compared), _WHOLE_DIFF) if session else ""
 
     def _since(self, state: FileState) -> str:
-        """How a file differs from what it was before the session; nothing where it does not."""
+        """The diff of a file from before the session to now; empty if there is none."""
         if state.lacks:
             return f"{state.path} was changed; no difference can be shown: {state.lacks}"
         now, before = self._now(state, _COMPARED), state.before
@@ -110,7 +110,7 @@ class Undo:
         for entry in await in_thread(entries):
             claim = await in_thread(lambda entry=entry: self._ledger().claim(entry))  # type: ignore[misc]
             if claim is None:
-                continue  # another Marvin takes it back just now
+                continue  # another Marvin is undoing it
             try:
                 await self._take(entry, claim)
             except (MarvinError, OSError, ValueError) as error:
@@ -138,7 +138,7 @@ class Undo:
                 claim.done()
                 raise ValueError(f"What was kept of it {error}, and was removed.") from error
             if isinstance(error, NeverTakenBack):
-                claim.done()  # it would be in the way of all before it
+                claim.done()  # it would block the undo of all earlier calls
             else:
                 claim.give_back()
             raise
@@ -150,7 +150,7 @@ class Undo:
             raise MarvinError(output.text.removeprefix("Error: "))
 
     def _put_back(self, files: Sequence[FileState]) -> None:
-        """Put files back as they were: all of them, or none where one of them is not as the call left it."""
+        """Restore files: all of them, or none if one was changed since the call."""
         missing = [f"{state.path}: {state.lacks}" for state in files if state.lacks]
         if missing:
             raise NeverTakenBack(
@@ -181,7 +181,7 @@ class Undo:
                         os.fchmod(stream.fileno(), state.mode)
 
     def _now(self, state: FileState, more: int = 1) -> bytes | None:
-        """The file as it is; of one that has become larger since, only so many bytes `more` than it had."""
+        """The current file; of one that has grown since, only so many bytes `more` than it had."""
         most = max(len(state.before or b""), len(state.after or b"")) + more
         return content_of(self._parts.workspace.paths_of(Path(state.root)), state.path, most)
 
@@ -200,11 +200,11 @@ class Undo:
 
 
 def _is_behind_a_link(state: FileState) -> bool:
-    """Whether the place of a file leads to another one by now, which the call did not change."""
+    """Whether the path of a file leads to another file now, without a change by the call."""
     place = os.path.join(state.root, state.path)
     return os.path.realpath(place) != place
 
 
 def told(entry: LedgerEntry) -> str:
-    """A call in a line."""
+    """A call in one line."""
     return f"{entry.tool}: {entry.what}" if entry.what else entry.tool

@@ -1,4 +1,4 @@
-"""Taking back what commands changed: the files of a folder as its snapshots have them."""
+"""Undo of the changes by commands, from snapshots of a folder."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .parts import SessionParts
 _COMPARED, _DIFF = 1_000_000, 4_000
 _NAMED = 20
 _SHOWN = 3
-"""Files of which the difference is shown."""
+"""The maximum number of files in a shown diff."""
 _AT_A_TIME = 30_000_000
-"""Bytes of files that are put back at a time."""
+"""The maximum number of bytes that are restored at a time."""
 
 
 def snapshots_of(parts: SessionParts, root: Path) -> Snapshots:
@@ -31,11 +31,11 @@ def snapshots_of(parts: SessionParts, root: Path) -> Snapshots:
 
 
 async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: Claim) -> None:
-    """Put the files back that commands changed, all of them or none.
+    """Restore the files that commands changed, all of them or none.
 
     Raises:
-        NeverTakenBack: what they were is no longer kept.
-        MarvinError: somebody changed one of them since then, or the commands still run.
+        NeverTakenBack: their earlier content is no longer stored.
+        MarvinError: one of them was changed since then, or the commands still run.
     """
     if parts.config.writable_files is not None:
         raise MarvinError("This agent may write some files only (MARVIN_WRITABLE_FILES), and this would change others.")
@@ -68,7 +68,7 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
 
 
 async def _complete(snapshots: Snapshots, entry: LedgerEntry, span: Span, claim: Claim) -> None:
-    """Of commands during which Marvin ended, what is there now counts as what they left, once it was shown."""
+    """If Marvin crashed during commands, the current files count as their result, once they were shown."""
     if is_live(entry.process):
         raise MarvinError("Its commands are still running. Wait until they end.")
     after = await snapshots.take()
@@ -83,10 +83,10 @@ async def _complete(snapshots: Snapshots, entry: LedgerEntry, span: Span, claim:
 
 
 async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[Change]) -> Sequence[Change]:
-    """The files that are to be put back, without those that are as they were already.
+    """The files to restore, without those that are unchanged.
 
     Raises:
-        MarvinError: one is neither as it was nor as the commands left it.
+        MarvinError: a file has neither its earlier content nor the one that the commands left.
     """
     todo: list[Change] = []
     others: list[Change] = []
@@ -125,7 +125,7 @@ async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[C
 
 
 async def _difference(snapshots: Snapshots, root: Path, change: Change) -> str:
-    """What is there now against what the commands left."""
+    """A diff of the current files and those that the commands left."""
     name = _shown(change)
     now = await in_thread(lambda: read_now(root, change.path, _COMPARED + 1))
     if now is None:
@@ -144,13 +144,13 @@ async def _difference(snapshots: Snapshots, root: Path, change: Change) -> str:
 
 
 def _folders_of(path: bytes) -> Iterator[bytes]:
-    """The folders on the way to a file."""
+    """The parent folders of a file."""
     while path := path.rpartition(b"/")[0]:
         yield path
 
 
 def _pieces(changes: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[Sequence[Change]]:
-    """The files that were there before, so many at a time as fit into memory."""
+    """The earlier files, in batches that fit into memory."""
     piece: list[Change] = []
     total = 0
     for change in changes:

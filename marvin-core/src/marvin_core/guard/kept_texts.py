@@ -1,6 +1,6 @@
-"""What is written to disk of what people and models say: without secrets, and without what looks like a key.
+"""Redacts texts of people and models before they are written to disk: known secrets, and texts that look like keys.
 
-The model gets a key of somebody else's that a person gives it, to work with it. A file that stays gets none.
+The model gets unknown keys that a person gives it, to work with them. A stored file does not.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
         rf"-----BEGIN {_PRIVATE}[^-]*+(?:-(?!----)[^-]*+)*+-----END {_PRIVATE}",
     ),
 }
-"""What looks like a key: texts of which one is in each, and the pattern of a whole one."""
+"""Patterns of keys: strings of which each key contains one, and the expression for a whole key."""
 _PARTS = tuple(part for parts, _ in _KINDS.values() for part in parts)
 _WITH_SIGN = {sign: tuple(part for part in _PARTS if sign in part) for sign in "_-"}
 _WITHOUT_SIGN = tuple(part for part in _PARTS if not any(sign in part for sign in _WITH_SIGN))
 
 
 def _may_hold_a_key(text: str) -> bool:
-    """Whether any of the parts is in a text. That of most is not is seen by one sign, which is looked for at once."""
+    """Whether a text contains any of the parts. A single character rules out most texts quickly."""
     has = text.__contains__
     return any(map(has, _WITHOUT_SIGN)) or any(has(sign) and any(map(has, parts)) for sign, parts in _WITH_SIGN.items())
 
 
 class KeptTexts:
-    """Makes texts fit to be written to disk. `tell` hears, once, that one had what looks like a key of somebody's."""
+    """Redacts texts for storage. `tell` is called once if a text had an unknown key."""
 
     def __init__(self, redactor: Redactor | None = None, tell: Callable[[str], None] = lambda text: None) -> None:
         self._redactor = redactor or Redactor(tuple)
@@ -70,11 +70,11 @@ class KeptTexts:
         self._patterns: dict[str, re.Pattern[str]] = {}
 
     def text(self, text: str) -> str:
-        """The text as it may be kept."""
+        """The redacted text."""
         return self._without_keys(self._redactor.text(text))
 
     def message(self, message: Message) -> Message:
-        """A message of a conversation, which has no secrets any more, as it may be kept."""
+        """A message of a conversation, already without known secrets, redacted for storage."""
         return with_texts(message, lambda texts: [*map(self._without_keys, texts)])
 
     def _without_keys(self, text: str) -> str:

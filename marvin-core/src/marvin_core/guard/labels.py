@@ -1,4 +1,4 @@
-"""Where a session's knowledge comes from, and which calls are asked about after it; no model decides anything here."""
+"""Labels for the origin of data in a session, and the calls that need approval because of them; no model decides."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Origin: TypeAlias = Literal["web", "repository", "private", "secret", "tools"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
 PROMPT = "the system prompt"
-"""What stands for a tool where a text came with each request; no tool can be called so."""
+"""The name for text that comes with each request; no tool can have this name."""
 _KEY = ":labels"
-"""What the labels go by in the state of a session; no distribution can be called so."""
+"""The key of the labels in the session state; no distribution can have this name."""
 _OF_REPOSITORIES = frozenset({"files", "git", "shell", "tickets"})
 """Groups of tools that read the working directory."""
 _OF_THE_WEB = frozenset({"github", "knowledge", "pages", "search", "downloads", "media"})
-"""Groups of tools that read what was fetched before, as clones and articles, from the disk."""
+"""Groups of tools that read fetched data, such as clones and articles, from the disk."""
 _OF_SESSIONS = frozenset({"session"})
-"""Groups of tools that read what the conversation holds, or brought, already."""
+"""Groups of tools that only read what the conversation has already."""
 _SPENDING = frozenset({"agents", "review"})
 """Groups of tools that start agents, whose models cost money."""
 _REACHES = re.compile(
@@ -30,7 +30,7 @@ _REACHES = re.compile(
     r"|\b(?:curl|wget|aria2c|gh|glab|ssh|scp|sftp|rsync|nc|ncat|telnet|ftp|lynx|w3m|links|https?|xh|dig|nslookup|openssl)\b"
     r"|\b(?:fetch|pull|clone|ls-remote|submodule|install|add|update|download)\b"
 )
-"""Signs that a command reads from the network. What it reads in another way is noticed as of the repository."""
+"""Signs that a command reads from the network. Other network access is labelled as repository."""
 _CALLED: Mapping[Origin, str] = {
     "web": "content of the web",
     "repository": "files of the working directory",
@@ -47,7 +47,7 @@ _DOES: Mapping[Sink, str] = {
 
 
 def origins_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> Sequence[Origin]:
-    """Where the result of a call comes from. A secret in it is noticed elsewhere."""
+    """The origins of the result of a call. Secrets in it are detected elsewhere."""
     found: list[Origin] = []
     command = arguments.get(spec.command) if spec.command else None
     reads_net = "net" in spec.access and (not isinstance(command, str) or _REACHES.search(command))
@@ -61,14 +61,14 @@ def origins_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> Sequence[Origin]
 
 
 def told_origins(given: object) -> Sequence[Origin]:
-    """What a tool says of one of its results; what it says in other words counts as of the web."""
+    """The origins that a tool declares for a result; unknown ones count as web."""
     named = given if isinstance(given, (list, tuple, set, frozenset)) else (given,)
     kinds: Mapping[object, Origin] = {one: one for one in ORIGINS if one != "tools"}
     return [kinds.get(one, "web") if isinstance(one, str) else "web" for one in named]
 
 
 def sinks_of(spec: ToolSpec) -> Sequence[Sink]:
-    """What a tool may do with what was read before."""
+    """What a tool can do with data read earlier."""
     found: list[Sink] = []
     if {"net", "write"} <= spec.access and "exec" not in spec.access:
         found.append("send")
@@ -82,11 +82,11 @@ def sinks_of(spec: ToolSpec) -> Sequence[Sink]:
 
 
 class SessionLabels:
-    """The labels of a session, kept in its state: until it ends, also where it is gone on with.
+    """The labels of a session, kept in its state until it ends, also after it is resumed.
 
     Args:
-        state: that of the session.
-        rules: what is asked about after what.
+        state: the state of the session.
+        rules: which tools need approval after which origins.
     """
 
     def __init__(self, state: dict[str, dict[str, Any]], rules: Labels) -> None:
@@ -94,18 +94,18 @@ class SessionLabels:
         self._rules = rules
 
     def add(self, origins: Sequence[Origin], tool: str) -> None:
-        """Remember that a tool has read something of these origins; the first tool of each is named in questions."""
+        """Record that a tool has read data of these origins; questions name the first tool of each."""
         for origin in origins:
             self._state.setdefault(_KEY, {}).setdefault(origin, tool)
 
     @property
     def known(self) -> Mapping[Origin, str]:
-        """The labels, each with the tool that brought it."""
+        """The labels, each with its tool."""
         kept = self._state.get(_KEY, {})
         return {origin: str(kept[origin]) for origin in ORIGINS if origin in kept}
 
     def why_asked(self, spec: ToolSpec) -> str:
-        """Why calls of a tool are asked about, with the rule behind it, as the end of a sentence; else empty."""
+        """Why calls of a tool need approval, with the rule, as the end of a sentence; empty if they do not."""
         sinks = sinks_of(spec)
         for origin, tool in self.known.items():
             rule: tuple[Sink, ...] = getattr(self._rules, origin)

@@ -1,4 +1,4 @@
-"""The texts of a message, and the message with others in their place."""
+"""Reads and replaces the texts of a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking secrets out of texts, values and messages, whole and while they come in."""
+"""Redacts secrets in texts, values and messages, also while they are streamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where programs are looked for; those that run outside of the sandbox nowhere where commands could have put one.
+"""The PATH for programs; for those outside of the sandbox without folders that commands can write to.
 
 Whoever starts Marvin in an activated environment has a folder of the project in front of all others on PATH. Commands
 in the sandbox can write there, and a `git` of theirs would be the one that Marvin runs next, held by nothing.

@@ -1,4 +1,4 @@
-"""How a secret may stand in a text: as it is, in JSON, addresses, HTML, base64 and hexadecimal digits.
+"""The encodings of a secret in a text: plain, in JSON, URLs, HTML, base64 and hexadecimal digits.
 
 What a program writes in between is passed over: line breaks and indentation, colours, and escapes of single characters.
 

@@ -1,7 +1,8 @@
-"""Whether what a folder brings may be loaded: code, servers and settings that came with a repository.
+"""Whether the extensions of a folder may be loaded: code, servers and settings from a repository.
 
-A clone is not its owner's word. What would run or change something is loaded only after a person said yes to this very
-content at this very place; when a file changes, the yes is gone. Instructions are text for the model and need none.
+Having a clone does not mean trusting it. Extensions that run or change something are loaded only after a person
+approved this content at this path; when a file changes, the approval expires. Instructions are text for the model and
+need none.
 """
 
 from __future__ import annotations
@@ -31,38 +32,38 @@ _FOLDERS = {
     ".marvin/agents": (".md", "an agent: its instructions and tools"),
     ".marvin/prompts": (".md", "a prompt of the pipeline"),
 }
-"""Where files are that would be loaded: how their names end, and what they are to whoever is asked."""
+"""The locations of extensions: the endings of their names, and their description in the question."""
 PLACES = (*_FILES, *_FOLDERS)
-"""Where to look whether a folder brings anything."""
+"""The locations that show whether a folder has any."""
 _KEPT_HERE = (SERVERS, SETTINGS, HOOKS, TOOLS, COMMANDS)
-"""What is loaded at a start, and so handed on as it was looked at."""
+"""Files that are loaded at a start, with the content that was checked."""
 _CODE = (HOOKS, TOOLS)
 _LINES_SHOWN = 40
 _LINE_SHOWN = 200
 _NO = "no "
-"""What stands before the digest of a content to which somebody said no."""
+"""The prefix of the digest of a rejected content."""
 _MOST_SERVERS = 20
 _SERVER_SHOWN = 300
-"""Characters of what one server starts."""
+"""The maximum length of the description of a server, in characters."""
 _MOST_FILES = 200
 _MOST_BYTES = 1_000_000
 _KEPT = 500
-"""How many folders are remembered; the oldest is forgotten first."""
+"""The maximum number of stored folders; the oldest is removed first."""
 
 
 class TrustStore:
-    """The folders that a person trusts, by place and content, in the state folder."""
+    """The trusted folders, by path and content, in the state folder."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._path = config.state_folder / "trusted.json"
 
     def look(self, root: Path) -> ProjectTrust:
-        """What a folder brings, and whether that may be loaded. Blocks."""
+        """The extensions of a folder, and whether they may be loaded. Blocks."""
         return self._looked(root, lambda name, content: None)
 
     def load(self, root: Path) -> tuple[ProjectTrust, Mapping[str, bytes]]:
-        """The same, and what of it is loaded at a start, if it may be: with the very content that was looked at."""
+        """The same, with those that are loaded at a start, if allowed: with exactly the content that was checked."""
         kept: dict[str, bytes] = {}
 
         def keep(name: str, content: bytes) -> None:
@@ -106,22 +107,22 @@ class TrustStore:
         )
 
     def trust(self, looked_at: ProjectTrust) -> None:
-        """Remember a yes to what was looked at, and to nothing that came since. Blocks.
+        """Store the approval of exactly this content. Blocks.
 
         Raises:
-            ConfigError: where it cannot be kept.
+            ConfigError: it cannot be stored.
         """
         self._change(looked_at.folder, looked_at.digest)
 
     def decline(self, looked_at: ProjectTrust) -> None:
-        """Remember a no to what was looked at, so that nobody is asked again before it changes. Blocks.
+        """Store the rejection of this content, so that nobody is asked again until it changes. Blocks.
 
         Raises as `trust`.
         """
         self._change(looked_at.folder, f"{_NO}{looked_at.digest}")
 
     def forget(self, root: Path) -> None:
-        """Take a yes back. Blocks. Raises as `trust`."""
+        """Revoke an approval. Blocks. Raises as `trust`."""
         self._change(str(root), None)
 
     def _known(self) -> dict[str, str]:
@@ -146,7 +147,7 @@ class TrustStore:
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes | None]]:
-    """The files that would be loaded, with what each holds; None for what cannot be looked at as a whole."""
+    """The extension files, each with its content; None for those that cannot be read as a whole."""
     found = [name for name in _FILES if os.path.lexists(root / name)]
     for folder, (ending, _) in _FOLDERS.items():
         try:

@@ -1,7 +1,7 @@
-"""Which characters the bytes of a web page stand for.
+"""Character encodings of web pages.
 
-The order is that of the HTML standard: a byte order mark, what the server says, what the page says in its first
-kilobyte, and else UTF-8 where the bytes are valid in it and windows-1252 where not.
+In the order of the HTML standard: a byte order mark, the server's header, the declaration in the first kilobyte of
+the page; otherwise UTF-8 if the bytes are valid in it, and windows-1252 if not.
 https://html.spec.whatwg.org/multipage/parsing.html#determining-the-character-encoding
 """
 
@@ -11,14 +11,14 @@ import codecs
 import re
 
 _LOOKED_AT = 1_024
-"""Bytes in which a page names its encoding."""
+"""The number of bytes in which a page declares its encoding."""
 _SAMPLE = 64 * 1024
 _FIRST_OF_SEVERAL = 0xC2
-"""From here on a byte begins a character of several bytes in UTF-8."""
+"""From this byte value on a byte begins a multi-byte character in UTF-8."""
 _LONGEST = 40
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _MEANT = {
-    # Pages that name the first mean the second: https://encoding.spec.whatwg.org/#names-and-labels
+    # The encodings on the left are read as those on the right: https://encoding.spec.whatwg.org/#names-and-labels
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
     "iso8859-9": "cp1254",
@@ -35,7 +35,7 @@ _OTHERS = frozenset(
     "utf-8 utf-16-le utf-16-be koi8-r koi8-u mac-roman mac-cyrillic cp866 cp874 cp932 cp949 gb18030 big5hkscs euc_jp"
     " iso2022_jp".split()
 )
-"""What pages are written in. Python has more, of which some take very long, or are no encodings of text."""
+"""Encodings of web pages. Python has more; some of those are very slow, or are not text encodings."""
 _FAMILIES = re.compile(r"iso8859-\d{1,2}|cp125\d")
 _NAMED = re.compile(
     rb"""<\?xml[^>]{0,100}?encoding\s{0,9}=\s{0,9}["']([\w.:-]{1,40})"""
@@ -44,10 +44,10 @@ _NAMED = re.compile(
 
 
 def decoded(content: bytes, content_type: str = "") -> str:
-    """The text of a page or a document; what is wrong in its encoding becomes U+FFFD.
+    """Decode a page or a document; invalid bytes become U+FFFD.
 
     Args:
-        content_type: the header of that name.
+        content_type: the Content-Type header.
     """
     for mark, encoding in _MARKS:
         if content.startswith(mark):
@@ -62,7 +62,7 @@ def decoded(content: bytes, content_type: str = "") -> str:
 
 
 def _fallback(content: bytes) -> str:
-    """UTF-8 for what is cut or damaged in a few places only, else what most old pages are written in."""
+    """UTF-8 if the bytes are cut or have few errors, otherwise the encoding of most old pages."""
     sample = content[:_SAMPLE]
     wrong = sample.decode("utf-8", "replace").count("\ufffd")
     right = sum(byte >= _FIRST_OF_SEVERAL for byte in sample)
@@ -70,14 +70,14 @@ def _fallback(content: bytes) -> str:
 
 
 def _named(content: bytes) -> str:
-    """What the beginning of a page says; one that says it in ASCII is not written in UTF-16."""
+    """The encoding declared at the beginning of a page; a declaration in ASCII cannot mean UTF-16."""
     found = _NAMED.search(content[:_LOOKED_AT].lower())
     encoding = _usable((found[1] or found[2]).decode("ascii", "replace")) if found else ""
     return "utf-8" if encoding.startswith("utf-16") else encoding
 
 
 def _usable(label: str) -> str:
-    """Python's name of an encoding that pages are written in; empty for any other."""
+    """Python's name of an encoding of web pages; empty for any other."""
     label = label.strip().strip("\"'").strip()
     if not label or len(label) > _LONGEST or not label.isascii():
         return ""

@@ -1,4 +1,4 @@
-"""What goes wrong with a request, in words for the model, and which redirects are followed."""
+"""Errors of HTTP requests, explained for the model, and the rules for redirects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _REASON = 80
 _SAID = 300
-"""Characters of what a service says about an error."""
+"""The maximum number of characters of a service's error message."""
 _ERROR_BODY = 16 * 1024
-"""Bytes of the body of an error in which that is looked for."""
+"""The maximum number of bytes of an error response that are searched for it."""
 _LONGEST_WAIT = 999_999_999
 _COME_BACK = (403, 429, 503)
-"""Statuses at which a service may say when to come back; some answer 403 to too many requests."""
+"""Statuses at which a service may say when to retry; some answer 403 to too many requests."""
 _WHAT_TO_DO = {
     400: "Check the request",
     401: "It requires a login, or a different key. Use another source",
@@ -51,15 +51,15 @@ _SAYING = (
     "description",
     "errors",
 )
-"""Where services say in JSON what is wrong, the clearest first."""
+"""Where services put the error message in JSON, the clearest first."""
 _KEPT_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "connection", "host", "user-agent"})
-"""What another server gets too: nothing that may hold a key."""
+"""The headers that a request to another server keeps: none that may hold a key."""
 _PORTS = {"http": 80, "https": 443}
 
 
 @contextmanager
 def explained(url: httpx.URL) -> Iterator[None]:
-    """Raise what httpx raises as a `RequestFailed` that says what to do; it names the address that failed."""
+    """Raise errors of httpx as a `RequestFailed` that says what to do, with the address that failed."""
     import httpx
 
     try:
@@ -73,7 +73,7 @@ def _address(error: Exception, url: httpx.URL) -> httpx.URL:
 
     try:
         return error.request.url if isinstance(error, httpx.RequestError) else url
-    except RuntimeError:  # it failed before there was one
+    except RuntimeError:  # there was no request yet
         return url
 
 
@@ -122,7 +122,7 @@ def _unreachable(url: httpx.URL, error: httpx.ConnectError) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that it came from."""
+    """An error and its causes."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -136,7 +136,7 @@ def _text(error: Exception) -> str:
 
 
 async def refusal(response: httpx.Response) -> RequestFailed:
-    """The error for a status that is no success: what it means, what the service says of it, and what to do."""
+    """The error for an unsuccessful status: its meaning, the service's message, and what to do."""
     status = response.status_code
     otherwise = "It has a problem. Try again later" if status >= 500 else "Check the address"
     what = _WHAT_TO_DO.get(status, otherwise)
@@ -149,7 +149,7 @@ async def refusal(response: httpx.Response) -> RequestFailed:
 
 
 async def _said(response: httpx.Response) -> str:
-    """What a service says about an error, on one line; nothing where it sends a web page."""
+    """The error message of a service on one line; empty for a web page."""
     import httpx
 
     content = b""
@@ -159,7 +159,7 @@ async def _said(response: httpx.Response) -> str:
             if len(content) > _ERROR_BODY:
                 break
     except httpx.HTTPError:
-        pass  # what has come may do
+        pass  # the part received so far may be enough
     kind = response.headers.get("content-type", "")
     text = decoded(content[:_ERROR_BODY], kind)
     try:
@@ -181,10 +181,10 @@ def _message(value: Any, depth: int = 4) -> str:
 
 
 def redirected(before: httpx.Request, after: httpx.Request) -> httpx.Request:
-    """The request that a redirect asks for, without what is meant for the first server alone.
+    """The request for a redirect, without headers that are meant for the first server alone.
 
     Raises:
-        RequestFailed: it leads to nothing of the web, or asks to send what was posted to another server.
+        RequestFailed: the target is not a web address, or posted data would be sent to another server.
     """
     if after.url.scheme not in _PORTS:
         raise RequestFailed(f"{shown(after.url)} leads to an address that is not a web address. Use another source.")
@@ -201,7 +201,7 @@ def redirected(before: httpx.Request, after: httpx.Request) -> httpx.Request:
 
 
 def _is_same_server(before: httpx.URL, after: httpx.URL) -> bool:
-    """Whether a redirect stays at a server, or changes only from http to https there."""
+    """Whether a redirect stays on its server; a change from http to https there is allowed."""
     ports = [url.port or _PORTS.get(url.scheme) for url in (before, after)]
     is_upgrade = (before.scheme, after.scheme) == ("http", "https") and ports == [80, 443]
     return before.host == after.host and ((before.scheme, ports[0]) == (after.scheme, ports[1]) or is_upgrade)

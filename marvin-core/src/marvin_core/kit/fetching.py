@@ -1,4 +1,4 @@
-"""Requests to services and pages of the web: bounded, and explained where they fail."""
+"""Bounded HTTP requests to services and web pages, with errors explained for the model."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 _TRIES = 3
 _REDIRECTS = 10
 _BEGINNING = 120
-"""Characters of an answer that an error shows where it is not what was expected."""
+"""The maximum number of characters of an unexpected answer in an error."""
 _OVERLOADED = 503
 _JSON = "application/json"
 
 
 class Fetched(Record):
-    """A whole answer.
+    """A complete response.
 
-    `url` is where it came from, redirects followed, without a user and password in it. `kind` is its media type in
-    lower case, without parameters, as in `text/html`; empty where the server did not say. `headers` have lower-case
+    `url` is the final address after redirects, without user and password. `kind` is its media type in lower case,
+    without parameters, as in `text/html`; empty if the server sent none. `headers` have lower-case
     names.
     """
 
@@ -46,19 +46,19 @@ class Fetched(Record):
 
     @property
     def short_url(self) -> str:
-        """The address as texts show it: cut where it is long."""
+        """The address for display: cut if it is long."""
         return shown(web_address(self.url))
 
     @property
     def text(self) -> str:
-        """The content as text, in the encoding that the server or the page names, else the likeliest one."""
+        """The decoded text, in the encoding that the server or the page declares, else the most likely one."""
         return decoded(self.content, self.headers.get("content-type", ""))
 
     def json(self) -> Any:
-        """The content as JSON; NaN and the infinities, which are no JSON, count as null.
+        """The parsed JSON; NaN and the infinities, which are not valid JSON, become null.
 
         Raises:
-            RequestFailed: it is none, or nested too deeply, or holds too many values.
+            RequestFailed: it is not JSON, is nested too deeply, or holds too many values.
         """
         if not self.content.strip():
             raise RequestFailed(f"{self.short_url} sent an empty answer instead of JSON. Try another source.")
@@ -74,15 +74,15 @@ class Fetched(Record):
 
 
 class RequestOptions(TypedDict, total=False):
-    """What a request may be made with; each can be left out.
+    """The options of a request; all are optional.
 
     `params` are added to the query of the address; one with the value None is left out.
-    `headers` are sent besides those of every request; a redirect to another server does not get them.
-    `kinds` are the media types that are of use, as in `application/json` or `image/*`; an answer of another one is an
-    error that names it. `largest` is the most bytes of an answer, decompressed, where that is less than `limits.body`.
-    `timeout` is for the whole of a request, in seconds; `timeouts.http` without it. `patience` is the longest that is
-    waited, in seconds and in all, where a service asks to come back later; 0 is not at all, and without it
-    `timeouts.http_patience` counts. `turns` makes requests wait for their turn at a host, see `RateLimit`.
+    `headers` are sent in addition to the default ones; a redirect to another server does not get them.
+    `kinds` are the accepted media types, as in `application/json` or `image/*`; a response with another one is an
+    error that names it. `largest` is the maximum size of a decompressed response in bytes, if less than `limits.body`.
+    `timeout` is for the whole request, in seconds; `timeouts.http` by default. `patience` is the maximum total wait,
+    in seconds, if a service asks to retry later; 0 disables it, and the default is `timeouts.http_patience`.
+    `turns` limits the rate of requests to a host, see `RateLimit`.
     """
 
     params: Mapping[str, str | float | None]
@@ -95,24 +95,24 @@ class RequestOptions(TypedDict, total=False):
 
 
 async def fetch(http: httpx.AsyncClient, url: str, **options: Unpack[RequestOptions]) -> Fetched:
-    """What is at an address (GET). Redirects are followed, each looked at as the address itself is.
+    """GET an address. Redirects are followed, each with the same checks as the address itself.
 
-    Where the service says that it gets too many requests and when to come back, that is waited for within `patience`,
-    twice at most.
+    If the service reports too many requests and says when to retry, this waits within `patience` and retries,
+    at most twice.
 
     Args:
         http: `ToolContext.http`.
 
     Raises:
-        RequestFailed: there is no answer, an error, or not what was expected; the text says what to do.
-        AddressRefused: the address, or one that it redirects to, is of this machine or of a private network.
+        RequestFailed: there is no response, an error, or an unexpected one; the text says what to do.
+        AddressRefused: the address, or a redirect, is of this machine or of a private network.
         ToolError: the address is not a web address.
     """
     return await _answer(http, "GET", url, b"", options)
 
 
 async def fetch_json(http: httpx.AsyncClient, url: str, **options: Unpack[RequestOptions]) -> Any:
-    """The JSON at an address. Raises as `fetch` and `Fetched.json`."""
+    """GET JSON. Raises as `fetch` and `Fetched.json`."""
     return (await fetch(http, url, **_with_header(options, "accept", _JSON))).json()
 
 
@@ -125,13 +125,13 @@ async def post(
     content: bytes = b"",
     **options: Unpack[RequestOptions],
 ) -> Fetched:
-    """What a service answers to a POST of JSON, of the fields of a form, or of bytes.
+    """POST JSON, form fields, or bytes.
 
-    It is sent again only where the service says that it did not take it (429, or 403 with a time), and never to another
-    server: a redirect that asks for that is an error.
+    It is sent again only if the service says that it did not process it (429, or 403 with a time), and never to another
+    server: a redirect that requires that is an error.
 
     Raises:
-        RequestFailed, AddressRefused, ToolError: as `fetch`; the last also for what JSON cannot hold.
+        RequestFailed, AddressRefused, ToolError: as `fetch`; the last also for values that JSON cannot represent.
     """
     kind = ""
     if json is not None:
@@ -145,15 +145,15 @@ async def post(
 
 
 async def post_json(http: httpx.AsyncClient, url: str, json: Any, **options: Unpack[RequestOptions]) -> Any:
-    """The JSON that a service answers to a POST of JSON. Raises as `post` and `Fetched.json`."""
+    """POST JSON, and parse the JSON response. Raises as `post` and `Fetched.json`."""
     options = _with_header(_with_header(options, "accept", _JSON), "content-type", _JSON)
     return (await post(http, url, content=_json_bytes(json), **options)).json()
 
 
 async def delete(http: httpx.AsyncClient, url: str, *, json: Any = None, **options: Unpack[RequestOptions]) -> Fetched:
-    """What a service answers to a DELETE, with JSON that says what of it is meant where it wants that.
+    """DELETE an address, with a JSON body if the service requires one.
 
-    It is sent again where the service says that it did not take it, as `post` is, and never to another server.
+    It is sent again if the service says that it did not process it, like `post`, and never to another server.
 
     Raises:
         RequestFailed, AddressRefused, ToolError: as `post`.
@@ -167,10 +167,10 @@ async def delete(http: httpx.AsyncClient, url: str, *, json: Any = None, **optio
 async def open_url(
     http: httpx.AsyncClient, url: str, *, headers: Mapping[str, str] | None = None, raw: bool = False
 ) -> AsyncIterator[httpx.Response]:
-    """An answer to a GET whose body is still to be read, for what is too large to be kept in memory.
+    """GET with a streamed body, for content that is too large for memory.
 
-    Read it with `aiter_bytes()`, or with `raw` as it comes, for a file, with `aiter_raw()`: then `limits.download`
-    bounds it. What goes wrong while it is read is explained as well.
+    Read it with `aiter_bytes()`, or with `raw` unmodified, for a file, with `aiter_raw()`: then `limits.download`
+    bounds it. Errors while reading are explained as well.
 
     Raises:
         RequestFailed, AddressRefused, ToolError: as `fetch`.
@@ -184,13 +184,13 @@ async def open_url(
 
 
 def _with_header(options: RequestOptions, name: str, value: str) -> RequestOptions:
-    """The options with a header, where they do not have it."""
+    """The options with a header, if they do not have it."""
     given = {header.lower(): one for header, one in options.get("headers", {}).items()}
     return {**options, "headers": {name: value, **given}}
 
 
 async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes, options: RequestOptions) -> Fetched:
-    """An answer, waited for where the service asks to come back in a while."""
+    """A response, with retries when the service asks for them."""
     address = web_address(url)
     patience = options.get("patience", _timeouts(http).http_patience)
     turns = options.get("turns")
@@ -205,7 +205,7 @@ async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes
             pause = error.retry_after
             if turns is not None and pause:
                 await turns.postpone(address.host, pause)
-            is_repeatable = method == "GET" or error.status != _OVERLOADED  # it may have begun with the others
+            is_repeatable = method == "GET" or error.status != _OVERLOADED  # with the others it may have been processed
             if pause is None or pause > patience or tries == _TRIES or not is_repeatable:
                 raise
         patience -= pause
@@ -230,7 +230,7 @@ async def _once(
 
 
 def _timeouts(http: httpx.AsyncClient) -> Timeouts:
-    """Those that the client of tools was made with; a client that is none of Marvin's has the usual ones."""
+    """The limits of the client of tools; the defaults for a client that is not one of Marvin's."""
     from ..http.limited import LimitedClient
 
     return http.timeouts if isinstance(http, LimitedClient) else Timeouts()
@@ -262,9 +262,9 @@ def _built(
 
 @asynccontextmanager
 async def _followed(http: httpx.AsyncClient, request: httpx.Request) -> AsyncIterator[httpx.Response]:
-    """The answer to a request or to what it redirects to; a status that is no success is an error.
+    """The response after redirects; an unsuccessful status is an error.
 
-    Cookies live as long as that: some servers send whoever has none back to where they came from.
+    Cookies are kept until then: some servers redirect a client without cookies back to the same address.
     """
     from httpx import Cookies
 
@@ -307,7 +307,7 @@ async def _read(response: httpx.Response, options: RequestOptions) -> Fetched:
 
 
 def _is_of(kind: str, wanted: str) -> bool:
-    """Whether a media type is the one that is wanted, or one of its family: `image/*`, `application/ld+json`."""
+    """Whether a media type matches the accepted one, or its family: `image/*`, `application/ld+json`."""
     if wanted.endswith("/*"):
         return kind.startswith(wanted[:-1])
     return kind == wanted or kind.endswith(f"+{wanted.partition('/')[2]}")
@@ -325,5 +325,5 @@ def _json_bytes(value: Any) -> bytes:
 
 
 def _sendable(text: str) -> str:
-    """The text without halves of surrogate pairs, which models write at times and nothing can send."""
+    """The text without unpaired surrogates, which models sometimes write and which cannot be encoded."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -15,18 +15,18 @@ Kind = TypeVar("Kind", bound="dict[str, Any] | list[Any]")
 
 
 class JsonFile(StoredFile[Kind]):
-    """An object or an array in a JSON file, shared by all Marvins that run.
+    """An object or an array in a JSON file, shared by all running Marvins.
 
-    A change is made under the lock of the file and replaces it in one step: no change of another process is lost, and
-    a process that is killed leaves the old content or the new. A file that is damaged is moved aside under another
-    name, never overwritten, and the error of that call says so; the next one begins with an empty file.
+    Changes are atomic and made under a file lock: no change of another process is lost, and a process that is killed
+    leaves the old content or the new. A damaged file is renamed, never overwritten, and the error of that call says so;
+    the next call begins with an empty file.
 
     Args:
-        path: the file; its folders are made, for this user alone, when something is first kept.
+        path: the file; its folders are created, for this user alone, with the first change.
         kind: `dict` for an object, `list` for an array.
-        check: raises a ValueError that says why, where the data are not what was kept. It counts as damage.
-        timeouts: how long to wait for another process that changes it: `PackContext.timeouts`. Without them, as long
-            as usual.
+        check: raises a ValueError with the reason if the data is invalid, which counts as damage.
+        timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
+            defaults.
     """
 
     def __init__(
@@ -51,5 +51,5 @@ class JsonFile(StoredFile[Kind]):
     def _written(self, data: Kind, content: bytes | None) -> bytes:
         try:
             return json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False).encode()
-        except UnicodeEncodeError:  # half of a surrogate pair has no bytes of its own, only an escape
+        except UnicodeEncodeError:  # an unpaired surrogate cannot be encoded, only escaped
             return json.dumps(data, indent=1, allow_nan=False).encode()

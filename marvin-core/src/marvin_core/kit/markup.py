@@ -1,4 +1,4 @@
-"""The text of a web page, or of anything that looks like one, in a time that grows with its size alone."""
+"""Extracts the text of HTML, in linear time."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9:-]{0,40})")
 _END = re.compile("[>\"']")
 _CODE = frozenset({"script", "style"})
 _UNSEEN = _CODE | {"noscript", "template", "textarea", "title", "svg", "iframe"}
-"""Elements whose content is no text of the page."""
+"""Elements without text content."""
 _LINES = frozenset(
     "address article aside body br caption dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5"
     " h6 head header hr html legend li main nav ol option p pre section summary table tbody tfoot thead tr ul"
     " blockquote".split()
 )
-"""Elements that begin and end a line."""
+"""Block elements: each begins and ends a line."""
 _PARAGRAPHS = frozenset("blockquote h1 h2 h3 h4 h5 h6 hr ol p pre section table ul".split())
-"""Those with an empty line around them."""
+"""Block elements with an empty line before and after."""
 _CELLS = frozenset({"td", "th"})
 _COMMENT, _DATA = "<!--", "<![CDATA["
 
 
 def plain_text(markup: str, *, lines: bool = True) -> str:
-    """The text of HTML, or of what is only somewhat like it, as a reader would see it.
+    """The visible text of HTML, which may be invalid.
 
-    Scripts, styles and comments are left out, entities are resolved, and white space is settled, but for that of
-    preformatted text. Any text goes: what is no tag is text. The work grows with the length, whatever there is in it.
+    Scripts, styles and comments are left out, entities are resolved, and white space is collapsed, except in
+    preformatted text. Any input is accepted: what is not a tag is text. The time is linear in its length.
 
     Args:
-        lines: keep paragraphs, lines, the items of lists and the cells of tables apart; without it all is one line.
+        lines: keep paragraphs, lines, list items and table cells apart; otherwise the result is one line.
     """
     page = _Page(markup)
     page.read()
@@ -38,7 +38,7 @@ def plain_text(markup: str, *, lines: bool = True) -> str:
 
 
 class _Page:
-    """Reads markup from its beginning to its end; `lines` is what was found."""
+    """Parses HTML from beginning to end; `lines` is the result."""
 
     def __init__(self, markup: str) -> None:
         self.lines: list[str] = []
@@ -52,7 +52,7 @@ class _Page:
         self._never_ended: set[str] = set()
 
     def read(self) -> None:
-        """Read all of it."""
+        """Parse all of it."""
         markup = self._markup
         while self._place < len(markup):
             start = markup.find("<", self._place)
@@ -93,7 +93,7 @@ class _Page:
             self._skip(name)
 
     def _skip(self, name: str) -> None:
-        """Go behind the content of an element; one that never ends has none, unless it is a script or a style."""
+        """Skip the content of an element; one without an end tag has none, unless it is a script or a style."""
         if name not in _CODE and (self._markup[self._place - 2 : self._place] == "/>" or name in self._never_ended):
             return
         found = _end_tag(name).search(self._markup, self._place)

@@ -1,4 +1,4 @@
-"""Notices to the user's devices by ntfy, the service of that name or a server of one's own.
+"""Notifications to the user's devices by ntfy, the public service or a server of your own.
 
 Facts of the service: https://docs.ntfy.sh/publish/#publish-as-json
 """
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 PushPriority: TypeAlias = Literal["min", "low", "default", "high", "max"]
 
 NTFY = "https://ntfy.sh"
-"""The public server, which anybody may use and where a topic is known to who knows its name."""
+"""The public server; everybody who knows the name of a topic can read it."""
 _MESSAGE_BYTES = 4_096
-"""A longer message would arrive as an attached file."""
+"""The maximum number of bytes of a message; a longer one would arrive as an attached file."""
 _TITLE_CHARACTERS = 250
 _TAGS = 10
 _ANSWER_BYTES = 64 * 1024
@@ -37,10 +37,10 @@ _WHAT_TO_DO: Mapping[int, str] = {
 
 
 class Push(Record):
-    """A notice to a topic.
+    """A notification to a topic.
 
-    `tags` are short names; those of emoji are shown as such, as in `warning`. `click` is an address that is opened
-    when the notice is tapped.
+    `tags` are short names; names of emoji are shown as emoji, as in `warning`. `click` is an address to open when the
+    notification is tapped.
     """
 
     topic: str
@@ -52,7 +52,7 @@ class Push(Record):
 
 
 class NtfyServer(Record):
-    """Where notices are published: its address, and a token (`tk_...`), or a user and password, where it wants one."""
+    """An ntfy server: its address, and a token (`tk_...`), or a user and password, if it requires one."""
 
     address: str = NTFY
     token: str = ""
@@ -60,7 +60,7 @@ class NtfyServer(Record):
     password: str = ""
 
     def headers(self) -> dict[str, str]:
-        """What tells the server who publishes."""
+        """The credentials header."""
         if self.token:
             return {"authorization": f"Bearer {self.token}"}
         if not self.user:
@@ -71,15 +71,15 @@ class NtfyServer(Record):
 
 
 async def publish(http: httpx.AsyncClient, push: Push, server: NtfyServer | None = None) -> str:
-    """Publish a notice; returns its id. A text of more than 4,096 bytes is cut.
+    """Publish a notification; returns its ID. A text of more than 4,096 bytes is cut.
 
     Args:
         http: `ToolContext.http`.
-        server: without one the public server.
+        server: the public server by default.
 
     Raises:
-        RequestFailed: the server cannot be reached, or does not take the notice; the text says what to do.
-        ToolError: the topic, the priority or the address cannot be one.
+        RequestFailed: the server cannot be reached, or rejects the notification; the text says what to do.
+        ToolError: the topic, the priority or the address is invalid.
     """
     server = server or NtfyServer()
     body = _body(push)

@@ -1,4 +1,4 @@
-"""Notices beside a run: none of them holds it up, and none makes it fail."""
+"""Notifications in the background of a run, which neither delay it nor make it fail."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _WHY = 300
 
 
 class Notifier:
-    """Publishes notices to one topic, in their order, while the run goes on.
+    """Publishes notifications to one topic in the background, in order.
 
-    A notice that cannot be published is counted and not tried again. At most 50 wait: the oldest of them makes room for
-    a new one, and counts as not published.
+    A notification that fails is counted and not retried. The queue holds at most 50: a new one replaces the oldest,
+    which counts as failed.
 
     Args:
         http: `ToolContext.http`, or the client of a hook.
-        topic: where they go. One that cannot be a topic makes each notice fail; `is_topic` tells beforehand.
-        server: without one the public server.
-        timeouts: `notice` bounds each request, `notice_end` the wait in `close`.
+        topic: the topic. With an invalid one each notification fails; check it with `is_topic`.
+        server: the public server by default.
+        timeouts: `notice` is the limit of each request, `notice_end` that of `close`.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Notifier:
         self.published = 0
         self.failed = 0
         self.reason = ""
-        """Why the newest of those that failed did, on one line."""
+        """The reason of the most recent failure, on one line."""
         self._http = http
         self._topic = topic
         self._server = server
@@ -53,7 +53,7 @@ class Notifier:
     def send(
         self, text: str, *, title: str = "", priority: PushPriority = "default", tags: tuple[str, ...] = ()
     ) -> None:
-        """Have a notice published; returns at once and raises nothing. An event loop has to run."""
+        """Queue a notification; returns at once and raises nothing. Requires a running event loop."""
         if self._closed:
             self._fail("the run was over already")
             return
@@ -65,10 +65,10 @@ class Notifier:
             self._worker = asyncio.create_task(self._publish_all())
 
     async def close(self) -> str:
-        """Wait for what is still to be published, for `timeouts.notice_end` at most.
+        """Wait until the queue is published, for at most `timeouts.notice_end`.
 
         Returns:
-            what to tell of notices that were not published, in a sentence; empty where all of them were.
+            a sentence about failed notifications; empty if there are none.
         """
         self._closed = True
         if self._worker is not None:
@@ -86,10 +86,10 @@ class Notifier:
 
     async def _publish_all(self) -> None:
         while self._waiting:
-            # It waits on in its place until it is published: what is cancelled meanwhile still counts.
+            # It stays in the queue until it is published: a cancelled one still counts.
             push = self._waiting[0]
             why_not = await self._published(push)
-            # Where it is gone, it had to make room meanwhile and was counted then.
+            # If it is missing, a newer one replaced it, and it was counted then.
             is_counted = not (self._waiting and self._waiting[0] is push)
             if not is_counted:
                 self._waiting.popleft()
@@ -100,7 +100,7 @@ class Notifier:
                 self._fail(why_not)
 
     async def _published(self, push: Push) -> str:
-        """Why a notice could not be published; empty where it is."""
+        """Why a notification was not published; empty on success."""
         try:
             async with asyncio.timeout(self._timeouts.notice):
                 await publish(self._http, push, self._server)

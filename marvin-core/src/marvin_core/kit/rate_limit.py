@@ -1,4 +1,4 @@
-"""How often a service may be asked, kept by all Marvins of a user together."""
+"""Rate limits for services, shared by all Marvins of a user."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ..util.threads import in_thread
 from ..util.untrusted_json import parse_json
 
 _SET_BACK = 1.0
-"""Seconds by which a clock may run behind that of the writer and still be taken for the same."""
+"""The maximum difference between the clocks of two processes, in seconds."""
 _LONGEST = 7 * 24 * 3600.0
-"""Seconds of the longest pause that is kept for a service."""
+"""The longest stored pause of a service, in seconds."""
 
 _Turns = dict[str, float]
-"""When the next request to each host may begin, in seconds since the epoch."""
+"""The earliest time of the next request by host, in seconds since the epoch."""
 
 
 class RateLimit:
-    """Lets one request begin every `interval` seconds at a host, whichever process makes it.
+    """Allows one request per host and `interval`, over all processes.
 
-    The times stand in one small file, changed under its lock: a process that is killed leaves nothing held. Give it
-    to `fetch` as `turns`, and make it anew for each call: it keeps nothing else.
+    The times are in one small file, changed under its lock: a process that is killed leaves no lock. Pass it
+    to `fetch` as `turns`, and create a new object for each call: it has no other state.
 
     Args:
-        folder: where the file lies: the cache folder of the pack. Packs that share a folder share their turns.
-        interval: seconds between the beginnings of two requests to a host.
-        longest: the longest wait for a turn, in seconds; `timeouts.http_turn` without it.
-        timeouts: `PackContext.timeouts`; without them, the usual ones.
+        folder: the folder of the file: the cache folder of the pack. Packs with the same folder share the limit.
+        interval: the minimum seconds between two requests to a host.
+        longest: the maximum wait, in seconds; `timeouts.http_turn` by default.
+        timeouts: `PackContext.timeouts`; otherwise the defaults.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class RateLimit:
         self._longest = self._timeouts.http_turn if longest is None else longest
 
     async def wait(self, host: str) -> None:
-        """Wait until a request to this host may begin. The event loop goes on meanwhile.
+        """Wait until a request to this host is allowed. Does not block the event loop.
 
-        A turn is taken at once and not given back, so that who is cancelled while waiting has used it.
+        The slot is reserved at once; a cancellation during the wait does not release it.
 
         Raises:
-            RequestFailed: it would take longer than the longest wait; no turn is taken then.
+            RequestFailed: the wait would exceed the maximum; no slot is reserved.
         """
 
         def take(turns: _Turns, now: float) -> float:
@@ -71,7 +71,7 @@ class RateLimit:
             await asyncio.sleep(pause)
 
     async def postpone(self, host: str, seconds: float) -> None:
-        """Have every process leave a host alone for so long, since it asked for that."""
+        """Block requests of all processes to a host for so many seconds, because it asked for that."""
 
         def put_off(turns: _Turns, now: float) -> float:
             turns[host] = max(turns.get(host, 0.0), now + min(seconds, _LONGEST))
@@ -80,7 +80,7 @@ class RateLimit:
         await in_thread(lambda: self._changed(put_off))
 
     def _changed(self, change: Callable[[_Turns, float], float]) -> float:
-        """What a change of the turns gives; they are read and written under the lock."""
+        """The result of a change of the stored times; read and written under the lock."""
         try:
             with locked(self._path, self._timeouts.lock, self._timeouts.lock_poll):
                 now = time.time()
@@ -96,7 +96,7 @@ class RateLimit:
             ) from error
 
     def _read(self, now: float) -> _Turns:
-        """The turns that were taken; none where the file is damaged, or the clock was set back since."""
+        """The stored times; none if the file is damaged, or the clock was set back since."""
         try:
             data: Any = parse_json(self._path.read_bytes())
             if not isinstance(data, dict) or amount(data["written"]) is None or data["written"] > now + _SET_BACK:

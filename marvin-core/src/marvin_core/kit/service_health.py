@@ -1,4 +1,4 @@
-"""How services of the web have been: when each one last answered, and when and why it last failed."""
+"""The health of web services: when each last answered, and when and why it last failed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .json_file import JsonFile
 FILE = "services.json"
 _REASON = 300
 _FRESH = 60.0
-"""Seconds for which a success is not written again."""
+"""The minimum number of seconds between two writes of a success."""
 _MOST = 200
 
 
 class ServiceState(Record):
-    """How a service has been; times are in seconds since the epoch, 0 for never. `why` is of the last failure."""
+    """The health of a service; times are in seconds since the epoch, 0 for never. `why` explains the last failure."""
 
     name: str
     title: str
@@ -31,25 +31,25 @@ class ServiceState(Record):
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last that is known of it is a failure."""
+        """Whether the most recent result is a failure."""
         return self.failed > self.worked
 
 
 class ServiceHealth:
-    """The services that a pack asks, as all Marvins of a user found them. `marvin doctor` shows what is kept.
+    """The health of a pack's services, shared by all Marvins of a user. `marvin doctor` shows it.
 
-    It never fails: what cannot be kept is left out.
+    It never raises: what cannot be stored is left out.
 
     Args:
-        folder: where it is kept: `PackContext.folders.state`.
-        timeouts: `PackContext.timeouts`; without them, the usual ones.
+        folder: the folder of the file: `PackContext.folders.state`.
+        timeouts: `PackContext.timeouts`; otherwise the defaults.
     """
 
     def __init__(self, folder: Path, timeouts: Timeouts | None = None) -> None:
         self._file = JsonFile(folder / FILE, dict, timeouts=timeouts)
 
     async def worked(self, name: str, title: str = "") -> None:
-        """Note that a service answered."""
+        """Record that a service answered."""
         now = time.time()
 
         def note(states: dict[str, Any]) -> None:
@@ -60,7 +60,7 @@ class ServiceHealth:
         await self._change(note)
 
     async def failed(self, name: str, title: str, why: str) -> None:
-        """Note that a service failed, and why."""
+        """Record that a service failed, with the reason."""
         now = time.time()
 
         def note(states: dict[str, Any]) -> None:
@@ -69,7 +69,7 @@ class ServiceHealth:
         await self._change(note)
 
     async def states(self) -> tuple[ServiceState, ...]:
-        """What is known, by name."""
+        """The stored health by name."""
         try:
             kept = await self._file.read()
         except ToolError:
@@ -80,7 +80,7 @@ class ServiceHealth:
         try:
             await self._file.change(note)
         except ToolError:
-            pass  # the answer of the service counts, not the note of it
+            pass  # the answer of the service matters more than this record
 
 
 def _state(name: str, kept: Any) -> ServiceState:

@@ -1,4 +1,4 @@
-"""Files that tools keep data in: shared by all Marvins that run, whole whatever happens."""
+"""Data files of tools: shared by all running Marvins, and changed atomically."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _WHY = 200
 
 
 class StoredFile(Generic[Data]):
-    """What a file holds, read and changed as a whole.
+    """The data in a file, read and changed as a whole.
 
-    A change is made under the lock of the file and replaces it in one step: no change of another process is lost, and
-    a process that is killed leaves the old content or the new. A file that is damaged is moved aside under another
-    name, never overwritten, and the error of that call says so; the next one begins with an empty file.
+    Changes are atomic and made under a file lock: no change of another process is lost, and a process that is killed
+    leaves the old content or the new. A damaged file is renamed, never overwritten, and the error of that call says so;
+    the next call begins with an empty file.
 
     Args:
-        path: the file; its folders are made, for this user alone, when something is first kept.
-        check: raises a ValueError that says why, where the data are not what was kept. It counts as damage.
-        timeouts: how long to wait for another process that changes it: `PackContext.timeouts`. Without them, as long
-            as usual.
+        path: the file; its folders are created, for this user alone, with the first change.
+        check: raises a ValueError with the reason if the data is invalid, which counts as damage.
+        timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
+            defaults.
     """
 
     _moves_when_read = True
@@ -47,7 +47,7 @@ class StoredFile(Generic[Data]):
         self._timeouts = timeouts or Timeouts()
 
     async def read(self) -> Data:
-        """What the file holds; nothing where there is none.
+        """The data; empty if the file does not exist.
 
         Raises:
             ToolError: it is damaged, or cannot be read.
@@ -55,19 +55,19 @@ class StoredFile(Generic[Data]):
         return await in_thread(self._read)
 
     async def change(self, work: Callable[[Data], T]) -> T:
-        """Have `work` change the data in place, while no other process does; returns what it returns.
+        """Call `work` to change the data in place, while no other process does; returns its result.
 
-        `work` runs in a thread. Where it raises, nothing is changed. Where it changes nothing, nothing is written.
+        `work` runs in a thread. If it raises, nothing is changed. If it changes nothing, nothing is written.
 
         Raises:
-            ToolError: the file is damaged, or cannot be read or written, or cannot hold the data, or another process
-                holds it for too long; what is in the file is as before.
+            ToolError: the file is damaged, or cannot be read or written, or cannot hold the data, or another
+                process holds the lock for too long; the content of the file is unchanged.
         """
         return await in_thread(lambda: self._change(work))
 
     @abstractmethod
     def _parsed(self, content: bytes | None) -> Data:
-        """The data in a file, None for no file. Raises ValueError."""
+        """Parse the content of a file, None for no file. Raises ValueError."""
 
     @abstractmethod
     def _written(self, data: Data, content: bytes | None) -> bytes:
@@ -83,7 +83,7 @@ class StoredFile(Generic[Data]):
                 raise ToolError(
                     f"{self.path} is damaged: {_why(error)}. It was left unchanged. Ask the user to repair it."
                 ) from error
-        # Looked at again under the lock: by now it may be a good file of another process.
+        # Checked again under the lock: another process may have written a good file meanwhile.
         with ExitStack() as lock:
             return self._held(lock)[0]
 
@@ -100,7 +100,7 @@ class StoredFile(Generic[Data]):
             return result
 
     def _held(self, lock: ExitStack) -> tuple[Data, bytes | None]:
-        """The data and the content of the file, with its lock held; a damaged one is moved aside."""
+        """The data and the content of the file, with its lock held; a damaged file is renamed."""
         with self._explained():
             lock.enter_context(locked(self.path, self._timeouts.lock, self._timeouts.lock_poll))
             content = self._content()
@@ -126,7 +126,7 @@ class StoredFile(Generic[Data]):
             raise ToolError(f"{self.path} cannot store this: {_why(error)}. Nothing was changed.") from error
 
     def _check_readable(self, content: bytes) -> None:
-        """Refuse to write what would count as damage when it is read."""
+        """Refuse to write data that would count as damage when it is read."""
         try:
             if len(content) > LARGEST:
                 raise ValueError(f"it is larger than {LARGEST:,} bytes")
@@ -135,7 +135,7 @@ class StoredFile(Generic[Data]):
             raise ToolError(f"{self.path} cannot store this: {_why(error)}. Nothing was changed.") from error
 
     def _content(self) -> bytes | None:
-        """What is in the file; a pipe or a device of that name, which may never end, is an error."""
+        """The content of the file; a pipe or a device, which may never end, is an error."""
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:

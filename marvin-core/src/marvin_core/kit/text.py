@@ -1,4 +1,4 @@
-"""Texts made fit for a model: what programs print, what is too long, lists of results."""
+"""Prepares texts for a model: output of programs, long texts, lists of results."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator
 from ..util.terminal_text import disarm, folded
 
 _LINE_SEARCH = 2_000
-"""Characters within which a cut looks for the end of a line."""
+"""The distance within which a cut is moved to the end of a line, in characters."""
 
 
 def output_text(data: bytes, omitted: int = 0, advice: str = "") -> str:
-    """What a program printed, as text: without colours and cursor movements, a note where bytes were dropped.
+    """The output of a program as text: without terminal control sequences, with a note where bytes were dropped.
 
-    Of a line that overwrote itself after carriage returns, the last state is shown. Bytes that are no
-    UTF-8 are shown as U+FFFD.
+    Of a line that was overwritten after carriage returns, the last state is shown. Invalid UTF-8 is shown
+    as U+FFFD.
 
     Args:
-        data: `ProcessResult.output`: where something was dropped, the first half is from the head of the output and
-            the second from its tail.
-        omitted: how many bytes between them are missing, as in `ProcessResult.omitted`.
+        data: `ProcessResult.output`: if bytes were dropped, the first half is the head of the output and
+            the second its tail.
+        omitted: the number of dropped bytes between them, `ProcessResult.omitted`.
         advice: a sentence that says how to see the rest.
     """
     if not omitted:
@@ -36,12 +36,12 @@ def output_text(data: bytes, omitted: int = 0, advice: str = "") -> str:
 
 
 def head_and_tail(text: str, limit: int, advice: str = "") -> str:
-    """A text of at most `limit` characters as it is; of a longer one its head and its tail, and a note between them.
+    """A text of at most `limit` characters unchanged; a longer one as its head and its tail, with a note between them.
 
-    It is cut at ends of lines where some are near.
+    It is cut at ends of lines if some are near.
 
     Args:
-        limit: the most characters, the note aside.
+        limit: the maximum number of characters, without the note.
         advice: a sentence that says how to see the rest.
     """
     if len(text) <= limit:
@@ -55,15 +55,15 @@ def head_and_tail(text: str, limit: int, advice: str = "") -> str:
 
 
 def numbered(results: Iterable[str], limit: int, *, total: int | None = None, advice: str = "") -> str:
-    """Results as a numbered list, as many as fit; a last line says how many there are where that is not all.
+    """Results as a numbered list, as many as fit; a last line gives their number if some are left out.
 
-    Each begins with its number, and its further lines are indented below the first. An empty line stands between two
-    results where one of them has several lines. The first is shown in any case, cut where it is too long.
+    Each begins with its number, and its further lines are indented. Results are separated by an empty line if one of
+    them has several lines. The first is always shown, cut if it is too long.
 
     Args:
         results: one text each.
-        limit: the most characters of the list, the last line aside.
-        total: how many results there are where not all of them are given.
+        limit: the maximum number of characters, without the last line.
+        total: the number of all results, if not all of them are given.
         advice: a sentence that says how to see the others.
     """
     given = list(results)

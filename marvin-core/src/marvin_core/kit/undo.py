@@ -1,4 +1,4 @@
-"""Calls as data: what takes a call back."""
+"""Undo calls of tools, as data."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..api.tools import Tool
 
 
 def call_of(tool: Tool, /, **arguments: Any) -> Call:
-    """The call of a tool with these arguments, for `ToolResult(undo=...)`: it names the tool by its function.
+    """A call of a tool with these arguments, for `ToolResult(undo=...)`, from its function.
 
-    So neither the name of the tool nor that of an argument can be misspelled. Nothing is called.
+    The names of the tool and of its arguments are checked. Nothing is called.
 
     Raises:
         ToolError: the tool has no such parameter, or requires another one.

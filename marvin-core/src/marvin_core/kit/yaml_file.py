@@ -1,4 +1,4 @@
-"""Data in a YAML file that people write as well."""
+"""Data in a YAML file that people edit as well."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .stored_file import StoredFile
 
 
 class YamlFile(StoredFile[dict[str, Any]]):
-    """A mapping in a YAML file that people write as well: their comments, their order and their quotes stay.
+    """A mapping in a YAML file that people edit as well: comments, order and quotes are preserved.
 
-    Change the mapping in place, and do not put a new one in its place: comments hang on what is there. A change is
-    made under the lock of the file and replaces it in one step, as `JsonFile` does. A file that cannot be read as YAML
-    is left alone by `read`, and moved aside under another name by `change`; the error says so.
+    Change the mapping in place, since comments are attached to it; do not replace it. Changes are atomic and made under
+    a file lock, as for `JsonFile`. If the file is not valid YAML, `read` leaves it unchanged and `change` renames it;
+    the error says so.
 
     Args:
-        path: the file; its folders are made, for this user alone, when something is first kept.
-        check: raises a ValueError that says why, where the data are not what they should be. It counts as damage.
-        timeouts: how long to wait for another process that changes it: `PackContext.timeouts`. Without them, as long
-            as usual.
+        path: the file; its folders are created, for this user alone, with the first change.
+        check: raises a ValueError with the reason if the data is invalid, which counts as damage.
+        timeouts: how long to wait for the lock: `PackContext.timeouts`. Otherwise the
+            defaults.
     """
 
     _moves_when_read = False

@@ -1,4 +1,4 @@
-"""What servers may ask of Marvin while they are connected: the person's answers and the working directory."""
+"""Answers to requests of connected servers: the person's input and the working directory."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _TRIES = 5
 
 
 class Answering(Record):
-    """What a server is answered from.
+    """The dependencies of the answers to a server.
 
-    `root` gives the working directory as it is now, `callers` are those whose calls run, the newest last, `changed` is
-    called where the server says that its lists have changed, and `ask` has the model answer.
+    `root` returns the current working directory, `callers` are the running calls, newest last, `changed` is called when
+    the server reports that its lists have changed, and `ask` requests an answer of the model.
     """
 
     server: McpServer
@@ -70,7 +70,7 @@ def client_for(transport: Any, answering: Answering) -> Client:
             return types.ErrorData(code=types.INVALID_PARAMS, message=_NO_FORM)
         try:
             return await _answered(server.name, params, callers[-1])
-        except MarvinError:  # nobody is there to ask
+        except MarvinError:  # the run is not interactive
             return types.ElicitResult(action="cancel")
 
     async def heed(message: Any) -> None:
@@ -112,7 +112,7 @@ async def _answered(server: str, asked: types.ElicitRequestParams, caller: Calle
 
 
 async def _field(head: str, name: str, field: Mapping[str, Any], caller: Caller) -> Any:
-    """The person's value for a field of a form, else its default; None where there is neither."""
+    """The person's value for a field of a form, else its default; None if there is neither."""
     kind, default = field.get("type"), field.get("default")
     what = cut(disarm(str(field.get("title") or name)), 200)
     more = f" ({cut(disarm(str(field['description'])), 500)})" if field.get("description") else ""
@@ -153,13 +153,13 @@ def _can_be_asked(schema: Mapping[str, Any]) -> bool:
 
 
 def _choices(field: Mapping[str, Any]) -> Sequence[str]:
-    """What a field may hold, where it says so."""
+    """The constraints of a field, if there are any."""
     named = field.get("oneOf") or field.get("anyOf") or ()
     return [str(one) for one in field.get("enum") or [each.get("const") for each in named]]
 
 
 async def _several(question: str, choices: Sequence[str], default: Any, caller: Caller) -> Any:
-    """Several of some choices, typed with commas between them; the default without an answer."""
+    """Several of some choices, separated by commas; the default without an answer."""
     listed = f"\nSeveral of these, with commas between them: {', '.join(map(exact_line, choices))}" if choices else ""
     for _ in range(_TRIES):
         text = (await caller.ask_text(question + listed)).strip()

@@ -1,4 +1,4 @@
-"""Marvin's own HTTP transport under the client library of the SDK: its proxies, certificates, limits and time-outs."""
+"""Connects the SDK's client library to Marvin's HTTP transport, with its proxies, certificates, limits and timeouts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..api.errors import MarvinError
 from .stdio import FLOOD
 
 _FAREWELL = 3.0
-"""Seconds that a server has to take note of the end."""
+"""The seconds that a server has to process the end of a session."""
 
 
 class Bridge(httpx2.AsyncBaseTransport):
-    """Sends the requests of one library with the other one.
+    """Sends the requests of one HTTP library with the other one.
 
     Args:
-        client_for: the client for a URL.
-        told: is told with each message to the server what went wrong with it; empty where nothing did.
+        client_for: returns the client for a URL.
+        told: called for each message to the server with its error; empty on success.
     """
 
     def __init__(self, client_for: Callable[[str], httpx.AsyncClient], told: Callable[[str], None]) -> None:
@@ -27,10 +27,10 @@ class Bridge(httpx2.AsyncBaseTransport):
         self._told = told
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and give its answer as it comes in, up to a size that nobody can use."""
+        """Send a request, and stream the response up to a size limit."""
         url = str(request.url)
         client = self._client_for(url)
-        # Of the headers both libraries add the same ones; those of this request come first.
+        # Both libraries add the same headers; those of this request come first.
         own = [(name, value) for name, value in request.headers.raw if name.lower() != b"accept-encoding"]
         sent = client.build_request(request.method, url, headers=own, content=await request.aread())
         if request.method == "DELETE":
@@ -69,7 +69,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 def _as_theirs(error: Exception) -> Exception:
-    """The error as the other library calls it."""
+    """The error as an exception of the other library."""
     kind = getattr(httpx2, type(error).__name__, httpx2.ConnectError)
     made: Exception = kind(str(error))
     return made

@@ -1,4 +1,4 @@
-"""What a call gives a server while it runs."""
+"""The parts of a running call that a server can use."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ TOO_MANY = f"Only {_MOST_QUESTIONS} questions are asked in one call."
 
 
 class Caller(Protocol):
-    """The person's answers, and a place for the progress: a part of `ToolContext`."""
+    """Questions to the person, and progress: a part of `ToolContext`."""
 
     def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
-        """Tell the user how far the call is."""
+        """Report the progress of the call to the user."""
         ...
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
@@ -21,19 +21,19 @@ class Caller(Protocol):
         ...
 
     async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
-        """Ask the user what may be answered in any words."""
+        """Ask the user for free text."""
         ...
 
 
 class Questions:
-    """Counts what a server asks the person in one call: the call's clock stands still meanwhile."""
+    """Counts the questions of a server in one call: its time-out is stopped meanwhile."""
 
     def __init__(self) -> None:
         self._caller: Caller | None = None
         self._asked = 0
 
     def may_ask(self, caller: Caller) -> bool:
-        """Whether one more question may be asked in the call of this caller; it counts from now on."""
+        """Whether another question is allowed in the call of this caller; counts it."""
         if caller is not self._caller:
             self._caller, self._asked = caller, 0
         self._asked += 1

@@ -1,4 +1,4 @@
-"""The tools of servers as Marvin's: their arguments checked by the server's own schema before anybody is asked."""
+"""Tools that call those of servers, with their arguments validated by the server's schema before approval."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def resource_tool(spec: ToolSpec, connection: Connection) -> Tool:
 
 
 def _arguments(schema: Mapping[str, Any]) -> type[BaseModel]:
-    """A model that takes what the schema takes."""
+    """A model that validates by the schema."""
     check = Check(schema)
 
     class Arguments(BaseModel):
@@ -51,7 +51,7 @@ def _arguments(schema: Mapping[str, Any]) -> type[BaseModel]:
         @model_validator(mode="before")
         @classmethod
         def fits(cls, values: Any) -> Any:
-            """Refuse what the server would refuse."""
+            """Reject arguments that the server would reject."""
             if problems := check.problems(values):
                 raise ValueError("; ".join(problems))
             return values

@@ -1,6 +1,6 @@
-"""Checking arguments by a server's schema, which may be written to take for ever.
+"""Validates arguments by a server's schema, in bounded time.
 
-What is too slow to check, or has no bound, is left to the server, which checks its arguments itself.
+Parts that are too slow to check, or unbounded, are left to the server, which validates its arguments itself.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ Keyword = Callable[[Any, Any, Any, Any], "Iterable[ValidationError] | None"]
 _PROBLEMS = 10
 _PROBLEM_SHOWN = 300
 _CHECKED = 1_000_000
-"""Characters of a call's arguments up to which they are checked here."""
+"""The maximum length of arguments that are validated here, in characters."""
 _PATIENCE = 0.3
-"""Seconds of the processor that a check may take."""
+"""The maximum CPU time of a validation, in seconds."""
 _PATIENCE_FOR_SCHEMA = 1.0
-"""The same, for the check that a schema is one."""
+"""The same, for the validation of the schema itself."""
 _DEEPEST = 100
-"""Keywords within each other, so that Python's own limit is not met: beyond it, `referencing` panics."""
+"""The maximum depth of nested keywords, below Python's own limit: beyond that, `referencing` panics."""
 _COMPARED = 1_000
-"""Elements of a list up to which they are compared with each other."""
+"""The maximum length of lists whose elements are compared with each other."""
 _UNSURE = ("not", "oneOf", "if", "contains")
-"""Keywords that may refuse what a schema within them takes: that schema has to be checked as a whole."""
+"""Keywords that may reject what a nested schema accepts: that schema has to be checked as a whole."""
 
 
 class _Stop(Exception):
-    """The rest of a check is the server's."""
+    """The rest of the validation is left to the server."""
 
 
 class _Run:
-    """One check: when it has taken too long, how deep it is, and how many keywords of `_UNSURE` it is in."""
+    """The state of one validation: its deadline, its depth, and the number of surrounding `_UNSURE` keywords."""
 
     def __init__(self, patience: float) -> None:
         self.end = time.thread_time() + patience
@@ -53,22 +53,22 @@ _RUN: ContextVar[_Run] = ContextVar("run")
 
 
 class Check:
-    """Checks arguments by a schema. Nothing is fetched for it."""
+    """Validates arguments by a schema, without fetching anything."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         found, whole = _problems(_BOUNDED(Draft202012Validator.META_SCHEMA), schema, 1, _PATIENCE_FOR_SCHEMA)
-        # Without a schema that can be used, the server alone decides.
+        # If the schema is unusable, the server alone decides.
         self._validator = _BOUNDED(schema, registry=Registry()) if whole and not found else None
 
     def problems(self, values: Any) -> Sequence[str]:
-        """What is wrong with arguments, as far as that can be told in time; at most ten problems."""
+        """The errors in arguments that are found in time; at most ten."""
         if self._validator is None or len(to_json(values)) > _CHECKED:
             return ()
         return _problems(self._validator, values, _PROBLEMS, _PATIENCE)[0]
 
 
 def _problems(validator: Any, values: Any, most: int, patience: float) -> tuple[Sequence[str], bool]:
-    """What is wrong, and whether the check came to its end; what was found until then is wrong all the same."""
+    """The errors, and whether the validation was completed; errors before an abort are valid."""
     found: list[str] = []
     ours = _RUN.set(_Run(patience))
     try:
@@ -111,7 +111,7 @@ def _unsure(keyword: Keyword) -> Keyword:
 
 
 def _left_to_server(validator: Any, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError]:
-    """Take anything. Where that could have the schema around refuse what fits, nothing more is checked."""
+    """Accept anything. If that could make the surrounding schema reject valid data, the check ends."""
     if _RUN.get().unsure:
         raise _Stop
     return ()
@@ -126,7 +126,7 @@ def _unless(slow: Callable[[Any, Any], bool], keyword: Keyword) -> Keyword:
 
 
 def _bounded() -> Any:
-    """The validator. No pattern of a server is tried, since one may take years: `re` cannot be interrupted."""
+    """The validator. It skips a server's regular expressions: one may take years, and `re` cannot be interrupted."""
     keywords: dict[str, Keyword] = dict(Draft202012Validator.VALIDATORS)
     own: dict[str, Keyword] = {
         "pattern": _unless(lambda instance, _: isinstance(instance, str), lambda *_: ()),
@@ -146,7 +146,7 @@ def _bounded() -> Any:
     evolved = made.evolve
 
     def evolve(self: Any, **changes: Any) -> Any:
-        # By `$schema` a part of a schema would choose another validator, which has no bounds.
+        # With `$schema` a part of a schema could select another validator, which has no limits.
         schema = changes.get("schema")
         if isinstance(schema, Mapping) and "$schema" in schema:
             changes["schema"] = {key: value for key, value in schema.items() if key != "$schema"}

@@ -1,4 +1,4 @@
-"""The slash command `/mcp`: the servers of the session, how each is, and what it brings."""
+"""The slash command `/mcp`: the servers of the session, their status, and what they offer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mcp_command(servers: Servers) -> Command:
 
 
 class LiveCommands(Mapping[str, Command]):
-    """The session's own commands, and those that servers bring, which come first."""
+    """The session's own commands, and those of servers, which come first."""
 
     def __init__(self, own: Mapping[str, Command], of_servers: Callable[[], Iterable[Command]]) -> None:
         self._own = own
@@ -59,7 +59,7 @@ class LiveCommands(Mapping[str, Command]):
 
 
 def _line(servers: Servers, name: str) -> str:
-    """A server: how it is, and how much it brings."""
+    """The status of a server, and the numbers of its tools, prompts and resources."""
     listing, state = servers.known.get(name), exact_line(cut(servers.state(name), 2 * _SHOWN))
     if listing is None:
         return f"{name}: {state}; not asked yet what it brings"

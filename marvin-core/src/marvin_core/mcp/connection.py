@@ -1,6 +1,6 @@
-"""The connection with one server: made when it is first wanted, made again where it broke, closed with the session.
+"""The connection to a server: opened on first use, reopened after an error, closed with the session.
 
-Only `connect` imports the SDK, which takes two seconds: in a thread, and only where a server is talked to.
+Only `connect` imports the SDK, which takes two seconds: in a thread, and only when a server is used.
 """
 
 from __future__ import annotations
@@ -38,39 +38,39 @@ T = TypeVar("T")
 _ERROR_SHOWN = 2_000
 _LOGGED_IN, _NO = "I am logged in", "no"
 _ENDING = 5.0
-"""Seconds that a connection may take to end, and as many to be cut off."""
+"""The seconds for a connection to close, and again for its cancellation."""
 _EXTRA = "marvin-core[mcp]"
 
 
 class Surroundings(Record):
-    """What a connection needs of the session."""
+    """The dependencies of a connection."""
 
     processes: Processes
     root: Callable[[], Path]
-    """The working directory as it is now."""
+    """The current working directory."""
     filled_in: Callable[[McpServer], McpServer]
-    """Puts the values of variables into the setup. Raises `ConfigError` where one is not set."""
+    """Inserts the values of variables into the setup. Raises `ConfigError` if one is not set."""
     keep: Callable[[Callable[[], AbstractAsyncContextManager[Any]]], Awaitable[Any]]
-    """Enters what is to be left when the session ends, once each."""
+    """Enters a context manager, once each, that is closed with the session."""
     start: float
-    """Seconds that a server may take until it is ready."""
+    """The seconds until a server must be ready."""
     reach: Callable[[McpServer, LoginPage, Callable[[str], None]], AbstractAsyncContextManager[Any]]
-    """The streams of a server at an address. The last argument is told what went wrong with a message, else nothing."""
+    """Opens the streams of a server at an address. The last argument is called with the error of each message."""
     ask_model: Callable[[Request], Awaitable[PartialAnswer]]
-    """Has the model answer a request of a server."""
+    """Requests an answer of the model for a server."""
     attended: bool = False
-    """Whether somebody is there to log in."""
+    """Whether a user is there to log in."""
     changed: Callable[[McpServer], None] = lambda _: None
-    """Told that a server says that it brings something else now."""
+    """Called when a server reports that its lists have changed."""
 
 
 class Connection:
-    """One server. `client` gives the SDK's client, connected."""
+    """One server. `client` returns the connected client of the SDK."""
 
     def __init__(self, server: McpServer, around: Surroundings) -> None:
         self.server = server
         self.callers: list[Caller] = []
-        """Those whose calls run, the newest last: what the server asks meanwhile is asked of it."""
+        """The running calls, newest last: questions of the server go to the newest."""
         self._refusal: ToolError | None = None
         self._trouble = ""
         self._patience: asyncio.Timeout | None = None
@@ -80,23 +80,23 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._making = asyncio.Lock()
-        self._lasting = self._until_closed  # one object, as what is kept goes by it
+        self._lasting = self._until_closed  # always the same object, as it is a key
 
     @property
     def state(self) -> str:
-        """How it is, for people."""
+        """Its status, for people."""
         return "running" if self._client is not None else (self._fault or "not started")
 
     async def client(self) -> Client:
-        """The client, connected.
+        """The connected client.
 
         Raises:
-            ToolError: where the server cannot be reached; the text says why, and what to do.
+            ToolError: the server cannot be reached; the text says why, and what to do.
         """
         async with self._making:
             await self._around.keep(self._lasting)
             if self._fault and self._task is not None:
-                await _ended(self._task)  # what broke off is cleared away first
+                await _ended(self._task)  # clean up a broken connection first
                 if not self._task.done():
                     raise self._unreachable("its last connection does not end")
             if self._client is None:
@@ -105,10 +105,10 @@ class Connection:
             return self._client
 
     async def use(self, work: Callable[[Client], Awaitable[T]], caller: Caller | None = None) -> T:
-        """Have the client do something.
+        """Call a function with the client.
 
         Raises:
-            ToolError: where the server cannot be reached, answers with an error, or breaks off.
+            ToolError: the server cannot be reached, answers with an error, or disconnects.
         """
         if caller is not None:
             self.callers.append(caller)
@@ -139,7 +139,7 @@ class Connection:
         return await self.use(work, caller)
 
     async def close(self) -> None:
-        """End the connection, and the server where it was started here."""
+        """Close the connection, and stop the server if it was started here."""
         self._closing.set()
         if self._task is not None:
             await _ended(self._task)
@@ -149,7 +149,7 @@ class Connection:
         server = self._around.filled_in(self.server)
         await _load_sdk(self.server)
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it any more
+        ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # its waiter may be gone
         self._fault, self._refusal, self._trouble = "", None, ""
         self._closing = asyncio.Event()
         self._task = asyncio.ensure_future(self._hold(server, ready, self._closing))
@@ -168,7 +168,7 @@ class Connection:
             self._patience = None
 
     async def _hold(self, server: McpServer, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
-        """Keep the client open in a task of its own, which the SDK wants to be the same at both ends."""
+        """Keep the client open in one task, since the SDK requires the same task at both ends."""
         wire: Wire | None = None
         try:
             async with AsyncExitStack() as stack:
@@ -243,7 +243,7 @@ class Connection:
         )
 
     async def _show(self, url: str) -> bool:
-        """Have the user log in on a page; whether they want to. Nothing is late meanwhile."""
+        """Have the user log in on a page; returns whether they want to. The time-outs are stopped meanwhile."""
         if self._patience is not None and not self._patience.expired():
             self._patience.reschedule(None)
         question = f"The MCP server {self.server.name} wants a login. Open this address in a browser, and log in there:"
@@ -254,7 +254,7 @@ class Connection:
 
     @property
     def _of_http(self) -> str:
-        """What went wrong with the last message to an address, where something did."""
+        """The error of the last message to an address, if any."""
         return f" ({self._trouble})" if self._trouble else ""
 
     def _unreachable(self, why: str) -> ToolError:
@@ -292,7 +292,7 @@ async def _load_sdk(server: McpServer) -> None:
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
-    """Wait until a connection has ended. One that does not end by itself is cut off, and not waited for any longer."""
+    """Wait until a connection has closed; after a time-out cancel it without waiting."""
     _, late = await asyncio.wait([task], timeout=_ENDING)
     if late:
         task.cancel()
@@ -300,7 +300,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 
 def _is_end(error: Exception) -> bool:
-    """Whether the SDK says that the connection has ended."""
+    """Whether an error of the SDK means that the connection has closed."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
 
@@ -308,7 +308,7 @@ def _is_end(error: Exception) -> bool:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """The first cause within groups of exceptions, as task groups raise them."""
+    """The first cause in nested exception groups, as task groups raise them."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""What servers were found to bring, kept between runs: a start reads it and starts no server."""
+"""The cached tools, prompts and resources of servers, so that a start needs no server."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class ListedTool(Record):
     parameters: Mapping[str, Any]
     """Its schema in the normal form."""
     schema: Mapping[str, Any]
-    """The schema as the server gave it, by which calls are checked."""
+    """The server's original schema, which validates calls."""
     reads_only: bool = False
-    """Whether the server says that it changes nothing, which is no proof."""
+    """Whether the server declares it read-only, which is not verified."""
 
 
 class ListedPrompt(Record):
-    """A prompt of a server: its name there, what it is for, and its parameters, those that are required first."""
+    """A prompt of a server: its name there, its description, and its parameters, required ones first."""
 
     name: str
     description: str = ""
@@ -40,7 +40,7 @@ class ListedPrompt(Record):
 
 
 class Listing(Record):
-    """What one server brings."""
+    """The tools, prompts and resources of a server."""
 
     tools: tuple[ListedTool, ...] = ()
     prompts: tuple[ListedPrompt, ...] = ()
@@ -48,7 +48,7 @@ class Listing(Record):
     resources: bool = False
     """Whether it has resources to read."""
     named: Mapping[str, str] = MappingProxyType({})
-    """The first of them: what each is, by its URI."""
+    """The first resources: descriptions by URI."""
     left_out: tuple[str, ...] = ()
     """The tools that cannot be offered, each with the reason."""
 
@@ -65,7 +65,7 @@ class Listings:
         self._kept: dict[str, Any] | None = None
 
     def of(self, server: McpServer) -> Listing | None:
-        """What a server brought when it was last asked; None where it was set up in another way then, or never."""
+        """The last listing of a server; None if its configuration was changed since then, or there is none."""
         kept = self._read().get(server.name)
         if not isinstance(kept, dict) or kept.get("setup") != _setup(server):
             return None
@@ -75,14 +75,14 @@ class Listings:
             return None
 
     def keep(self, server: McpServer, listing: Listing) -> None:
-        """Remember what a server brings. Blocks."""
-        self._kept = None  # another Marvin may have asked another server meanwhile
+        """Store the listing of a server. Blocks."""
+        self._kept = None  # another Marvin may have changed the file meanwhile
         kept = self._read()
         kept[server.name] = {"setup": _setup(server), "listing": _stated(listing)}
         write_cache(self._path, {"format": _FORMAT, "servers": kept})
 
     def forget(self, name: str) -> None:
-        """Have a server asked anew when it is next wanted. Blocks."""
+        """Invalidate the listing of a server, so that it is fetched again on next use. Blocks."""
         kept = self._read()
         if kept.pop(name, None) is not None:
             write_cache(self._path, {"format": _FORMAT, "servers": kept})
@@ -96,7 +96,7 @@ class Listings:
 
 
 def _setup(server: McpServer) -> Sequence[Any]:
-    """What decides what a server brings, no value of a variable or header among it."""
+    """The cache key: the configuration of a server, without values of variables or headers."""
     return [server.command, *server.args, server.cwd, server.url, sorted(server.env), sorted(server.headers)]
 
 

@@ -1,4 +1,4 @@
-"""Asking a server what it brings, page by page, and making of it what Marvin offers."""
+"""Fetches the lists of a server, page by page, and converts them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ P = TypeVar("P", bound="PaginatedResult")
 MOST_TOOLS = 1_000
 _PAGES = 100
 _LARGEST_SCHEMA = 200_000
-"""Characters of one schema as JSON, and of its definitions, written out."""
+"""The maximum length of a schema as JSON, and of its expanded definitions, in characters."""
 _LARGEST = 4_000_000
-"""Characters of all tools of a server, which are read at each start."""
+"""The maximum length of all tools of a server, which are read at each start, in characters."""
 _LARGEST_PAGES = 16_000_000
-"""Characters of all pages of one list."""
+"""The maximum length of all pages of a list, in characters."""
 _LONGEST_NAME = 300
 _LONGEST_PROMPT = 300
 _MOST_ARGUMENTS = 20
@@ -36,7 +36,7 @@ _LONGEST_URI = 500
 
 
 async def listing_of(client: Client, server: str) -> Listing:
-    """What a server brings; of two tools with one name here the first is offered. Raises what the SDK raises."""
+    """The listing of a server; of two tools with the same name the first is offered. Raises exceptions of the SDK."""
     can = client.server_capabilities
     tools = await _all(client.list_tools, lambda page: page.tools) if can.tools is not None else []
     prompts = await _all(client.list_prompts, lambda page: page.prompts) if can.prompts is not None else []
@@ -55,7 +55,7 @@ async def listing_of(client: Client, server: str) -> Listing:
 
 
 async def _resources(client: Client) -> Mapping[str, str]:
-    """The first resources. A server that has some and does not list them has none to name."""
+    """The first resources; empty if a server has resources but no list of them."""
     from mcp import MCPError
 
     try:
@@ -67,12 +67,12 @@ async def _resources(client: Client) -> Mapping[str, str]:
 
 
 def _is_word(uri: str) -> bool:
-    """Whether it can be typed behind `@`."""
+    """Whether a URI can be typed behind `@`."""
     return len(uri) <= _LONGEST_URI and uri.isprintable() and uri.split() == [uri]
 
 
 async def _all(page_at: Callable[..., Awaitable[P]], of: Callable[[P], Sequence[T]]) -> list[T]:
-    """What is on all pages, up to the most."""
+    """The items of all pages, up to a maximum."""
     found: list[T] = []
     cursor: str | None = None
     left = _LARGEST_PAGES
@@ -116,7 +116,7 @@ def _offered(tools: Sequence[Tool], left_out: list[str]) -> Iterator[ListedTool]
 
 
 def _size_of(tool: Tool) -> int:
-    """Characters of a tool, as it is kept. Raises `ValueError` where it has too many of them."""
+    """The length of a tool in characters, as stored. Raises `ValueError` if it is too long."""
     from json import dumps
 
     if len(tool.name) > _LONGEST_NAME:
@@ -135,7 +135,7 @@ def _parameters(schema: Mapping[str, Any], room: Room) -> dict[str, Any]:
 
 
 def _is_short(prompt: Prompt) -> bool:
-    """Whether its names are short enough to be typed."""
+    """Whether its names are short enough to type."""
     names = [prompt.name, *(one.name for one in prompt.arguments or ())]
     return max(map(len, names)) <= _LONGEST_NAME
 

@@ -1,4 +1,4 @@
-"""A server at an address: the streamable HTTP transport of the official SDK, with the user's headers and login."""
+"""Servers at an address: the streamable HTTP transport of the official SDK, with the user's headers and login."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .bridge import Bridge
 from .stdio import LONGEST_LINE
 
 _READ = 300.0
-"""Seconds between two pieces of an answer: a long call may be silent for a while."""
+"""The maximum seconds between two pieces of a response: a long call may be silent for a while."""
 
 
 @asynccontextmanager
@@ -28,8 +28,8 @@ async def over_http(
     """The streams of a server at an address.
 
     Args:
-        auth: the login, where there is one.
-        told: is told with each message to the server what went wrong with it; empty where nothing did.
+        auth: the login, if there is one.
+        told: called for each message to the server with its error; empty on success.
     """
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(http_client(server, config, auth, told))
@@ -43,10 +43,10 @@ async def over_http(
 async def http_client(
     server: McpServer, config: Config, auth: httpx2.Auth | None, told: Callable[[str], None]
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """The client of the SDK's library for a server; see `over_http`.
+    """The client of the SDK's HTTP library for a server; see `over_http`.
 
-    A server says where one logs in. One of the public internet leads to no address of this machine or of a private
-    network with that.
+    A server names its login service. A public server cannot use this to reach an address of this machine or of a
+    private network.
     """
     clients = Clients(config)
     own = clients.lasting(_READ)

@@ -14,12 +14,12 @@ from .listed import ListedPrompt
 from .servers import Servers
 
 _LONGEST = 200_000
-"""Characters of a prompt."""
+"""The maximum length of a prompt, in characters."""
 _NAME_SHOWN = 64
 
 
 def prompt_commands(servers: Servers) -> Iterator[Command]:
-    """A command for each prompt that is known."""
+    """A command for each known prompt."""
     for name, listing in servers.known.items():
         for prompt in listing.prompts:
             if prompt.name.split() == [prompt.name] and prompt.name.isprintable() and len(prompt.name) <= _NAME_SHOWN:
@@ -50,21 +50,21 @@ async def _run(servers: Servers, server: str, prompt: ListedPrompt, session: Ses
 
 
 def labelled(server: str, prompt: str, text: str) -> str:
-    """A prompt's text with its origin: the user chose it and may not have read it, so the model is told whose it is."""
+    """A prompt's text with its origin: the user may not have read it, so the model is told that it is the server's."""
     return (
         f"[I chose the prompt {prompt} of the MCP server {server}. The server wrote all that follows, not I.]\n{text}"
     )
 
 
 def given_arguments(command: str, prompt: ListedPrompt, text: str) -> Mapping[str, str]:
-    """The arguments behind a command: as `NAME=VALUE`, or in their order, where the last takes the rest.
+    """Parse the arguments of a command: `NAME=VALUE`, or positional, where the last takes the rest.
 
     Raises:
-        MarvinError: where one is missing, or there is one too many.
+        MarvinError: one is missing, or there are too many.
     """
     try:
         words = shlex.split(text)
-    except ValueError:  # an apostrophe is no quote
+    except ValueError:  # an apostrophe is not a quote
         words = text.split()
     named: dict[str, str] = {}
     plain: list[str] = []

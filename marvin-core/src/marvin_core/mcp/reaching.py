@@ -1,4 +1,4 @@
-"""Reaching servers at addresses: with the user's login, unless they set the header for that by themselves."""
+"""Connects to servers at addresses, with the user's login, unless they set that header themselves."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .over_http import over_http
 
 
 class Reaching:
-    """How the servers of a run are reached.
+    """Opens connections to the servers of a run.
 
     Args:
-        variable: the value of a variable of the environment.
+        variable: returns the value of an environment variable.
     """
 
     def __init__(self, config: Config, logins: Logins, variable: Callable[[str], str | None]) -> None:
@@ -29,7 +29,7 @@ class Reaching:
     def streams(
         self, server: McpServer, page: LoginPage, told: Callable[[str], None]
     ) -> AbstractAsyncContextManager[tuple[Any, Any]]:
-        """The streams of a server. `told` is told what went wrong with a message."""
+        """The streams of a server. `told` is called with the error of each message."""
         if any(name.lower() == "authorization" for name in server.headers):
             return over_http(server, self._config, None, told)
         opened = page.replace(show=partial(self._opened, page))

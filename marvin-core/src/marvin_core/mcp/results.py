@@ -1,4 +1,4 @@
-"""What servers answer, as results of tools and as text."""
+"""Converts answers of servers to results of tools and to text."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _LARGEST_IMAGE = 5_000_000
-"""Characters of base64 that model services take."""
+"""The maximum length of base64 that model services accept, in characters."""
 _MOST_IMAGES = 10
 _NAME_SHOWN = 300
 
 
 def result_of(answer: CallToolResult) -> ToolResult:
-    """The result of a call. What is structured goes to the model where nothing else says it."""
+    """The result of a call. Structured content goes to the model only if there is no other."""
     blocks = list(blocks_of(answer.content))
     if answer.structured_content is not None and not any(isinstance(block, Text) for block in blocks):
         blocks.append(Text(text=json.dumps(answer.structured_content, ensure_ascii=False, indent=1)))
@@ -50,7 +50,7 @@ def resource_blocks(contents: Iterable[Contents]) -> tuple[Text | Image, ...]:
 
 
 def prompt_text(messages: Iterable[PromptMessage]) -> str:
-    """The messages of a prompt as one text; who speaks is named where that is not the user alone."""
+    """The messages of a prompt as one text, with the roles unless all are the user's."""
     parts: list[str] = []
     for message in messages:
         text = "\n".join(block.text for block in blocks_of([message.content]) if isinstance(block, Text))
@@ -59,7 +59,7 @@ def prompt_text(messages: Iterable[PromptMessage]) -> str:
 
 
 def _joined(blocks: Sequence[Text | Image]) -> tuple[Text | Image, ...]:
-    """The blocks, texts beside each other as one, and no more images than a request takes."""
+    """The blocks, with consecutive texts joined, and at most as many images as a request allows."""
     kept: list[Text | Image] = []
     images = 0
     for block in blocks:
@@ -77,7 +77,7 @@ def _joined(blocks: Sequence[Text | Image]) -> tuple[Text | Image, ...]:
 
 
 def blocks_of(content: Iterable[Block]) -> Iterable[Text | Image]:
-    """Blocks of a server as those of Marvin; what models do not read is told in words."""
+    """A server's blocks as Marvin's; content that models cannot read is described in words."""
     for block in content:
         if block.type == "text":
             yield Text(text=block.text)

@@ -1,4 +1,4 @@
-"""What a server asks the model, where the user lets it: the session's model answers, and it is paid as ever."""
+"""Sampling requests of a server, if the user allows them: the session's model answers, under the cost ceiling."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from ..conversation.aside import PartialAnswer
 
 Ask = Callable[[Request], "Awaitable[PartialAnswer]"]
-"""Has the model answer a request. Raises `MarvinError`."""
+"""Requests an answer of the model. Raises `MarvinError`."""
 
 _YES, _NO = "yes", "no"
 _SHOWN = 1_000
 _LONGEST = 200_000
-"""Characters of all that a server asks at once."""
+"""The maximum length of a request, in characters."""
 _REASONS = {"stop": "endTurn", "length": "maxTokens"}
 _REFUSED = -1
-"""The code of a request that the user refused (the specification's own example)."""
+"""The error code of a request that the user denied (the specification's own example)."""
 
 
 class Sampling:
-    """The questions of one server to the model: one at a time."""
+    """The sampling requests of one server: one at a time."""
 
     def __init__(self, server: McpServer, callers: Sequence[Caller], ask: Ask, questions: Questions) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""The MCP servers of a session: what they bring is offered as tools; none is started before one of them is wanted."""
+"""The MCP servers of a session, whose tools are offered; none is started before one of its tools is used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUP = "mcp"
 _READ = "read_resource"
 _SOURCE = "MCP server"
 _TOLD = 20
-"""Resources that the model is told of."""
+"""The maximum number of resources that the model is told about."""
 _READS = {
     "type": "object",
     "properties": {"uri": {"type": "string", "description": "Its URI, as the server names it."}},
@@ -40,8 +40,8 @@ class Servers:
     """The servers, by their names.
 
     Args:
-        configured: those that may be used.
-        listings: what they brought before.
+        configured: the servers that may be used.
+        listings: their cached listings.
     """
 
     def __init__(self, configured: Mapping[str, McpServer], listings: Listings) -> None:
@@ -53,22 +53,22 @@ class Servers:
         self._around: Surroundings | None = None
         self._stale: set[str] = set()
         self.known: dict[str, Listing] = {}
-        """What is known of each, by its name; what was never asked is missing."""
+        """The known listings by name; servers without one are missing."""
         for name, server in self.configured.items():
             if (listing := listings.of(server)) is not None:
                 self.known[name] = listing
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools that are known by now."""
+        """The tools that are known so far."""
         return tuple(spec for name in self.known for spec in self._specs(name))
 
     def attach(self, toolbox: Offering, around: Surroundings) -> None:
-        """Say where the session keeps its tools, and what connections need of it."""
+        """Set the toolbox of the session, and the dependencies of connections."""
         self._toolbox = toolbox
         self._around = around.replace(changed=lambda server: self._stale.add(server.name))
 
     def find(self, spec: ToolSpec) -> Tool | None:
-        """The tool of a spec of ours; None for another one's. Blocks: it imports what checks arguments."""
+        """The tool of a specification of ours; None for any other. Blocks to import the validation."""
         if spec.name not in self._listed:
             return None
         from .calls import resource_tool, tool_of
@@ -78,26 +78,26 @@ class Servers:
         return resource_tool(spec, connection) if listed is None else tool_of(spec, listed, connection)
 
     def connection(self, name: str) -> Connection:
-        """The connection with a server, made when it is used."""
+        """The connection to a server, opened on first use."""
         if name not in self._connections:
             assert self._around is not None
             self._connections[name] = Connection(self.configured[name], self._around)
         return self._connections[name]
 
     def state(self, name: str) -> str:
-        """How a server is, for people. What was never wanted was never started."""
+        """The status of a server, for people; an unused one was not started."""
         connection = self._connections.get(name)
         return "not started" if connection is None else connection.state
 
     def unknown(self) -> list[str]:
-        """The names of those of which nobody knows what they bring, or that say that it has changed."""
+        """The names of servers without a listing, or with one that has changed."""
         return [name for name in self.configured if name not in self.known or name in self._stale]
 
     async def learn(self) -> Mapping[str, str]:
-        """Ask the servers what they bring of which that is not known, or no longer right.
+        """Fetch the listings that are missing or outdated.
 
         Returns:
-            why those that could not be asked are missing, by their names.
+            the reasons for failures, by name.
         """
         faults: dict[str, str] = {}
 
@@ -111,7 +111,7 @@ class Servers:
         return faults
 
     async def ask(self, name: str) -> Listing:
-        """Ask one server what it brings, and offer that from now on. Raises `ToolError` where it cannot be asked."""
+        """Fetch the listing of one server, and offer its tools. Raises `ToolError` if that fails."""
         from .listing import listing_of  # imports nothing of the SDK by itself
 
         connection = self.connection(name)
@@ -163,12 +163,12 @@ def _common(server: str) -> dict[str, Any]:
 
 
 def resource_tool_name(server: str) -> str:
-    """What the tool is called that reads a server's resources."""
+    """The name of the tool that reads a server's resources."""
     return tool_name(server, _READ)
 
 
 def _access(server: McpServer, tool: ListedTool) -> frozenset[Access]:
-    """What a tool may do: anything, unless the user says that it changes nothing. A server's word is no proof."""
+    """The access of a tool: anything, unless the user declares it read-only. The server's word does not count."""
     if any(fnmatchcase(tool.called, pattern) for pattern in server.read_only):
         return frozenset({"read", "net"})
     return frozenset({"read", "net", "write", "exec"})

@@ -1,4 +1,4 @@
-"""Marvin's tools for other programs: an MCP server over a session, under the user's permissions."""
+"""An MCP server that offers Marvin's tools to other programs, under the user's permissions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 _CALLER: ContextVar[ServerRequestContext[Any, Any] | None] = ContextVar("caller", default=None)
-"""The request of the client in whose task something happens."""
+"""The client's request that the current task handles."""
 
 
 class Served(Protocol):
@@ -42,30 +42,30 @@ class Served(Protocol):
 
 
 class AsksClient:
-    """The interface of a session that is served: the person behind the client whose request is carried out."""
+    """The interface of a served session: the person is the user of the client whose request is handled."""
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
-        """Nothing is shown: `serve_stdio` and `serve_http` run the session."""
+        """Does nothing: `serve_stdio` and `serve_http` run the session."""
         raise NotImplementedError
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask with choices. Raises as `_asked`."""
+        """Ask with fixed choices. Raises as `_asked`."""
         given = await _asked(question, {"type": "string", "enum": list(choices)})
         if given not in choices:
             raise ToolError(_NOT_YES)
         return given
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
-        """Ask for any words. Raises as `_asked`."""
+        """Ask for free text. Raises as `_asked`."""
         named = f" For example: {', '.join(choices)}" if choices else ""
         return await _asked(f"{question}{named}", {"type": "string"})
 
 
 async def _asked(question: str, answer: Mapping[str, Any]) -> str:
-    """What the person behind the client answers.
+    """The answer of the client's user.
 
     Raises:
-        ToolError: where the client cannot ask, or nobody answers: nothing is done then.
+        ToolError: the client does not support questions, or nobody answers; nothing is done then.
     """
     context = _CALLER.get()
     form: dict[str, Any] = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
@@ -104,7 +104,7 @@ class ToolServer:
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
-        """What is served: tools on offer, without those that only make sense in a conversation."""
+        """The offered tools, without those that only make sense in a conversation."""
         return [spec for spec in self._session.tools if spec.name != SEARCH and spec.access != _OF_CONVERSATIONS]
 
     async def _list(self, context: Any, params: Any) -> types.ListToolsResult:
@@ -123,7 +123,7 @@ class ToolServer:
         return types.CallToolResult(content=[_block(block) for block in output.content], is_error=output.is_error)
 
     def _heed(self, event: Event) -> None:
-        """Hand on how far a call is."""
+        """Forward the progress of a call."""
         if isinstance(event, ToolExecutionStart):
             context = _CALLER.get()
             if context is not None:
@@ -144,7 +144,7 @@ class ToolServer:
     def _sent(self, sending: Any) -> None:
         self._sending.discard(sending)
         if not sending.cancelled():
-            sending.exception()  # a client that went away needs no progress
+            sending.exception()  # the client has disconnected
 
 
 def _tool(spec: ToolSpec) -> types.Tool:
@@ -169,14 +169,14 @@ def _failed(text: str) -> types.CallToolResult:
 
 
 class OnlyWithToken:
-    """Lets requests through that carry the token; all others are refused before anything is read of them."""
+    """Accepts only requests with the token; all others are rejected before their body is read."""
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], token: str) -> None:
         self._app = app
         self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one connection."""
+        """Handle one connection."""
         if scope["type"] == "http":
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
@@ -190,12 +190,12 @@ class OnlyWithToken:
 class _Web(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals alone: the run has its own way with them."""
+        """Do not handle signals: the run does so."""
         yield
 
 
 async def serve_stdio(session: Served) -> None:
-    """Serve one client on standard input and output until it closes its side."""
+    """Serve one client on standard input and output until it disconnects."""
     served = ToolServer(session).server
     async with stdio_server() as (read, write):
         await served.run(read, write, served.create_initialization_options())
@@ -205,12 +205,12 @@ async def serve_http(session: Served, place: tuple[int, float], token: str, read
     """Serve on this machine's loopback address until cancelled.
 
     Args:
-        place: the port, 0 for a free one; and how many seconds open answers have at the end.
-        token: what each request has to carry.
-        ready: told the port, once it is open.
+        place: the port, 0 for a free one; and how many seconds open responses have at the end.
+        token: the token that each request must have.
+        ready: called with the port, once it is open.
 
     Raises:
-        MarvinError: where the port is taken.
+        MarvinError: the port is in use.
     """
     port, closing = place
     app = OnlyWithToken(ToolServer(session).server.streamable_http_app(), token)

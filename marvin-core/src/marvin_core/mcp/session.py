@@ -1,4 +1,4 @@
-"""The servers of one session: those of the user, and those of a project that the user trusts."""
+"""The servers of one session: those of the user, and those of a trusted project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..engine.parts import SessionParts
 
 _PATIENCE = 3.0
-"""Seconds that the prompt of a chat waits for servers that nobody has asked before. They go on, for the next one."""
+"""The maximum seconds that a prompt of a chat waits for servers without a listing. They continue for the next one."""
 
 
 class SessionServers:
@@ -42,7 +42,7 @@ class SessionServers:
         self._told: set[str] = set()
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools of the servers that were asked before."""
+        """The tools of the servers with a listing."""
         return self.servers.specs()
 
     def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
@@ -59,7 +59,7 @@ class SessionServers:
         return self.servers.find(spec)
 
     def attach(self, parts: SessionParts) -> None:
-        """Take the session that it serves."""
+        """Set the session."""
         self._parts = parts
         around = Surroundings(
             processes=parts.processes,
@@ -89,7 +89,7 @@ class SessionServers:
         return Reaching(self._parts.config, logins, self._secrets.setting).streams(server, page, told)
 
     async def _asked(self, request: Request) -> PartialAnswer:
-        """What the session's model answers a server. It gets no secret, and the server gets none of the answer."""
+        """The model's answer to a server's request; secrets are removed from both."""
         from ..conversation.aside import Aside
 
         parts = self._parts
@@ -113,7 +113,7 @@ class SessionServers:
         return came
 
     async def ready(self) -> None:
-        """Ask the servers whose tools are not known: to the end where nobody is there, else for some seconds."""
+        """Fetch missing listings: without a time limit in a non-interactive run, else for some seconds."""
         if self._parts is None or not self.servers.unknown():
             return
         if self._learning is None or self._learning.done():
@@ -130,7 +130,7 @@ class SessionServers:
 
 
 def session_servers(config: Config, secrets: Secrets) -> SessionServers | None:
-    """The servers that a session may use; None where there are none."""
+    """The servers that a session may use; None if there are none."""
     if all(server.off for server in config.mcp_servers.values()):
         return None
     if any(server.url for server in config.mcp_servers.values()):

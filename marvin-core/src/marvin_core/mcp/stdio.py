@@ -1,7 +1,7 @@
-"""The standard input and output of a server as the streams of the official SDK, with limits that its own does not have.
+"""The standard input and output of a server as streams of the official SDK, with limits.
 
-A message is a line of JSON. A line may be long, so that a long one is parsed in a thread; one that never ends, and a
-server that sends on and on, end the connection.
+A message is a line of JSON. A long line is parsed in a thread. A line that never ends, or a server that never stops
+sending, ends the connection.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ..util.threads import in_thread
 from ..util.untrusted_json import parse_json
 
 LONGEST_LINE = 16_000_000
-"""Bytes of one message."""
+"""The maximum size of a message in bytes."""
 FLOOD = 64_000_000
-"""Bytes that a server may send between two requests of ours."""
+"""The maximum number of bytes that a server may send between two requests."""
 _LONG = 100_000
-"""Bytes from which on a message is parsed beside the event loop."""
+"""The minimum size of a message that is parsed in a thread."""
 _ERRORS_KEPT = 2_000
-"""Bytes of standard error that are kept: its end says why a program ended."""
+"""The number of last bytes of standard error that are kept, to explain a crash."""
 _NO_MESSAGE = 20
-"""So many lines that are no messages are passed over: some programs print before they serve."""
+"""The maximum number of lines that are not messages: some programs print before they serve."""
 
 
 class Wire:
-    """One server's process, and the lines that come from it.
+    """The process of a server, and its messages.
 
     Args:
-        ended: told once, in words, why no more will come.
+        ended: called once with the reason when the stream has ended.
     """
 
     def __init__(self, ended: Callable[[str], None]) -> None:
@@ -51,25 +51,25 @@ class Wire:
         self._errors = bytearray()
         self._talk: Conversation | None = None
         self.fault = ""
-        """Why no more will come; empty while it may."""
+        """Why the stream has ended; empty while it is open."""
 
     async def start(
         self, processes: Processes, argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, outside: bool
     ) -> None:
-        """Start the program. `ToolError` where that cannot be done."""
+        """Start the program. Raises `ToolError` if that fails."""
         self._talk = await processes.converse(
             argv, on_output=self._take, on_end=self._ended, on_error=self._keep, cwd=cwd, env=env, outside=outside
         )
 
     def send(self, message: SessionMessage) -> None:
-        """Write a message, and do not wait. `ToolError` where the program has ended, or does not read."""
-        if isinstance(message.message, JSONRPCRequest):  # answers to its own requests would count for ever
+        """Write a message without blocking. Raises `ToolError` if the program has ended, or does not read."""
+        if isinstance(message.message, JSONRPCRequest):  # answers to its own requests would never reset the limit
             self._received = 0
         if self._talk is not None:
             self._talk.send(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
     async def messages(self) -> AsyncIterator[SessionMessage]:
-        """The messages as they come, until no more will come."""
+        """The messages, until the stream ends."""
         strange = 0
         while True:
             while self._lines:
@@ -87,7 +87,7 @@ class Wire:
             await self._arrived.wait()
 
     def give_up(self, fault: str) -> None:
-        """Take nothing more."""
+        """Stop reading."""
         if not self.fault:
             self.fault = fault
             self._rest.clear()
@@ -95,7 +95,7 @@ class Wire:
             self._tell(fault)
 
     async def close(self) -> None:
-        """End the program."""
+        """Stop the program."""
         self.give_up("it was ended")
         if self._talk is not None:
             await self._talk.close()
@@ -136,7 +136,7 @@ def _message(line: bytes) -> SessionMessage | None:
 
 @asynccontextmanager
 async def over_stdio(wire: Wire) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of a server whose program was started; the program ends with them."""
+    """The streams of a server's program, which ends with them."""
     incoming, read = anyio.create_memory_object_stream[Any](0)
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 

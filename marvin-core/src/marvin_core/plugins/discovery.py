@@ -1,4 +1,4 @@
-"""Loading one pack: its module imported, its registration hooks called, what it brings checked."""
+"""Loads one pack: imports its module, calls its registration hooks, and validates the results."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ S = TypeVar("S", bound=Record)
 
 
 class Loader:
-    """Loads packs one by one."""
+    """Loads packs one after the other."""
 
     def __init__(self) -> None:
         self.manager = plugin_manager()
         self._sources: list[str] = []
 
     def load(self, pack: Pack) -> Loaded:
-        """The pack and what it brings. Raises whatever its code raises, and `PluginError` for what it does wrong."""
+        """Load a pack. Raises whatever its code raises, and `PluginError` for invalid registrations."""
         self._sources = []
         if pack.is_file and not pack.module.endswith(".py"):
             raise PluginError("the name of its file does not end in .py, so Python does not load it. Rename it")
@@ -94,7 +94,7 @@ class Loader:
         )
 
     def _of_project(self, plugin: ModuleType, pack: Pack) -> Loaded:
-        """A file that the working directory brings: tools alone, and none that gets a key."""
+        """A file in the working directory: it may register tools only, and they get no secrets."""
         tools = [describe(tool, source=PROJECT, module=pack.module, group="project") for tool in tools_of(plugin)]
         wanted = next((f"{tool.name} declares {', '.join(tool.secrets)}" for tool in tools if tool.secrets), "")
         if wanted:
@@ -102,10 +102,10 @@ class Loader:
         return Loaded(pack=pack, tools=tuple(map(_sound, tools)), sources=self._all_sources())
 
     def rehearse(self, loaded: Loaded, config: Config) -> Loaded:
-        """Call what each start calls of a pack, so that what ends or blocks the process is met here and not there.
+        """Call the hooks that run at every start, so that a crash or a hang is found here.
 
-        What is only raised is met at the start, too, where the configuration is the one that counts. Returns the pack
-        with what is known of its hooks by that.
+        Exceptions are reported at the start as well, with the actual configuration. Returns the pack with
+        the known properties of its hooks.
         """
         try:
             if loaded.pack.is_file:
@@ -117,12 +117,12 @@ class Loader:
             hooks = items_of(call_hook(self.manager, plugin, "marvin_register_hooks"), Hook)
             items_of(call_hook(self.manager, plugin, "marvin_register_commands"), Command)
             chats_only = bool(hooks) and all(hook.chats_only is True for hook in hooks)
-        except BaseException:  # whatever it is, the start says it
+        except BaseException:  # any exception: the start reports it
             return loaded
         return loaded.replace(pack=loaded.pack.replace(chats_only=chats_only))
 
     def failed(self, pack: Pack, error: BaseException) -> Loaded:
-        """The pack with what went wrong. It depends on every file that had a part in it, so that mending is noticed."""
+        """The pack with its error. It depends on all files involved, so that a fix is noticed."""
         self._sources = []
         frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
         known = error.files if isinstance(error, (Hung, Died)) else []
@@ -133,7 +133,7 @@ class Loader:
         return Loaded(pack=with_problem(pack, error), sources=self._all_sources())
 
     def _hooks(self, plugin: ModuleType, pack: Pack) -> tuple[str, ...]:
-        """The names of the hooks that a plugin implements; one that is never called is an error, not silence."""
+        """The names of the hooks that a plugin implements; one that is never called is an error."""
         callers = self.manager.get_hookcallers(plugin) or []
         for caller in callers:
             if not caller.has_spec():
@@ -154,7 +154,7 @@ class Loader:
         return hooks
 
     def _tools(self, plugin: ModuleType, pack: Pack) -> tuple[list[ToolSpec], list[str]]:
-        """The tools that the pack registers, with their phrases, and what is wrong with those."""
+        """The tools that the pack registers, with their phrases, and the errors in those."""
         items = items_of(call_hook(self.manager, plugin, "marvin_register_tools"), object)
         items = [_found_from(plugin, item) if isinstance(item, ToolGroup) else item for item in items]
         specs = [spec for item in items for spec in self._specs(item, plugin, pack)]
@@ -166,7 +166,7 @@ class Loader:
         return specs, problems
 
     def _phrases_file(self, group: ToolGroup, plugin: ModuleType) -> Path | None:
-        """The file with a group's phrases, beside its module or beside the plugin, or None where it has none."""
+        """The file with a group's phrases, beside its module or beside the plugin, or None."""
         modules = [import_module(group.module), plugin]
         if not group.phrases:
             modules = [module for module in modules if module.__package__]
@@ -190,7 +190,7 @@ class Loader:
         ]
 
     def _settings(self, plugin: ModuleType, pack: Pack) -> Iterator[DeclaredSettings]:
-        """What the pack is configured with, if it says so."""
+        """The settings and secrets that the pack declares, if any."""
         answer = call_hook(self.manager, plugin, "marvin_register_settings")
         if answer is not None:
             from .pack_schema import declared_settings
@@ -201,7 +201,7 @@ class Loader:
             yield declared
 
     def _cli(self, plugin: ModuleType) -> dict[str, SubCommand]:
-        """The sub-commands that the pack adds, learnt by letting it extend an empty application."""
+        """The sub-commands that the pack adds, found by letting it extend an empty application."""
         if not hasattr(plugin, "marvin_extend_cli"):
             return {}
         import typer
@@ -211,7 +211,7 @@ class Loader:
         return sub_commands(app)
 
     def _helpers(self, plugin: ModuleType) -> None:
-        """Depend on what was imported of the plugin's own package, where it has one."""
+        """Add the imported modules of the plugin's own package to the dependencies."""
         package, dot, _ = plugin.__name__.partition(".")
         if dot and package != _OWN_PACKAGE:
             for name, module in sorted(sys.modules.items()):
@@ -223,7 +223,7 @@ class Loader:
             self._depends_on(str(module.__file__))
 
     def _depends_on(self, file: str) -> None:
-        # The folder as well: a file that comes or goes there changes what can be imported.
+        # The folder as well: files that are added or deleted there change what can be imported.
         self._sources += [file, os.path.dirname(file)]
 
     def _all_sources(self) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ class Loader:
 
 
 def _holder(tool: Tool, *modules: ModuleType) -> str:
-    """The first of these modules that has the tool as a global: a call takes it from there."""
+    """The first of these modules with the tool as a global, from which calls import it."""
     for module in modules:
         if any(isinstance(value, Tool) and value.name == tool.name for value in vars(module).values()):
             return module.__name__
@@ -251,10 +251,10 @@ def _found_from(plugin: ModuleType, group: ToolGroup) -> ToolGroup:
 
 
 def _sound(spec: S) -> S:
-    """The specification, each field of it of the type that it is declared with, so that the index can keep it.
+    """The specification, with the type of each field checked, so that the index can store it.
 
     Raises:
-        PluginError: where one is not, as a function where the name of one is expected.
+        PluginError: a field has the wrong type, such as a function instead of its name.
     """
     from pydantic import ValidationError
 
@@ -272,7 +272,7 @@ def _sound(spec: S) -> S:
 
 @cache
 def _check(declared: Any) -> TypeAdapter[Any]:
-    """The check of a field declared with this type; making one takes far longer than using it."""
+    """A validator for the type of a field; creating one takes far longer than using it."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(declared)

@@ -1,4 +1,4 @@
-"""The entry points of all distributions, found without importing anything of theirs."""
+"""The entry points of all distributions, found without importing their code."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _EXTRA = re.compile(r"\s*([A-Za-z0-9._-]+).*;.*\bextra\s*==")
 def installed_packs() -> list[Pack]:
     """The packs of all distributions, not loaded yet: the core first, then by distribution and name.
 
-    Marvin's own distributions are the core and those of ours that its extras name. Another one whose pack has the
-    name of one of ours is known by the name of its distribution.
+    Marvin's own distributions are the core and those named in its extras. If another distribution has a pack with the
+    same name as one of ours, that pack is known by the name of its distribution.
     """
     found: dict[tuple[str, str], Pack] = {}
     own = {CORE}
@@ -38,7 +38,7 @@ def installed_packs() -> list[Pack]:
 
 
 def is_damaged(name: str) -> bool:
-    """Whether something is left of a distribution of this name that cannot say what it brings."""
+    """Whether a distribution of this name is installed, but its metadata is damaged."""
     for distribution in distributions(name=name, path=sys.path):
         try:
             expect(distribution.metadata["Name"], str)
@@ -56,7 +56,7 @@ def _packs_of(distribution: Distribution) -> list[Pack]:
 
 
 def _unreadable(distribution: Distribution, error: Exception) -> list[Pack]:
-    """What stands for the packs of a distribution that says it has some, and not which."""
+    """A placeholder for the packs of a distribution with unreadable entry points."""
     try:
         text = distribution.read_text("entry_points.txt") or ""
     except UnicodeDecodeError:
@@ -79,7 +79,7 @@ def _unreadable(distribution: Distribution, error: Exception) -> list[Pack]:
 
 
 def _read(distribution: Distribution) -> list[Pack]:
-    """The packs of a distribution. Raises anything where its metadata are damaged."""
+    """The packs of a distribution. Raises any exception if its metadata is damaged."""
     entries = [entry_point for entry_point in distribution.entry_points if entry_point.group == GROUP]
     if not entries:
         return []
@@ -99,7 +99,7 @@ def _read(distribution: Distribution) -> list[Pack]:
 
 
 def _folder_of(module: str) -> str:
-    """The folder of the package that a module is, or is in; empty where there is none. Nothing is imported."""
+    """The folder of a module's package; empty if it has none. Nothing is imported."""
     top, *inner = module.split(".")
     found = PathFinder.find_spec(top, sys.path)
     for place in (found.submodule_search_locations or ()) if found is not None else ():
@@ -112,11 +112,11 @@ def _folder_of(module: str) -> str:
 
 
 def _named_by_extras(core: Distribution) -> set[str]:
-    """Those of our distributions that the extras of the core bring."""
+    """Marvin's distributions in the extras of the core."""
     matches = filter(None, map(_EXTRA.match, core.requires or ()))
     return {name for name in (normal_name(match[1]) for match in matches) if name.startswith("marvin-")}
 
 
 def normal_name(name: str) -> str:
-    """The name of a distribution as indexes compare it (PEP 503)."""
+    """The normalized name of a distribution (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,4 +1,4 @@
-"""What is known of a pack without its help: whether it may be one that guards calls, and its secrets."""
+"""Facts about packs without loading them: whether they may register hooks, and their secrets."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from .model import USER, Loaded, Pack
 from .stored import stated, tuples
 
 _HOOKS = "marvin_register_hooks"
-# What a module says that registers hooks, or that may give itself names which do not stand in it.
+# Source text that registers hooks, or may define names dynamically.
 _MAY_REGISTER = re.compile(
     r"_hooks\b|\bHook\b|before_tool|import\s*\*|globals\(|locals\(|vars\(|setattr|exec\(|eval\(|__dict__"
     r"|sys\.modules|__getattr__|marvin_register_h",
 )
 _LARGEST = 2_000_000
-"""Bytes of a module that are looked through; a larger one may be anything."""
-# What a source names as a variable, and what by its name is a secret.
+"""The maximum size of a module that is examined; a larger one counts as unknown."""
+# Environment variables in source text, and those with the name of a secret.
 _SECRET = re.compile(
     r"""["']([A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS)[A-Z0-9_]*)["']"""
 )
 _FILES = 100
 _SEARCHED = 500_000
-"""Characters of a file that are looked through."""
+"""The maximum number of characters of an examined file."""
 
 
 class Seen(Record):
-    """What a pack did when it was loaded last."""
+    """The result of the last load of a pack."""
 
     version: str = ""
     hooks: bool | None = None
-    """Whether it registered hooks, in this version at any time; None where it was never loaded."""
+    """Whether this version ever registered hooks; None if it was never loaded."""
     cli: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """The variables that it declared as secrets, in this version at any time."""
+    """The variables that this version ever declared as secrets."""
 
 
 class Memory:
-    """What packs did when they were loaded last: their version, whether they registered hooks, what they brought.
+    """The results of the last load of each pack: its version, whether it registered hooks, its secrets.
 
-    It is kept apart from the index, as it outlives what that is made for. Each environment has one of its own: the
-    same version of a pack may do in one what it does not do in another. `prefix` is that of the environment.
+    This is stored separately from the index, because it must survive a rebuild. Each environment has its own: a version
+    of a pack may behave differently in another one. `prefix` is that of the environment.
     """
 
     def __init__(self, cache_folder: Path, prefix: str = sys.prefix) -> None:
@@ -65,7 +65,7 @@ class Memory:
         self._lasts = _can_be_written(cache_folder)
 
     def remember(self, loaded: Sequence[Loaded]) -> None:
-        """Keep what those of the packs did that could be loaded."""
+        """Store the results of the packs that were loaded."""
         seen = {one.pack.key: stated(self._seen(one)) for one in loaded if not one.pack.left_out}
         new = {**self._known, **json.loads(json.dumps(seen))}
         if new != self._known:
@@ -74,7 +74,7 @@ class Memory:
 
     def _seen(self, loaded: Loaded) -> Seen:
         pack, before = loaded.pack, self.of(loaded.pack)
-        # A hook or a secret may be there today and not tomorrow, as the pack finds its surroundings.
+        # A hook or a secret may depend on the environment, and be missing in some loads.
         same = before if before.version == pack.version else Seen()
         return Seen(
             version=pack.version,
@@ -85,19 +85,19 @@ class Memory:
         )
 
     def guards(self) -> list[Pack]:
-        """The packs that registered hooks when they were loaded last, as far as they are known without being there."""
+        """The packs that registered hooks at their last load, and that may be missing now."""
         distributions = dict.fromkeys(key.partition(":")[0] for key in self._known)
         return [pack for name in distributions for pack in self.packs(name) if pack.guards]
 
     def of(self, pack: Pack) -> Seen:
-        """What is remembered of a pack; nothing where it was never loaded."""
+        """The stored results of a pack; empty if it was never loaded."""
         try:
             return Seen(**tuples(self._known[pack.key]))
         except (KeyError, TypeError, AttributeError):
             return Seen()
 
     def packs(self, distribution: str) -> list[Pack]:
-        """The packs that a distribution had when it was looked at; `guards` says which of them registered hooks."""
+        """The packs of a distribution when it was last read; `guards` says which of them registered hooks."""
         found = []
         for key in self._known:
             owner, _, name = key.partition(":")
@@ -107,7 +107,7 @@ class Memory:
         return found
 
     def secrets(self, packs: Iterable[Pack]) -> tuple[str, ...]:
-        """The secrets of packs that are not loaded: what they declared before, and what their source names."""
+        """The secrets of packs that are not loaded: those declared earlier, and those found in the source."""
         names: set[str] = set()
         for pack in packs:
             names.update(self.of(pack).secrets)
@@ -116,10 +116,10 @@ class Memory:
         return tuple(sorted(names))
 
     def may_guard(self, pack: Pack) -> bool:
-        """Whether a pack that cannot be loaded registers hooks, as far as anybody can tell.
+        """Whether a pack that cannot be loaded may register hooks.
 
-        It does if it did so before, in whatever version. Else its source says so; where that cannot be read, only
-        a load of the same version without hooks speaks for it. Where nothing can be remembered it counts as a guard: it
+        It does if any version did so before. Otherwise its source decides; if that cannot be read, only a load of the
+        same version without hooks is proof that it does not. If nothing can be stored it counts as a guard, because it
         may have been one until now.
         """
         seen = self.of(pack)
@@ -141,7 +141,7 @@ def _can_be_written(folder: Path) -> bool:
 
 
 def source_file(module: str) -> Path | None:
-    """The file of a module, found without importing it or what it is in; None where there is none."""
+    """The file of a module, found without importing it or its package; None if there is none."""
     if module.endswith(".py"):
         return Path(module)
     top, *below = module.split(".")
@@ -151,13 +151,13 @@ def source_file(module: str) -> Path | None:
         for part in below:
             name = f"{name}.{part}"
             spec = PathFinder.find_spec(name, (spec.submodule_search_locations if spec is not None else None) or [])
-    except (ImportError, ValueError, AttributeError):  # a finder of a stranger, or a module without a spec
+    except (ImportError, ValueError, AttributeError):  # a third-party finder, or a module without a spec
         return None
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
 
 
 def _text(path: Path) -> str | None:
-    """What a source file says, as far as it is text."""
+    """The text of a source file, if it can be decoded."""
     if path.suffix != ".py":
         return None
     try:
@@ -166,7 +166,7 @@ def _text(path: Path) -> str | None:
     except OSError:
         return None
     if len(content) > _LARGEST or b"\0" in content or not content.strip():
-        return None  # damaged, or none that people write
+        return None  # damaged, or generated
     return content.decode("utf-8", "replace")
 
 
@@ -177,7 +177,7 @@ def _declared(loaded: Loaded) -> set[str]:
 
 
 def _sources(pack: Pack) -> Iterator[Path]:
-    """The source files of a pack, as far as they are found without importing it."""
+    """The source files of a pack that can be found without importing it."""
     file = source_file(pack.module)
     if file is None or file.suffix != ".py":
         return

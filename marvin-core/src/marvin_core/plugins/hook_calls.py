@@ -1,4 +1,4 @@
-"""The plugin manager, and calling a hook of one plugin at a time."""
+"""The plugin manager, and calls of one hook of one plugin."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..util.text import cut, is_misspelled
 T = TypeVar("T")
 
 _MOST = 10_000
-"""What one hook may register. A generator that never ends is told by it before it takes all memory."""
+"""The maximum number of objects from one hook, which stops endless generators."""
 _SHOWN = 100
 _PUBLIC = tuple(name for name in vars(Hook) if not name.startswith("_"))
 _METHODS = tuple(name for name in _PUBLIC if inspect.iscoroutinefunction(vars(Hook)[name]))
 
 
 def plugin_manager() -> pluggy.PluginManager:
-    """An empty plugin manager that knows Marvin's hooks."""
+    """A plugin manager with Marvin's hook specifications, and no plugins."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     return manager
 
 
 def call_hook(manager: pluggy.PluginManager, plugin: object, hook: str, **arguments: Any) -> Any:
-    """What one plugin returns for one hook; None where it does not implement it."""
-    # Those without the hook are not asked for it: a module may answer such a question with any error.
+    """The result of a hook of one plugin; None if it does not implement it."""
+    # Plugins without the hook are not asked for it: a module attribute may raise any error.
     implementations: list[pluggy.HookImpl] = getattr(manager.hook, hook).get_hookimpls()
     others = [one.plugin for one in implementations if one.plugin is not plugin]
     results = manager.subset_hook_caller(hook, remove_plugins=others)(**arguments)
@@ -39,10 +39,10 @@ def call_hook(manager: pluggy.PluginManager, plugin: object, hook: str, **argume
 
 
 def items_of(answer: Any, kind: type[T]) -> list[T]:
-    """What a hook returned, as a list.
+    """The result of a hook as a list.
 
     Raises:
-        PluginError: where it is no collection, holds something else, or has no end.
+        PluginError: the result is not a collection, has items of another type, or has no end.
     """
     if answer is not None and not hasattr(answer, "__iter__"):
         raise PluginError(f"a hook returned {cut(repr(answer), _SHOWN)}; it must return a list of {kind.__name__}s")
@@ -53,10 +53,10 @@ def items_of(answer: Any, kind: type[T]) -> list[T]:
 
 
 def expect(item: object, kind: type[T]) -> T:
-    """The item, which must be of that kind.
+    """The item, with its type checked.
 
     Raises:
-        PluginError: where it is not.
+        PluginError: the item has another type.
     """
     if not isinstance(item, kind):
         raise PluginError(f"registered {cut(repr(item), _SHOWN)} where a {kind.__name__} was expected")
@@ -64,13 +64,13 @@ def expect(item: object, kind: type[T]) -> T:
 
 
 def hooks_in(answer: Any) -> list[Hook]:
-    """The hooks that a pack registered.
+    """The `Hook` objects that a pack registered.
 
     Raises:
-        PluginError: where there is no list, one is no hook, or has a method that could not be awaited or would never
-            be called.
+        PluginError: the result is not a list, an item is not a hook, or a method is not async or is
+            never called.
     """
-    if answer is None:  # a `return` that was forgotten: what it was to guard would be open, and nobody would know
+    if answer is None:  # a missing `return`: the hooks would silently not apply
         raise PluginError("marvin_register_hooks returned None; it must return a list of Hooks, which may be empty")
     hooks = items_of(answer, Hook)
     for kind in dict.fromkeys(map(type, hooks)):

@@ -1,8 +1,8 @@
-"""The cached index of what is installed: packs, the hooks they implement, and the schemas of their tools.
+"""The cached index of installed packs, the hooks they implement, and the schemas of their tools.
 
-A start reads one JSON file instead of importing every pack. It is rebuilt when the interpreter, a folder of the module
-path, a source file of a pack, a variable that a pack read while it was loaded, or the choice of packs has changed; and
-where a pack could not be loaded, when some time has passed.
+A start reads one JSON file instead of importing every pack. The index is rebuilt when the interpreter, a folder of the
+module path, a source file of a pack, a variable read by a pack, or the selection of packs has changed. If a pack could
+not be loaded, it is also rebuilt after some time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "index-"
 _EDITED = -1
-"""The stamp of a file of which nobody knows which state was loaded; no file has it."""
+"""The stamp of a file that was changed while it was loaded; no real file has it."""
 
 
 def load_index(
@@ -38,13 +38,13 @@ def load_index(
     *,
     project_tools: Path | None = None,
 ) -> Index:
-    """The index of this environment: from the cache where that is current, else built anew and kept.
+    """The index of this environment: from the cache if it is current, otherwise rebuilt and stored.
 
     Args:
         user_files: the configuration folder, whose `tools/` and `hooks/` count as packs.
-        timeouts: how long loading may take, and how long failures count.
-        selection: which packs there are; no other one is imported.
-        project_tools: a folder with files that count as packs, too, and bring tools alone.
+        timeouts: the limits for loading, and how long failures are cached.
+        selection: the packs to load; no other one is imported.
+        project_tools: a folder with files that count as packs, and may register tools only.
     """
     own = _own_folders(user_files, project_tools)
     key = _key(own, selection)
@@ -59,7 +59,7 @@ def load_index(
             if _are_same(kept["variables"]) and (not failures or _still_fails(failures)):
                 return index_from_json(kept["index"], late)
         except (KeyError, TypeError, ValueError, AttributeError):
-            failures = {}  # written by another version of this module, or damaged: built anew below
+            failures = {}  # written by another version of this module, or damaged: rebuilt below
     from ..tools.routing.documents import documents
     from .guards import Memory
     from .user_files import project_packs, user_packs
@@ -72,7 +72,7 @@ def load_index(
     index = _index(loaded, others, memory)
     data = {
         "key": key,
-        "stamps": {**_loaded_stamps(index.sources, begun_at), **stamps},  # a folder as it was before it was looked at
+        "stamps": {**_loaded_stamps(index.sources, begun_at), **stamps},  # stamps of folders from before they were read
         "variables": _variables(loaded),
         "failures": _failures(loaded, failures.get("tries", 0), time.monotonic() - begun, timeouts),
         "index": index_to_json(index),
@@ -83,7 +83,7 @@ def load_index(
 
 
 def forget(cache_folder: Path) -> None:
-    """Have every index built anew, and so every pack tried again, when it is needed next."""
+    """Invalidate every index, so that it is rebuilt on next use and every pack is loaded again."""
     for path in cache_folder.glob(f"{_PREFIX}*.json"):
         path.unlink(missing_ok=True)
 
@@ -91,7 +91,7 @@ def forget(cache_folder: Path) -> None:
 def _loaded(
     memory: Memory, files: Sequence[Pack], timeouts: Timeouts, selection: Selection
 ) -> tuple[list[Loaded], list[Pack]]:
-    """The selected packs, loaded, `files` among them that belong to no distribution; and the others."""
+    """The selected packs, loaded, including `files`, which belong to no distribution; and the other packs."""
     from .entry_points import installed_packs
     from .trials import tried
 
@@ -111,7 +111,7 @@ def _loaded(
 
 
 def _unreadable(pack: Pack, memory: Memory, selection: Selection) -> Loaded | None:
-    """What stands for a distribution that does not say which packs it has; None where those that it had say enough."""
+    """A placeholder for a distribution with unreadable entry points; None if its known packs are enough."""
     had = memory.packs(pack.distribution)
     used = [each for each in had if selection.has(each)]
     if (had and not used) or any(each.guards for each in used):  # all switched off, or named by themselves
@@ -120,9 +120,9 @@ def _unreadable(pack: Pack, memory: Memory, selection: Selection) -> Loaded | No
 
 
 def _clashing(packs: Sequence[Pack]) -> dict[str, Pack]:
-    """By their keys the packs that are left out, as another distribution names the same module: one file of the two.
+    """Packs, by key, that are left out because another distribution has the same module: one overwrote the other.
 
-    What the other one brought is gone, a guard maybe. Our own packs stay: who names a module of theirs is a stranger.
+    A guard of the other one may be missing. Our own packs are kept: a pack with a module of theirs is third-party.
     """
     by_module: dict[str, list[Pack]] = {}
     for pack in packs:
@@ -139,7 +139,7 @@ def _clashing(packs: Sequence[Pack]) -> dict[str, Pack]:
 
 
 def _lost(pack: Pack, memory: Memory) -> Loaded | None:
-    """A guard whose installation was damaged, as by an upgrade that was ended half-way; None where it was removed."""
+    """A guard whose installation is damaged, as by an interrupted upgrade; None if it was uninstalled."""
     from .entry_points import is_damaged
 
     if not is_damaged(pack.distribution):
@@ -149,7 +149,7 @@ def _lost(pack: Pack, memory: Memory) -> Loaded | None:
 
 
 def _known(pack: Pack, memory: Memory) -> Pack:
-    """A pack that could not be loaded, with what is known of it all the same."""
+    """A pack that could not be loaded, with the facts stored about it."""
     seen = memory.of(pack)
     return pack.replace(guards=pack.guards or memory.may_guard(pack), cli=seen.cli, tools=seen.tools)
 
@@ -168,10 +168,10 @@ def _index(loaded: Sequence[Loaded], others: Sequence[Pack], memory: Memory) -> 
 
 
 def _failures(loaded: Sequence[Loaded], tries: int, took: float, timeouts: Timeouts) -> dict[str, Any]:
-    """When packs that could not be loaded are tried again; nothing where there are none.
+    """When packs that could not be loaded are tried again; empty if there are none.
 
-    A failure may pass by itself, as that of a service. Looking takes time, so each further look waits twice as long,
-    and one at what hangs for longer than one at what fails at once.
+    A failure may be temporary, such as that of a service. The delay doubles with each try, and is longer
+    for a pack that hangs than for one that fails at once.
     """
     if not any(one.pack.left_out for one in loaded):
         return {}
@@ -184,12 +184,12 @@ def _failures(loaded: Sequence[Loaded], tries: int, took: float, timeouts: Timeo
 
 
 def _still_fails(failures: Mapping[str, Any]) -> bool:
-    """Whether it is too early to try the packs again that could not be loaded."""
+    """Whether it is too early to retry the packs that could not be loaded."""
     return bool(0 <= time.time() - failures["at"] < failures["wait"])
 
 
 def _variables(loaded: Sequence[Loaded]) -> dict[str, int]:
-    """The stamps of the variables on which it depends what packs bring, and whether they can be loaded."""
+    """The stamps of the environment variables that the result of loading depends on."""
     names = {name for one in loaded for name in one.read}
     failed = any(one.pack.left_out for one in loaded)
     if not names and not failed:
@@ -200,7 +200,7 @@ def _variables(loaded: Sequence[Loaded]) -> dict[str, int]:
 
 
 def _are_same(variables: Mapping[str, int]) -> bool:
-    """Whether the variables are as they were; a start without any does not look."""
+    """Whether the variables are unchanged; skipped if there are none."""
     if not variables:
         return True
     from ..config.environment import variable_stamps
@@ -209,14 +209,14 @@ def _are_same(variables: Mapping[str, int]) -> bool:
 
 
 def _own_folders(user_files: Path | None, project_tools: Path | None) -> list[str]:
-    """The folders with packs that are files. Where there are none, every configuration folder has the same index."""
+    """The folders with packs that are files. Without them, all configuration folders share an index."""
     folders = [str(user_files / kind) for kind in ("tools", "hooks")] if user_files else []
     folders += [str(project_tools)] if project_tools else []
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
 def _key(own_folders: list[str], selection: Selection) -> str:
-    """What tells this environment, and what an index of this version holds, from every other one."""
+    """The cache key of this environment and this version of the index format."""
     chosen = None if selection.chosen is None else sorted(selection.chosen)
     parts = [__version__, FIELDS, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), own_folders]
     return json.dumps([*parts, chosen, sorted(selection.off)])
@@ -227,7 +227,7 @@ def _stamps(paths: Any) -> dict[str, int]:
 
 
 def _loaded_stamps(sources: Sequence[str], begun_at: int) -> dict[str, int]:
-    """The stamps of what was loaded since that time (ns); a file that was edited meanwhile is looked at once more."""
+    """The stamps of files loaded since that time (ns); a file changed meanwhile is checked again at the next start."""
     now = time.time_ns()
     return {
         path: _EDITED if begun_at < stamp <= now and not os.path.isdir(path) else stamp

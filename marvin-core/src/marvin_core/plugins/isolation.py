@@ -1,4 +1,4 @@
-"""Running the code of packs: within a time, with standard output kept clean."""
+"""Runs the code of packs with a time limit, and captures its standard output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 200
 
 
 class Hung(PluginError):
-    """A pack took too long; `stack` says where it was, `files` which sources had a part in it."""
+    """A pack exceeded its time limit; `stack` says where, `files` are the sources involved."""
 
     def __init__(self, limit: float, frame: FrameType | None) -> None:
         import traceback  # only where something went wrong
@@ -33,7 +33,7 @@ class Hung(PluginError):
 
 
 class Died(PluginError):
-    """A pack ended the process that loads it; `stack` says where, as far as that is known."""
+    """A pack ended the process that loads it; `stack` says where, if known."""
 
     def __init__(self, how: str) -> None:
         super().__init__(how)
@@ -42,14 +42,14 @@ class Died(PluginError):
 
 
 class Forked(PluginError):
-    """A pack made a copy of the process that loads it."""
+    """A pack forked the process that loads it."""
 
     def __init__(self) -> None:
         super().__init__("forked while it was loaded, which would run each start twice. Fork when a tool is called")
 
 
 class Printed(PluginError):
-    """A pack printed to standard output; `stack` says where, and is empty where that was not Python."""
+    """A pack printed to standard output; `stack` says where, and is empty for output of native code."""
 
     def __init__(self, text: str, stack: str) -> None:
         super().__init__(f"printed to standard output while it was loaded: {text!r}")
@@ -57,7 +57,7 @@ class Printed(PluginError):
 
 
 def with_problem(pack: Pack, error: BaseException) -> Pack:
-    """The pack that is left out, with what went wrong with it and where."""
+    """The pack as one that is left out, with its error and the place."""
     import traceback
 
     stack = error.stack if isinstance(error, (Hung, Died, Printed)) else ""
@@ -66,26 +66,26 @@ def with_problem(pack: Pack, error: BaseException) -> Pack:
 
 
 def isolated(works: Sequence[Callable[[], T]], limit: float) -> list[T | BaseException]:
-    """Do, one after the other, what the code of packs has a part in.
+    """Call functions that run code of packs, one after the other.
 
     Args:
         limit: seconds, for each.
 
     Returns:
-        For each what it returned or raised. That is `Hung` where it did not finish in time (its thread is
-        left behind and cannot hold up the exit), and `Printed` where it printed to standard output,
-        which belongs to the model's answer.
+        For each its result or exception: `Hung` if it exceeded the limit (its thread is left running, and does not
+        block the exit), and `Printed` if it printed to standard output, which
+        is reserved for the model's answer.
     """
     outcomes: list[T | BaseException] = []
     with _CapturedOutput() as captured:
-        # One thread for all of them, as each one more costs as much as a pack; a new one after one that hangs.
+        # One thread for all of them, since another one costs as much as a pack; a new one after one that hangs.
         while len(outcomes) < len(works):
             outcomes += _Worker(works[len(outcomes) :], limit, captured).run()
     return outcomes
 
 
 class _Worker(Generic[T]):
-    """Does its works in a thread until all are done, or one of them hangs."""
+    """Calls functions in a thread until all have returned, or one of them hangs."""
 
     def __init__(self, works: Sequence[Callable[[], T]], limit: float, captured: _CapturedOutput) -> None:
         self._works = works
@@ -98,7 +98,7 @@ class _Worker(Generic[T]):
         self._done = threading.Event()
 
     def run(self) -> list[T | BaseException]:
-        """The outcomes; the last one is `Hung` where it hung."""
+        """The results; the last one is `Hung` if it hung."""
         self._begun = time.monotonic()
         thread = threading.Thread(target=self._work, daemon=True)
         thread.start()
@@ -124,7 +124,7 @@ class _Worker(Generic[T]):
     def _outcome(self, work: Callable[[], T]) -> T | BaseException:
         try:
             result = work()
-        except BaseException as error:  # handed to the waiting side, whatever it is
+        except BaseException as error:  # passed to the waiting thread
             if not self._given_up:
                 self._captured.take()
             return error
@@ -133,7 +133,7 @@ class _Worker(Generic[T]):
 
 
 class _Noticing(io.TextIOWrapper):
-    """Standard output that remembers from where it was first written to."""
+    """A replacement for standard output that records the stack of the first write."""
 
     stack = ""
 
@@ -147,9 +147,9 @@ class _Noticing(io.TextIOWrapper):
 
 
 class _CapturedOutput:
-    """Standard output, of Python and of the process, goes to a file for a while.
+    """Redirects standard output, of Python and of the process, to a file.
 
-    `stack` says where Python printed what `take` gave last.
+    `stack` says where Python printed the result of the last `take`.
     """
 
     stack = ""
@@ -177,7 +177,7 @@ class _CapturedOutput:
         os.close(self._file)
 
     def take(self) -> str:
-        """The beginning of what was printed since the last look."""
+        """The beginning of the output since the last call."""
         self._flush()
         size = os.fstat(self._file).st_size
         text = os.pread(self._file, _SHOWN, self._read).decode("utf-8", "replace") if size > self._read else ""

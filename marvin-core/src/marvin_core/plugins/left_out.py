@@ -1,4 +1,4 @@
-"""Packs that could not be loaded: what is said of them, and what holds calls while one of them may be a guard."""
+"""Packs that could not be loaded: their error messages, and a hook in place of those that may register hooks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SHOWN = 300
 
 
 class Missing(Hook):
-    """Stands for packs that register hooks, or may, and could not be loaded.
+    """Replaces the hooks of packs that could not be loaded, and may have some.
 
-    What they would have said of a call nobody knows. So a person is asked, and where there is none the call is denied.
+    Their verdicts are unknown, so each call needs approval, and is denied in a non-interactive run.
     """
 
     def __init__(self, packs: Sequence[Pack], attended: bool) -> None:
@@ -36,18 +36,18 @@ class Missing(Hook):
 
 
 def why_left_out(pack: Pack) -> str:
-    """Which pack could not be loaded, and why, for who asks for something of it."""
+    """Which pack could not be loaded, and why, for a request for one of its tools."""
     why = one_line(pack.problems[0] if pack.problems else "it could not be loaded", _SHOWN).rstrip(".")
     return f"{pack.name}, of {pack.distribution}, was left out: {why}"
 
 
 def line_about(pack: Pack, attended: bool, off: Collection[str], there: Sequence[Pack]) -> str:
-    """What a start says of a pack that it does without.
+    """The notice of a start about a pack that could not be loaded.
 
     Args:
-        attended: whether somebody is there to ask.
-        off: the packs that are switched off already.
-        there: all packs that are installed.
+        attended: whether a user is there to answer questions.
+        off: the disabled packs.
+        there: all installed packs.
     """
     where = "" if pack.distribution == USER else f" of {pack.distribution}"
     why = one_line(pack.problems[0] if pack.problems else "it could not be loaded", _SHOWN).rstrip(".")
@@ -64,7 +64,7 @@ def line_about(pack: Pack, attended: bool, off: Collection[str], there: Sequence
 
 
 def _name_alone(pack: Pack, there: Sequence[Pack]) -> str:
-    """The name that switches off this pack and no other guard: where packs share one, that of the distribution."""
+    """The name that disables this pack and no other guard: the distribution's, if packs share the name."""
     others = [other for other in there if other.key != pack.key]
     shared = any(other.is_named((pack.name,)) for other in others)
     return pack.distribution if shared else pack.name

@@ -1,4 +1,4 @@
-"""What the installed packs bring to this run, behind one typed door."""
+"""The tools, providers, hooks, commands and interfaces of the installed packs, behind one typed interface."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ T = TypeVar("T")
 BUILT_IN = "core"
 
 _WORDS = ("help", "exit", "quit")
-"""Slash commands that interfaces know themselves."""
+"""Slash commands of the interfaces themselves."""
 
 
 class Census(Record):
-    """A pack of this run and what it brings, as far as that is known once each was asked."""
+    """A pack of this run and what it registers, as far as known without loading it."""
 
     pack: Pack
     counts: Mapping[str, int]
-    """How many there are, by the name of one: tool, hook, ..."""
+    """The numbers of registered objects, by kind: tool, hook, ..."""
     notes: tuple[str, ...] = ()
-    """The names that it could not have because the user wants it so."""
+    """The names that it lost because of the user's preference."""
     start: float = 0.0
-    """The seconds that it takes of a start; 0 where no start loads it."""
+    """The seconds that it adds to a start; 0 if no start loads it."""
 
 
 class Plugins:
-    """The packs that this run uses: all that are installed, or those that MARVIN_PACKS names, less those switched off.
+    """The packs of this run: all installed ones, or those in MARVIN_PACKS, without the disabled ones.
 
-    `warn` is told, in one line, what goes wrong with them; of what a start is to say about them, by `report`.
+    `warn` is called with one line for each error in them; `report` calls it for those a start has to show.
     """
 
     def __init__(self, config: Config, warn: Callable[[str], None]) -> None:
@@ -77,7 +77,7 @@ class Plugins:
         self._check_chosen()
 
     def _check_chosen(self) -> None:
-        """Say which packs MARVIN_PACKS names in vain."""
+        """Warn about packs in MARVIN_PACKS that are not installed."""
         there = [*self.packs, *self._index.others]
         chosen = sorted(self._config.packs or ())
         missing = [name for name in chosen if not any(pack.is_named((name,)) for pack in there)]
@@ -91,12 +91,12 @@ class Plugins:
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools of the packs in use, in the index's order, under the names that they are offered by."""
+        """The tools of the packs in use, in the index's order, by the names under which they are offered."""
         return tuple(spec for _, spec in self._tools)
 
     @property
     def lost_tools(self) -> Mapping[str, str]:
-        """By the names of tools that packs had which could not be loaded: which pack that is, and why."""
+        """Tools of packs that could not be loaded: by their name, the pack and the reason."""
         lost = [pack for pack in self._failed.values() if pack.tools]
         if not lost:
             return {}
@@ -106,13 +106,13 @@ class Plugins:
 
     @property
     def foreign_tools(self) -> frozenset[str]:
-        """The names of tools that neither Marvin nor the user wrote."""
+        """The names of third-party tools: neither Marvin's nor the user's own."""
         known = {pack.key for pack in self.packs if pack.own or pack.distribution == USER}
         return frozenset(spec.name for key, spec in self._tools if key not in known)
 
     @property
     def providers(self) -> tuple[ProviderSpec, ...]:
-        """The model services of the packs in use, built-in ones first."""
+        """The model providers of the packs in use, built-in ones first."""
         return tuple(spec for _, spec in self._providers)
 
     @property
@@ -122,17 +122,17 @@ class Plugins:
 
     @property
     def settings(self) -> tuple[DeclaredSettings, ...]:
-        """What the packs in use are configured with."""
+        """The declared settings of the packs in use."""
         return tuple(declared for _, declared in self._settings)
 
     @property
     def installed(self) -> tuple[str, ...]:
-        """The names of all packs that are installed, those among them that this run leaves out."""
+        """The names of all installed packs, including those not in use."""
         return tuple(pack.name for pack in (*self.packs, *self._index.others))
 
     @property
     def secrets(self) -> Iterator[str]:
-        """The variables that installed packs declare as secrets, also packs that lost a name or are not loaded."""
+        """The secrets that installed packs declare, including packs that are not in use or not loaded."""
         yield from self._index.secrets
         for _, spec in self._index.tools:
             yield from spec.secrets
@@ -143,25 +143,25 @@ class Plugins:
 
     @property
     def data_folders(self) -> Mapping[str, str]:
-        """The folders of the packs in use, by their names: what is data in there is read without loading them."""
+        """The folders of the packs in use, by name: data files there are read without loading the packs."""
         return {pack.name: pack.folder for pack in self.packs if pack.folder and not pack.left_out}
 
     def declared(self, pack: Pack) -> DeclaredSettings | None:
-        """What a pack is configured with, if anything."""
+        """The declared settings of a pack, if any."""
         return next((declared for key, declared in self._settings if key == pack.key), None)
 
     def pack_of_tool(self, spec: ToolSpec) -> Pack:
-        """The pack that brings a tool."""
+        """The pack of a tool."""
         found = self._by_key.get(self._tool_owners.get(spec.name, ""))
         return found or Pack(name=spec.source, distribution=spec.source, version="", module=spec.module)
 
     def pack_of_provider(self, name: str) -> Pack | None:
-        """The pack that brings a provider; None where that is the core, or config.yaml."""
+        """The pack of a provider; None for one of the core or of config.yaml."""
         found = next((self._by_key[key] for key, spec in self._providers if spec.name == name), None)
         return found if found is not None and found.name != BUILT_IN else None
 
     def pack_of_hook(self, hook: Hook) -> Pack:
-        """The pack that registered a hook; the core where none did."""
+        """The pack of a hook; the core for all others."""
         _, key = self._hook_owners.get(id(hook), (hook, ""))
         return self._by_key.get(key) or self.pack_named(BUILT_IN)
 
@@ -169,7 +169,7 @@ class Plugins:
         """The first pack of this name.
 
         Raises:
-            ConfigError: where none is in use; the text gives the nearest names.
+            ConfigError: no such pack is in use; the text gives similar names.
         """
         found = next((pack for pack in self.packs if pack.name == name), None)
         if found is None:
@@ -180,16 +180,16 @@ class Plugins:
 
     @property
     def switched_off(self) -> tuple[Pack, ...]:
-        """The packs that are installed and that config.yaml switches off."""
+        """The installed packs that config.yaml disables."""
         return tuple(pack for pack in self._index.others if pack.is_named(self._config.packs_off))
 
     def hooks(self, *, attended: bool) -> tuple[Hook, ...]:
         """The `Hook` objects of the packs that implement `marvin_register_hooks`; only those are imported.
 
-        Where a pack that may have some could not be loaded, a hook stands for it that lets no call pass unseen.
+        If a pack that may have some could not be loaded, a hook replaces it for which each call needs approval.
 
         Args:
-            attended: whether somebody is there to ask.
+            attended: whether a user is there to answer questions.
         """
         found = [hook for _, hook in self._hooks(attended=attended)]
         missing = [pack for pack in self._failed.values() if pack.guards]
@@ -213,7 +213,7 @@ class Plugins:
         return found
 
     def commands(self) -> tuple[Command, ...]:
-        """The slash commands of all packs, then the user's own; one whose name is taken has its pack's before it."""
+        """The slash commands of all packs, then the user's own; one whose name is taken gets its pack's as a prefix."""
         return self._named(self._commands())
 
     def _commands(self) -> list[Owned[Command]]:
@@ -245,7 +245,7 @@ class Plugins:
         return tuple(offered.values())
 
     def report(self, *, attended: bool) -> None:
-        """Say, once each, which packs are left out, and which names several bring for the user to give to one."""
+        """Warn once about each pack that is left out, and about each name that several packs use."""
         for pack in self._failed.values():
             if pack.key not in self._told:
                 from .left_out import line_about
@@ -259,7 +259,7 @@ class Plugins:
                 self._warn(line)
 
     def census(self) -> tuple[Census, ...]:
-        """The packs and what they bring, with what goes wrong also where a session asks them for it."""
+        """The packs with their registered objects and errors, including errors that only a session would find."""
         hooks, commands = self._hooks(), self._commands()
         self._named(commands)
         brought = [("tool", key) for key, _ in self._tools]
@@ -289,7 +289,7 @@ class Plugins:
         return frozenset(self._sub_commands)
 
     def extend_cli(self, app: typer.Typer, name: str) -> Pack:
-        """Have an application offer what the pack with this sub-command adds; no other pack is asked. Returns it."""
+        """Add the sub-command of its pack to an application; no other pack is loaded. Returns the application."""
         import typer
 
         from .sub_commands import take_over
@@ -322,7 +322,7 @@ class Plugins:
         without: frozenset[str] = frozenset(),
         **arguments: Any,
     ) -> Iterator[Owned[T]]:
-        """What `use` makes of each pack's answer, with its key; of `only` that pack's, where one is named."""
+        """The result of `use` for each pack's registration, by key; with `only`, for that pack alone."""
         packs = [pack for pack in self.packs if hook in pack.hooks and (not only or pack.key == only)]
         packs = [pack for pack in packs if pack.key not in self._failed and pack.key not in without]
         if not packs:
@@ -331,7 +331,7 @@ class Plugins:
 
         works = [partial(self._used, pack, hook, use, arguments) for pack in packs]
         for pack, outcome in zip(packs, isolated(works, self._config.timeouts.pack), strict=True):
-            if isinstance(outcome, BaseException):  # a stranger's code: it is skipped alone, and named
+            if isinstance(outcome, BaseException):  # third-party code: skip this pack alone, and name it
                 guards = "marvin_register_hooks" in pack.hooks and pack.key not in self._hooked
                 self._failed[pack.key] = with_problem(pack, outcome).replace(guards=guards)
             else:
@@ -348,7 +348,7 @@ class Plugins:
                 self._warn(f"the pack {pack.name} of {pack.distribution} delayed this start by {took:.1f} s ({hook})")
 
     def _answer(self, pack: Pack, hook: str, arguments: Mapping[str, Any]) -> Any:
-        """What one pack returns for one hook."""
+        """The result of a hook of one pack."""
         if pack.is_file:
             from ..util.imports import load_module
             from .user_files import hooks_of

@@ -1,4 +1,4 @@
-"""What is installed, as data."""
+"""The data model of installed packs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ..api.session import UISpec
 from ..api.tools import ToolSpec
 
 USER = "your configuration"
-"""What stands for a distribution where a pack is a file in the configuration folder."""
+"""The distribution name of a pack that is a file in the configuration folder."""
 PROJECT = "this project"
-"""The same where it is a file that the working directory brings, and that somebody trusts."""
+"""The same for a file in a trusted working directory."""
 
 S = TypeVar("S")
 Owned: TypeAlias = tuple[str, S]
-"""The key of a pack, and something that it brings."""
+"""The key of a pack, and an object that it registers."""
 
 
 class Pack(Record):
-    """One entry point of the group `marvin`: where it comes from, and what went wrong with it.
+    """One entry point of the group `marvin`, with its distribution and its error, if any.
 
     `module` is a module's name, or the path of a file in the configuration folder.
     """
@@ -31,33 +31,33 @@ class Pack(Record):
     version: str
     module: str
     attribute: str = ""
-    """What its entry point names behind the module, which is a mistake."""
+    """The object that the entry point names behind the module, which is an error."""
     folder: str = ""
-    """The folder of the package that its module is in, where it may have data; empty for a module of its own."""
+    """The folder of its module's package, which may have data files; empty for a single module."""
     own: bool = False
-    """Whether it is one of Marvin's own distributions, whose names nobody else can take."""
+    """Whether it is one of Marvin's own distributions, whose names are reserved."""
     hooks: tuple[str, ...] = ()
     chats_only: bool = False
-    """Whether all `Hook` objects that it registers are for chats alone."""
+    """Whether all its `Hook` objects are for chats only."""
     cli: tuple[str, ...] = ()
     """The sub-commands that it adds."""
     tools: tuple[str, ...] = ()
-    """The tools that it had, where it could not be loaded: who asks for one is told so."""
+    """The tools that it had before it could not be loaded, for error messages."""
     problems: tuple[str, ...] = ()
     traceback: str = ""
     left_out: bool = False
     """Whether it could not be loaded."""
     guards: bool = False
-    """Whether it could not be loaded and registers hooks, or may: then no call runs unasked."""
+    """Whether it could not be loaded and may register hooks: then every call needs approval."""
 
     @property
     def key(self) -> str:
-        """What tells it from all others: one distribution may have several, and two may use one name."""
+        """Its unique key: a distribution may have several packs, and two may have the same name."""
         return f"{self.distribution}:{self.name}"
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file of Python, and no module of an installed distribution."""
+        """Whether it is a Python file, not a module of an installed distribution."""
         return self.distribution in (USER, PROJECT)
 
     def is_named(self, names: Collection[str]) -> bool:
@@ -66,18 +66,18 @@ class Pack(Record):
 
 
 DATA_FOLDERS = ("agents", "skills")
-"""Folders in a pack's own that are read as data: none of its code runs for them."""
+"""Folders of a pack with data files, which are read without running its code."""
 
 
 def has_data(pack: Pack) -> bool:
-    """Whether a pack brings something that is no code, so that it needs no hook."""
+    """Whether a pack has data files, so that it needs no hook."""
     from os.path import isdir
 
     return bool(pack.folder) and any(isdir(f"{pack.folder}/{name}") for name in DATA_FOLDERS)
 
 
 def data_counts(pack: Pack) -> dict[str, int]:
-    """How much of such data a pack has, by the name of one."""
+    """The number of data files of a pack, by kind."""
     from glob import escape, glob
 
     found = {}
@@ -88,7 +88,7 @@ def data_counts(pack: Pack) -> dict[str, int]:
 
 
 class DeclaredSettings(Record):
-    """What a pack is configured with, as far as that is known without importing it.
+    """The declared settings of a pack, known without importing it.
 
     `name` is that of the pack, `source` its distribution. `schema` is the JSON schema of the model in the normal form,
     and `file` the module that the model is in.
@@ -104,13 +104,13 @@ class DeclaredSettings(Record):
 
 
 class Selection(Record):
-    """Which packs there are for a run, before any is imported: those that MARVIN_PACKS names, without those `off`."""
+    """The selection of packs for a run: those in MARVIN_PACKS, without those `off`."""
 
     chosen: frozenset[str] | None = None
     off: frozenset[str] = frozenset()
 
     def has(self, pack: Pack) -> bool:
-        """Whether a pack is used."""
+        """Whether a pack is selected."""
         if pack.distribution == CORE:
             return True
         named = self.chosen is None or pack.is_file or pack.is_named(self.chosen)
@@ -118,12 +118,12 @@ class Selection(Record):
 
 
 CORE = "marvin-core"
-"""The distribution that can be neither left out nor switched off."""
+"""The distribution that can be neither deselected nor disabled."""
 EVERYTHING = Selection()
 
 
 class Loaded(Record):
-    """A pack and what it brings, or the pack with what went wrong."""
+    """A pack and its registered objects, or the pack with its error."""
 
     pack: Pack
     tools: tuple[ToolSpec, ...] = ()
@@ -131,17 +131,17 @@ class Loaded(Record):
     uis: tuple[UISpec, ...] = ()
     settings: tuple[DeclaredSettings, ...] = ()
     sources: tuple[str, ...] = ()
-    """The files that it was made of, and their folders."""
+    """The files that it was loaded from, and their folders."""
     read: tuple[str, ...] = ()
-    """The variables that it read: all of them where it could not be loaded, else those that its own modules read."""
+    """The variables that it read: all of them if it could not be loaded, else those read by its own modules."""
 
 
 class Index(Record):
-    """What the selected packs bring, in one stable order: built-ins first, then by distribution."""
+    """The registered objects of the selected packs, in a stable order: built-ins first, then by distribution."""
 
     packs: tuple[Pack, ...]
     others: tuple[Pack, ...]
-    """What is installed and not selected; never imported."""
+    """The installed packs that are not selected; never imported."""
     tools: tuple[Owned[ToolSpec], ...]
     providers: tuple[Owned[ProviderSpec], ...]
     uis: tuple[Owned[UISpec], ...]
@@ -149,4 +149,4 @@ class Index(Record):
     sources: tuple[str, ...] = ()
     """The source files that the index depends on."""
     secrets: tuple[str, ...] = ()
-    """The variables that packs declare as secrets which are left out, switched off or could not be loaded."""
+    """The secrets of packs that are deselected, disabled or could not be loaded."""

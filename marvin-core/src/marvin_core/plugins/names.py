@@ -1,4 +1,4 @@
-"""Who has a name that several packs bring: Marvin's own distributions, else whom the user prefers, else the first."""
+"""Resolves name conflicts between packs: Marvin's own come first, then the user's preference, then the order."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ N = TypeVar("N", ToolSpec, Command)
 
 _LONGEST = 64
 _SHOWN = 5
-"""Names that a line names."""
+"""The maximum number of names in a line."""
 _CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 class Names:
-    """Gives out names, kind by kind, and remembers who could not have one.
+    """Assigns names by kind, and records the conflicts.
 
     Args:
-        packs: those in use, in their order.
-        prefer: packs that come before others, the first one first.
+        packs: those in use, in order.
+        prefer: packs that come before others, in order of preference.
     """
 
     def __init__(self, packs: Sequence[Pack], prefer: Sequence[str]) -> None:
@@ -32,13 +32,13 @@ class Names:
         self._ranks = {pack.key: _rank(pack, prefer) for pack in packs}
         self._prefer = prefer
         self.refused: dict[str, list[str]] = {}
-        """By the key of a pack, which names it could not have."""
+        """By the key of a pack, the names that it lost."""
         self.settled: dict[str, list[str]] = {}
-        """The same, where the user chose it so."""
+        """The same, for the user's preference."""
         self._contested: dict[tuple[str, str], list[str]] = {}
 
     def winners(self, kind: str, wanted: Iterable[tuple[str, str]]) -> dict[str, str]:
-        """By each name the key of the pack that has it; `wanted` are keys of packs and names."""
+        """The key of the pack for each name; `wanted` are keys of packs and names."""
         found: dict[str, str] = {}
         for key, name in sorted(wanted, key=lambda pair: self._ranks[pair[0]]):
             owner = found.setdefault(name, key)
@@ -47,7 +47,7 @@ class Names:
         return found
 
     def tools(self, brought: Sequence[Owned[ToolSpec]]) -> tuple[Owned[ToolSpec], ...]:
-        """The tools under the names that they are offered by, in their order."""
+        """The tools under their assigned names, in order."""
         ours = {key for key, pack in self._packs.items() if pack.own}
         own = [spec for key, spec in brought if key in ours]
         words = {*SETS, *(spec.name for spec in own), *(spec.group for spec in own)}
@@ -63,12 +63,12 @@ class Names:
         return tuple(offered)
 
     def commands(self, brought: Sequence[Owned[Command]], words: Collection[str]) -> list[Command]:
-        """The slash commands under the names that they are offered by; `words` are those that only we may use."""
+        """The slash commands under their assigned names; `words` are reserved names."""
         offered = self._offered("command", brought, words)
         return [command if name == command.name else command.replace(name=name) for _, command, name in offered]
 
     def _offered(self, kind: str, brought: Sequence[Owned[N]], words: Collection[str]) -> Iterator[tuple[str, N, str]]:
-        """What is brought, each with its pack and its name; who cannot have one gets its own with the pack's before."""
+        """Each object with its pack and name; in a conflict the name gets that of the pack as a prefix."""
         taken: dict[str, str] = {}
         own, ranks = {key for key, pack in self._packs.items() if pack.own}, self._ranks
         for key, thing in sorted(brought, key=lambda pair: ranks[pair[0]]):
@@ -87,7 +87,7 @@ class Names:
                 yield key, thing, name
 
     def _grouped(self, key: str, spec: ToolSpec, words: set[str]) -> ToolSpec:
-        """The tool in a group that is none of ours, whose name it has: `--tools` means ours by that name."""
+        """A tool with the name of one of our groups: `--tools` means our group by that name."""
         pack = self._packs[key]
         names = [_plain(pack.name), _plain(pack.distribution), f"{_plain(pack.distribution)}_pack"]
         group = next((name for name in names if name not in words), names[-1])
@@ -98,7 +98,7 @@ class Names:
         return spec.replace(group=group)
 
     def _prefixed(self, kind: str, key: str, name: str, owner: str, taken: Collection[str]) -> str:
-        """The name behind that of its pack; empty where that cannot be had either."""
+        """The name with that of its pack as a prefix; empty if that is taken, too."""
         longer = f"{_prefix(self._packs[key])}_{name}"
         if owner == key or len(longer) > _LONGEST or longer in taken:
             longer = ""
@@ -106,7 +106,7 @@ class Names:
         return longer
 
     def _refuse(self, kind: str, name: str, key: str, owner: str, instead: str = "") -> None:
-        """Remember that a pack could not have a name, and which one it got instead."""
+        """Record that a pack lost a name, and the name it got instead."""
         winner, loser = self._packs.get(owner), self._packs[key]
         who = (
             "Marvin uses that name"
@@ -127,7 +127,7 @@ class Names:
                 things.append(f"{kind} {name}")
 
     def contests(self) -> list[str]:
-        """What the user may settle, a line for each two packs."""
+        """The conflicts that the user can resolve, one line for each two packs."""
         lines = []
         for (winner, loser), things in self._contested.items():
             one, other = self._packs[winner], self._packs[loser]
@@ -156,7 +156,7 @@ def _plain(name: str) -> str:
 
 
 def _rank(pack: Pack, prefer: Sequence[str]) -> int:
-    """Where a pack stands: ours first, then whom the user prefers; those of one rank keep their order."""
+    """The priority of a pack: ours first, then preferred ones; the order among equals is kept."""
     if pack.own:
         return -1
     return next((place for place, name in enumerate(prefer) if pack.is_named((name,))), len(prefer))

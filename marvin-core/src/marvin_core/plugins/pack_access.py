@@ -1,4 +1,4 @@
-"""What the code of a pack reaches of its own: settings, secrets and folders, wherever it runs."""
+"""The settings, secrets and folders of a pack, for its own code."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _PACKS = "packs"
 
 
 class PackOwners(Protocol):
-    """Who brings what."""
+    """Finds the pack of an object."""
 
     def pack_of_tool(self, spec: ToolSpec) -> Pack:
-        """The pack that brings a tool."""
+        """The pack of a tool."""
         ...
 
     def pack_of_hook(self, hook: Hook) -> Pack:
-        """The pack that registered a hook."""
+        """The pack of a hook."""
         ...
 
     def pack_of_provider(self, name: str) -> Pack | None:
-        """The pack that brings a provider; None where that is the core, or config.yaml."""
+        """The pack of a provider; None for one of the core or of config.yaml."""
         ...
 
     def pack_named(self, name: str) -> Pack:
-        """The pack of this name. Raises `ConfigError` where none is in use."""
+        """The pack of this name. Raises `ConfigError` if none is in use."""
         ...
 
     def declared(self, pack: Pack) -> DeclaredSettings | None:
-        """What a pack is configured with, if anything."""
+        """The declared settings of a pack, if any."""
         ...
 
 
@@ -57,26 +57,26 @@ class Folders:
 
     @property
     def data(self) -> Path:
-        """What must not be lost."""
+        """For data that must not be lost."""
         return self._made(self._config.data_folder)
 
     @property
     def cache(self) -> Path:
-        """What can be made again."""
+        """For data that can be computed again."""
         return self._made(self._config.cache_folder)
 
     @property
     def state(self) -> Path:
-        """What outlives a run and matters here only."""
+        """For data that outlives a run and matters on this machine only."""
         return self._made(self._config.state_folder)
 
     @property
     def profile(self) -> Path:
-        """What belongs to the person."""
+        """For data that belongs to the person."""
         return self._made(self._profile())
 
     def there(self) -> Mapping[str, Path]:
-        """Those that exist, by what they are for; none is made."""
+        """The existing folders by kind; none is created."""
         roots = {"data": self._config.data_folder, "cache": self._config.cache_folder}
         roots |= {"state": self._config.state_folder, "profile": self._profile()}
         folders = {what: root / _PACKS / self._own for what, root in roots.items()}
@@ -107,7 +107,7 @@ class PackAccess(SecretAccess):
         self._secrets = secrets
 
     def given(self) -> Mapping[str, Any]:
-        """What config.yaml and variables set of the settings."""
+        """The values that config.yaml and variables set."""
         if self._declared is None:
             return {}
         from .pack_settings import PackSection
@@ -120,7 +120,7 @@ class PackAccess(SecretAccess):
         return self._config.config_folder / "config.yaml"
 
     def settings(self, model: type[S]) -> S:
-        """The settings. Raises as `PackSection.checked`, and `ConfigError` where they are not declared so."""
+        """The settings. Raises as `PackSection.checked`, and `ConfigError` if they are not declared."""
         if self._declared is None or not self._declared.model:
             raise ConfigError(
                 f"The pack {self.name} asked for {model.__name__}, but declares no settings. Return "
@@ -148,15 +148,15 @@ class PackAccess(SecretAccess):
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """What the pack declares as secrets: the variables, and what each is for."""
+        """The declared secrets: variables, and their meaning."""
         return self._declared.secrets if self._declared is not None else {}
 
 
 class Packs:
-    """The packs of a run, by what they bring.
+    """Finds the packs of a run by their registered objects.
 
     Args:
-        profile: gives the folder of the active profile.
+        profile: returns the folder of the active profile.
     """
 
     def __init__(self, owners: PackOwners, config: Config, secrets: Secrets, profile: Callable[[], Path]) -> None:
@@ -166,30 +166,30 @@ class Packs:
         self._profile = profile
 
     def of_tool(self, spec: ToolSpec) -> PackAccess:
-        """The pack that brings a tool."""
+        """The pack of a tool."""
         return self.of(self._owners.pack_of_tool(spec))
 
     def of_hook(self, hook: Hook) -> PackAccess:
-        """The pack that registered a hook."""
+        """The pack of a hook."""
         return self.of(self._owners.pack_of_hook(hook))
 
     def of_provider(self, name: str) -> str:
-        """The name of the pack that brings a provider; empty where that is the core, or config.yaml."""
+        """The name of the pack of a provider; empty for one of the core or of config.yaml."""
         pack = self._owners.pack_of_provider(name)
         return "" if pack is None else pack.name
 
     def named(self, name: str) -> PackAccess:
-        """The pack of this name. Raises `ConfigError` where none is in use."""
+        """The pack of this name. Raises `ConfigError` if none is in use."""
         return self.of(self._owners.pack_named(name))
 
     def of(self, pack: Pack) -> PackAccess:
-        """What this pack reaches."""
+        """The `PackContext` of a pack."""
         folders = Folders(self._config, self._profile, folder_name(pack, self._owners))
         return PackAccess(pack, self._owners.declared(pack), self._config, self._secrets, folders)
 
 
 def folder_name(pack: Pack, owners: PackOwners) -> str:
-    """What the folders of a pack are called: its name, with that of its distribution where another has the name too."""
+    """The name of a pack's folders: its own, with that of its distribution if another pack has the same name."""
     try:
         alone = owners.pack_named(pack.name).key == pack.key
     except ConfigError:  # it is not among those in use, as in a test

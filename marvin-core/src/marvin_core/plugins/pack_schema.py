@@ -1,4 +1,4 @@
-"""What a pack says that it is configured with, checked and described when the pack is found."""
+"""Validates and describes the declared settings of a pack when the pack is loaded."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .hook_calls import expect
 from .model import DeclaredSettings, Pack
 
 _SHORTEST_VARIABLE = 3
-"""Characters; a shorter name is nearly always a slip."""
+"""The minimum length in characters; a shorter name is nearly always a mistake."""
 
 
 def declared_settings(answer: object, plugin: ModuleType, pack: Pack) -> DeclaredSettings:
-    """What `marvin_register_settings` returned, with the schema of its model.
+    """The result of `marvin_register_settings`, with the schema of its model.
 
     Raises:
-        PluginError: where it contradicts itself, or names what does not exist; the text says what to change.
+        PluginError: it contradicts itself, or names something that does not exist; the text says what to change.
     """
     given = expect(answer, PackSettings)
     if is_own_of_packs(pack.name):
@@ -57,10 +57,10 @@ def declared_settings(answer: object, plugin: ModuleType, pack: Pack) -> Declare
 
 
 def model_of(name: str) -> type[Settings]:
-    """The class of a pack's settings, imported.
+    """Import the class of a pack's settings.
 
     Raises:
-        PluginError: where the name leads to nothing, or to something else.
+        PluginError: the name does not exist, or is not such a class.
     """
     module, _, attribute = name.partition(":")
     found = getattr(import_module(module), attribute, None)
@@ -90,14 +90,14 @@ def _schema(model: type[Settings], name: str) -> dict[str, Any]:
 
 
 def leaves(schema: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every key with its schema, those below others with a dot."""
+    """Every key with its schema; nested keys are joined with dots."""
     for key, inner in schema.get("properties", {}).items():
         yield f"{before}{key}", inner
         yield from leaves(inner, f"{before}{key}.")
 
 
 def _texts(given: PackSettings, field: str) -> dict[str, str]:
-    """A mapping of texts to texts."""
+    """A mapping of strings to strings."""
     found = getattr(given, field)
     if found is None:
         return {}

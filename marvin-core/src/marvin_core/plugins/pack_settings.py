@@ -1,4 +1,4 @@
-"""The settings of a pack: what config.yaml and variables say, checked by the pack's own model."""
+"""The settings of a pack from config.yaml and variables, validated by the pack's own model."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _Keys: TypeAlias = tuple[str, ...]
 
 
 class NotSet(ConfigError):
-    """A setting without a default has no value yet, so nobody is to blame; the text says how to give it one."""
+    """A setting without a default has no value yet; the text says how to set it."""
 
 
 class PackSection:
-    """What is given of one pack's settings.
+    """The values for the settings of one pack.
 
     Args:
-        section: what config.yaml holds below `packs.NAME`.
-        path: that file, for errors.
-        content: its content, where it is not what the file holds.
+        section: the value of `packs.NAME` in config.yaml.
+        path: the path of config.yaml, for errors.
+        content: its content, if it differs from the file.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class PackSection:
         inner[keys[-1]] = entries if self._schema(keys).get("type") == "array" else value
 
     def origin(self, keys: Sequence[str | int]) -> str:
-        """Where the value at this path comes from: a variable, config.yaml, or empty where it is the default."""
+        """The source of the value at this path: a variable, config.yaml, or empty for the default."""
         for given, (name, _) in self._by_variable.items():
             if given == tuple(keys[: len(given)]):
                 return name
@@ -86,19 +86,19 @@ class PackSection:
         """The settings.
 
         Raises:
-            NotSet: where all that is wrong is that something has no value.
-            ConfigError: where what somebody set is wrong.
-            PluginError: where the pack's own model cannot be used.
+            NotSet: the only problem is that something has no value.
+            ConfigError: a given value is wrong.
+            PluginError: the pack's own model cannot be used.
         """
         name = self._declared.name
         try:
-            model = model_of(self._declared.model) if self._declared.model else Settings  # there may be secrets only
+            model = model_of(self._declared.model) if self._declared.model else Settings  # a pack may have secrets only
             return model.model_validate(self.values)
         except ValidationError as error:
             raise self._refusal(error.errors(include_url=False)) from None
         except PluginError:
             raise
-        except BaseException as error:  # the model is a stranger's, and so are the checks in it
+        except BaseException as error:  # third-party code: the model and its validators
             if not is_failure(error):
                 raise
             why = f"{type(error).__name__}: {error}"
@@ -131,15 +131,15 @@ class PackSection:
         return f"{name} is not set; it takes {kind}. Set it: `{command_name()} config set {name} VALUE`{also}."
 
     def _whole(self, error: ErrorDetails) -> str:
-        """What a check of the whole model finds where nothing was set."""
+        """The errors of the whole model if nothing was set."""
         return f"packs.{self._declared.name} in config.yaml: {reason_text(error, {})}."
 
     def _secret_of(self, key: str) -> str | None:
-        """The secret that a key is called as, which config.yaml never holds."""
+        """The secret with the name of a key; secrets are never in config.yaml."""
         return {secret.casefold(): secret for secret in self._declared.secrets}.get(key.casefold())
 
     def _of_secret(self, location: Location) -> str:
-        """What is said of a key that is called as a secret; empty for any other."""
+        """The error for a key with the name of a secret; empty for any other."""
         meant = self._secret_of(str(location[-1]))
         if meant is None:
             return ""
@@ -159,9 +159,9 @@ class PackSection:
         return schema_at(self._declared.schema, location)
 
     def leaves(self) -> Iterator[tuple[_Keys, Any, str]]:
-        """Each key, its value, and where that comes from; what cannot be used yet stands as it was given.
+        """Each key with its value and source; invalid values are returned as they are.
 
-        A secret that somebody wrote into config.yaml all the same is not among them as it is.
+        A secret that was written into config.yaml nevertheless is redacted.
         """
         try:
             shown = self.checked().model_dump(mode="json", by_alias=True)

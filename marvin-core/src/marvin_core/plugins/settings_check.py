@@ -1,4 +1,4 @@
-"""Checking the sections of packs in config.yaml: at the start, before a change of the file, and for `doctor`."""
+"""Validates the sections of packs in config.yaml: at the start, before a change of the file, and for `doctor`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class InstalledPacks(Protocol):
-    """The packs of this run, and what they are configured with."""
+    """The packs of this run, and their declared settings."""
 
     @property
     def settings(self) -> tuple[DeclaredSettings, ...]:
-        """What the packs in use are configured with."""
+        """The declared settings of the packs in use."""
         ...
 
     @property
     def installed(self) -> tuple[str, ...]:
-        """The names of all packs that are installed."""
+        """The names of all installed packs."""
         ...
 
     @property
@@ -48,15 +48,15 @@ def check_settings(
     warn: Callable[[str], None],
     content: bytes | None = None,
 ) -> None:
-    """Check what config.yaml and variables set for packs. `warn` is told of sections that belong to no pack.
+    """Validate the values for packs in config.yaml and variables. `warn` is called for sections without a pack.
 
-    With the `content` of a file that does not hold it yet, only packs count that have a section there.
+    With `content`, the planned content of the file, only packs with a section there are checked.
 
-    What was found right is kept, and not looked at again while nothing has changed: the packs' models take longer to
-    import than all else at a start.
+    The result of a successful check is cached until something changes: importing the models takes longer than
+    everything else at a start.
 
     Raises:
-        ConfigError: where something is wrong in what was set; the text names the line.
+        ConfigError: a value is wrong; the text names the line.
     """
     path, sections = config.config_folder / "config.yaml", config.pack_sections
     for name in sections:
@@ -82,15 +82,15 @@ def _check_sections(
     warn: Callable[[str], None],
     content: bytes | None,
 ) -> list[str]:
-    """Check the sections of these packs; returns the names of those whose model could be asked.
+    """Validate the sections of these packs; returns the names of those whose model could be used.
 
     Args:
         limit: the seconds that each model may take.
-        warn: is told where one fails by itself, which is no mistake of who set something.
-        content: that of config.yaml, where the file does not hold it yet.
+        warn: called if a model itself fails, which is not an error of the user.
+        content: the planned content of config.yaml, if it differs from the file.
 
     Raises:
-        ConfigError: where something is wrong in what was set.
+        ConfigError: a value is wrong.
     """
     from .pack_settings import NotSet, PackSection
 
@@ -115,12 +115,12 @@ def _outcome(section: PackSection) -> None:
 def _check_owner(
     name: str, packs: InstalledPacks, path: Path, warn: Callable[[str], None], content: bytes | None
 ) -> None:
-    """Say so where a section can be of no use."""
+    """Warn about a section without effect."""
     if name in {declared.name for declared in packs.settings}:
         return
     in_use = next((pack for pack in packs.packs if pack.name == name), None)
     if name in packs.installed and (in_use is None or in_use.problems):
-        return  # left out of this run, or broken, which is told elsewhere
+        return  # not in use, or broken, which is reported elsewhere
     if in_use is not None:
         said = f"The pack {name} has no settings. Remove the section: `{command_name()} config edit`."
     else:
@@ -144,7 +144,7 @@ def _given(declared: DeclaredSettings, sections: Mapping[str, Any], secrets: Sec
 
 
 def _stamp(declared: DeclaredSettings, given: tuple[Any, Any]) -> list[Any]:
-    """What tells a section that was found right from any other one: a change of the model's file counts as well."""
+    """The cache key of a valid section; it changes with the file of the model as well."""
     try:
         changed = os.stat(declared.file).st_mtime_ns if declared.file else 0
     except OSError:

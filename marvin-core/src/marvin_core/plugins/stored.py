@@ -1,4 +1,4 @@
-"""Packs and what they bring as JSON: in the index, and on the way from the process that loads them."""
+"""Packs and their registered objects as JSON: for the index, and from the process that loads them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FIELDS = (
     _TEXT,
     *(name for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for name in kind._defaults),
 )
-"""What tells the form of this version from that of another one."""
+"""The identifier of this version of the format."""
 _TOOL_TUPLES = frozenset(
     name for name, default in ToolSpec._defaults.items() if isinstance(default, tuple) and name != "phrases"
 )
 
 
 class LatePhrases(Sequence[Mapping[str, Any]]):
-    """The phrases of a tool, parsed when somebody asks: a start with a model does not.
+    """The phrases of a tool, parsed on first use: a start with a model does not need them.
 
     Args:
         all_of_them: gives those of all tools.
@@ -54,9 +54,9 @@ class LatePhrases(Sequence[Mapping[str, Any]]):
 
 
 class LateTool(ToolSpec):
-    """A tool of the index, whose parameters are parsed when somebody asks: a start with hundreds asks for few.
+    """A tool of the index whose parameters are parsed on first use: a start with hundreds of tools needs few.
 
-    From then on it is a `ToolSpec` like any other.
+    After that it is a `ToolSpec` like any other.
     """
 
     @cached_property  # type: ignore[misc]  # it may be one field or the other, and reads the same
@@ -89,7 +89,7 @@ class LateTool(ToolSpec):
 
 
 def index_to_json(index: Index) -> dict[str, Any]:
-    """The index as JSON, without what `late_to_json` gives; tools have the places of their phrases in their place."""
+    """The index as JSON, without the data of `late_to_json`; tools have the positions of their phrases instead."""
     return {
         "packs": [stated(pack) for pack in index.packs],
         "others": [stated(pack) for pack in index.others],
@@ -103,15 +103,15 @@ def index_to_json(index: Index) -> dict[str, Any]:
 
 
 def late_to_json(index: Index) -> list[Any]:
-    """What a start needs of few tools: the phrases of all of them, in their places, and the parameters of each."""
+    """The data that a start needs for few tools: the phrases of all tools, and the parameters of each."""
     return [[list(spec.phrases) for _, spec in index.tools], *(spec.parameters for _, spec in index.tools)]
 
 
 def index_from_json(data: Mapping[str, Any], late: bytes) -> Index:
-    """The index, from what `index_to_json` made of it, and what `late_to_json` did, a line for each.
+    """The index from the results of `index_to_json` and `late_to_json`, the latter as one line for each.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: where it is something else.
+        KeyError, TypeError, ValueError, AttributeError: the data has another form.
     """
     phrases, *parameters = late.split(b"\n")
     parsed = cache(lambda: json.loads(phrases))
@@ -133,7 +133,7 @@ def index_from_json(data: Mapping[str, Any], late: bytes) -> Index:
 
 
 def loaded_to_json(loaded: Loaded) -> dict[str, Any]:
-    """A pack and what it brings as JSON."""
+    """A loaded pack as JSON."""
     return {
         "pack": stated(loaded.pack),
         "tools": [_tool(spec) for spec in loaded.tools],
@@ -146,7 +146,7 @@ def loaded_to_json(loaded: Loaded) -> dict[str, Any]:
 
 
 def loaded_from_json(data: Mapping[str, Any]) -> Loaded:
-    """A pack and what it brings, from what `loaded_to_json` made of them."""
+    """A loaded pack from the result of `loaded_to_json`."""
     return Loaded(
         pack=pack_from_json(data["pack"]),
         tools=tuple(map(_tool_from_json, data["tools"])),
@@ -159,7 +159,7 @@ def loaded_from_json(data: Mapping[str, Any]) -> Loaded:
 
 
 def stated(record: Record) -> dict[str, Any]:
-    """The fields that are not at their default: each one that is read costs time at every start."""
+    """The fields that are not at their default: each one costs time at every start."""
     return {name: value for name, value in record.as_dict().items() if value != type(record)._defaults[name]}
 
 
@@ -169,12 +169,12 @@ def pack_from_json(entry: Mapping[str, Any]) -> Pack:
 
 
 def owned(key: str, specs: Sequence[Any]) -> tuple[Owned[Any], ...]:
-    """What one pack brings, with its key."""
+    """The registered objects of one pack, with its key."""
     return tuple((key, spec) for spec in specs)
 
 
 def _with_place(entry: dict[str, Any], place: int) -> dict[str, Any]:
-    """A tool without what a start needs of few."""
+    """A tool without the data that a start needs for few."""
     phrases = {"phrases": place} if "phrases" in entry else {}
     return {**{name: value for name, value in entry.items() if name != "parameters"}, **phrases}
 
@@ -206,5 +206,5 @@ def _late_tool(entry: dict[str, Any], parameters: bytes) -> ToolSpec:
 
 
 def tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a record as it has them: what JSON knows as lists are tuples."""
+    """The fields of a record in their types: lists in JSON are tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}

@@ -1,4 +1,4 @@
-"""The sub-commands that packs add, taken over one by one: a bad one, or a taken name, costs its pack only that."""
+"""The sub-commands of packs, added one by one: an invalid or conflicting one is left out alone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..util.failures import told
 
 
 class SubCommand(NamedTuple):
-    """What was added to an application under one name; `fault` says why it cannot be used, if so."""
+    """A sub-command or group in an application; `fault` says why it cannot be used, if so."""
 
     info: CommandInfo | TyperInfo
     fault: str = ""
 
 
 def sub_commands(app: typer.Typer) -> dict[str, SubCommand]:
-    """What was added to an application, by the name that it is called by."""
+    """The sub-commands of an application, by name."""
     found: dict[str, SubCommand] = {}
     for info in _added(app):
         try:
@@ -39,9 +39,9 @@ def sub_commands(app: typer.Typer) -> dict[str, SubCommand]:
 
 
 def take_over(added: typer.Typer, names: Collection[str], app: typer.Typer) -> dict[str, str]:
-    """Have an application offer those of another one's sub-commands that have these names, and nothing else of it.
+    """Add sub-commands with these names from another application, and nothing else of it.
 
-    Returns, by their names, why others of these cannot be used.
+    Returns the reasons, by name, why others of these cannot be used.
     """
     faults = {}
     for name, (info, fault) in sub_commands(added).items():
@@ -71,7 +71,7 @@ def _commands_of(info: CommandInfo | TyperInfo) -> Collection[str]:
 
 
 def _name_of(info: CommandInfo | TyperInfo) -> str:
-    """The name of what typer cannot make a command of."""
+    """The name of an object that typer cannot make a command of."""
     name = info.name
     if isinstance(info, TyperInfo) and not isinstance(name, str) and info.typer_instance is not None:
         name = info.typer_instance.info.name
@@ -81,7 +81,7 @@ def _name_of(info: CommandInfo | TyperInfo) -> str:
 
 
 def _place(info: CommandInfo | TyperInfo) -> str:
-    """Where the function stands whose parameters cannot be used, as far as one of them can be told."""
+    """The place of the function whose parameters cannot be used, if it can be found."""
     code = next((getattr(inspect.unwrap(each), "__code__", None) for each in _culprits(info)), None)
     return f" (in {code.co_name}, {code.co_filename}, line {code.co_firstlineno})" if code is not None else ""
 

@@ -1,8 +1,8 @@
-"""The process that loads packs for the index: whatever their code does, it does it here.
+"""The process that loads packs for the index, so that their code cannot affect this one.
 
-It is a clean process of its own, without threads, so that it can fork. One copy of it loads all packs, one after the
-other, and says of each what it brings. Where that copy dies, the pack that it died on is tried once more in a copy of
-its own, and another copy goes on with the rest. A keeper above them ends whatever is left of it all.
+It starts clean and without threads, so that it can fork. One fork loads all packs, one after the other, and reports
+the results. If it dies, the pack that it was loading is tried once more in a fork of its own, and another fork
+continues with the rest. A supervisor process above them kills all remaining processes.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from .stored import loaded_to_json, pack_from_json
 from .trial_worker import STOPS, Trial, Worker
 
 _WATCHDOG = "Timeout ("
-"""How faulthandler begins what it says when it ends a process that takes too long."""
+"""The beginning of the message of faulthandler when it ends a process after a time-out."""
 _DESCRIPTORS = 64
-"""Open files that this process has at most at its start."""
+"""The maximum number of open files of this process at its start."""
 _SAID = 20_000
-"""Bytes of what a copy said last on standard error that are looked at."""
+"""The number of last bytes on standard error that are examined after a crash."""
 _FRAME = re.compile(r'^  File "(.*)", line \d+ in ', re.MULTILINE)
 
 
 def run(request: Mapping[str, Any]) -> NoReturn:
-    """Load packs, and answer on standard output with one line of JSON for each; then end.
+    """Load packs, and write one line of JSON for each to standard output; then end.
 
     Args:
-        request: `packs`, the packs as JSON; `limit`, the seconds that each may take; `grace`, those beyond the limit
-            after which a copy that cannot even say so is ended.
+        request: `packs`, the packs as JSON; `limit`, the seconds for each; `grace`, the seconds beyond the limit
+            after which a fork that does not respond is killed.
     """
     _with_keeper()
     answers = os.dup(1)
@@ -56,11 +56,11 @@ def run(request: Mapping[str, Any]) -> NoReturn:
 
 
 def _with_keeper() -> None:
-    """Go on in a child. This process becomes the keeper: it ends that and all that comes of it.
+    """Continue in a child. This process becomes the supervisor, which kills the child and all its descendants.
 
-    It does so when standard input ends, as it does when whoever asked has the answers or is gone. The code of packs
-    may hold up or end every other process, and start some in sessions of their own, but their orphans come to the
-    keeper.
+    It does so when standard input closes, which happens when the parent has the results or has ended. The code of packs
+    may block or end every other process, and start some in sessions of their own, but orphans become children of the
+    supervisor.
     """
     adopts_orphans()
     worker = os.fork()
@@ -79,7 +79,7 @@ def _with_keeper() -> None:
 
 
 def _end_children() -> None:
-    """End the children of this process, and theirs, which are its own by then."""
+    """Kill the children of this process, and their children, which become its own."""
     while children := children_of(os.getpid()):
         for child in children:
             with suppress(PermissionError):  # sudo and the like
@@ -89,7 +89,7 @@ def _end_children() -> None:
 
 
 def _config() -> Config | None:
-    """The configuration as far as a start without flags has one; it is only for packs that want to look at it."""
+    """The configuration of a start without flags, for packs that read it."""
     try:
         return load((), dict(os.environ))[0]
     except MarvinError:
@@ -97,7 +97,7 @@ def _config() -> Config | None:
 
 
 def _tried(packs: Sequence[Pack], trial: Trial, answers: int) -> int:
-    """Have packs loaded until one of them ends the copy that does it; returns how many have their answer."""
+    """Load packs in a fork until a pack ends it; returns how many are done."""
     copy = _Copy(trial, answers)
     done = copy.load(packs)
     if done == len(packs) or copy.stopped:
@@ -112,7 +112,7 @@ def _tried(packs: Sequence[Pack], trial: Trial, answers: int) -> int:
 
 
 class _Copy:
-    """A copy of this process, in which packs are loaded."""
+    """A fork of this process, in which packs are loaded."""
 
     def __init__(self, trial: Trial, answers: int) -> None:
         self._trial = trial
@@ -120,12 +120,12 @@ class _Copy:
         self._status = 0
         self._said = ""
         self.stopped = False
-        """Whether it ended because it would not go on, and not on a pack that has no answer yet."""
+        """Whether it ended on purpose, not because of the pack without a result."""
         self.read: list[str] = []
-        """The variables that the pack without an answer has read."""
+        """The variables that the pack without a result has read."""
 
     def load(self, packs: Sequence[Pack]) -> int:
-        """Load packs; returns how many have their answer."""
+        """Load packs; returns how many are done."""
         reading, writing = os.pipe()
         with TemporaryFile() as errors:
             pid = os.fork()
@@ -158,11 +158,11 @@ class _Copy:
 
     @property
     def hung(self) -> bool:
-        """Whether it was ended because it never let go of the interpreter."""
+        """Whether it was killed because it never released the interpreter."""
         return self._status == 1 and _WATCHDOG in self._said
 
     def error(self, limit: float) -> Hung | Died:
-        """What is wrong with the pack that has no answer."""
+        """The error of the pack without a result."""
         error = Hung(limit, None) if self.hung else Died(_ending(self._status))
         error.stack, error.files = self._said, _FRAME.findall(self._said)
         return error

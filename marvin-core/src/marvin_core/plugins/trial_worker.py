@@ -1,4 +1,4 @@
-"""What a copy of the process that loads packs does: it loads one after the other and says what each brings."""
+"""The fork that loads packs: one after the other, with a report on each."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .model import CORE, Loaded, Pack
 from .stored import loaded_to_json
 
 STOPS = "stops"
-"""The key of an answer that says that its copy will not go on."""
+"""The key of a report after which the fork ends."""
 _IMPORTING = "<frozen importlib"
-"""How the files of the frames begin that import a module."""
+"""The beginnings of file names of frames of the import system."""
 
 
 class Trial(Record):
-    """How packs are tried. `limit` is in seconds, for each; `grace` are those beyond it, before the copy is ended."""
+    """The limits of loading: `limit` in seconds, for each; `grace` those beyond it, before the fork is killed."""
 
     loader: Loader
     config: Config | None
@@ -35,7 +35,7 @@ class Trial(Record):
 
 
 class Worker:
-    """Loads packs in this process. `answers` and `errors` are the descriptors for answers and for last words."""
+    """Loads packs in this process. `answers` and `errors` are the descriptors for reports and for crash messages."""
 
     def __init__(self, trial: Trial, answers: int, errors: int) -> None:
         self._trial = trial
@@ -46,9 +46,9 @@ class Worker:
         self._packages: set[str] = set()
 
     def work(self, packs: Sequence[Pack]) -> NoReturn:
-        """Load the packs and leave."""
+        """Load the packs and exit."""
         process = os.getpid()
-        # What a pack forks ends at once: it would load the other packs as well.
+        # A process that a pack forks ends at once: it would load the other packs as well.
         os.register_at_fork(before=self._forking, after_in_child=partial(os._exit, 0))
         self._packages = {_top(pack.module) for pack in packs if pack.distribution != CORE}
         _watch_variables(self._reading)
@@ -67,7 +67,7 @@ class Worker:
         self._forks = 0
         self._read.clear()
         limit = self._trial.limit
-        # The watchdog needs no interpreter, so it also ends what never lets go of that.
+        # The watchdog needs no interpreter, so it also ends code that never releases it.
         faulthandler.dump_traceback_later(limit + self._trial.grace, exit=True, file=self._errors)
         (outcome,) = isolated([partial(self._loaded, pack)], limit)
         return Forked() if self._forks and not isinstance(outcome, BaseException) else outcome
@@ -86,7 +86,7 @@ class Worker:
         self._forks += 1
 
     def _reading(self, name: str) -> None:
-        """Say at once which variable is read: there may be no later."""
+        """Report a read of a variable at once: the process may crash later."""
         if name not in self._read:
             self._read[name] = set()
             self._write(name)
@@ -99,9 +99,9 @@ class Worker:
 
 
 def _readers(frame: FrameType | None) -> set[str]:
-    """The packages whose code is on its way to read a variable, down to the last import.
+    """The packages whose code reads a variable, down to the last import.
 
-    What a library reads while it is imported says nothing of the pack that imports it.
+    Variables that a library reads during its import do not count for the pack that imports it.
     """
     found = set()
     while frame is not None and not frame.f_code.co_filename.startswith(_IMPORTING):
@@ -116,7 +116,7 @@ def _top(module: str) -> str:
 
 
 def _watch_variables(told: Callable[[str], None]) -> None:
-    """Have each variable of the environment told that is looked at in this process from now on."""
+    """Report all reads of environment variables in this process from now on."""
 
     class Watched(type(os.environ)):  # type: ignore[misc]  # the class of the environment has no public name
         def __getitem__(self, name: AnyStr) -> AnyStr:

@@ -1,4 +1,4 @@
-"""Having packs loaded in a process of their own, so that none of them can end, block or fork this one."""
+"""Loads packs in a separate process, so that none of them can end, block or fork this one."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _PIECE = 65_536
 
 
 class NoAnswer(PluginError):
-    """The process that loads packs said nothing of this one."""
+    """The process that loads packs gave no result for this one."""
 
 
 def tried(packs: Sequence[Pack], timeouts: Timeouts) -> list[Loaded]:
-    """Load packs in another process, for what each brings.
+    """Load packs in another process.
 
     Blocks, for as long as `timeouts` allows for each pack.
 
     Returns:
-        One for each, in their order. A pack that fails is left out, and says why.
+        One result for each, in order. A pack that fails is left out, with its error.
     """
     loaded: list[Loaded] = []
     reason = "the process that loads packs ended while it loaded this pack"
@@ -60,7 +60,7 @@ def _here(pack: Pack) -> Loaded:
 
 
 def _answers(packs: Sequence[Pack], timeouts: Timeouts) -> Iterator[bytes]:
-    """The lines with which the process answers. Raises `TimeoutError` where it falls silent."""
+    """The output lines of the process. Raises `TimeoutError` if there is none in time."""
     request = {"path": sys.path, "packs": [stated(pack) for pack in packs]}
     request |= {"limit": timeouts.pack, "grace": timeouts.pack_grace}
     options = ["-P", *(["-X", "utf8"] if sys.flags.utf8_mode else [])]
@@ -74,7 +74,7 @@ def _answers(packs: Sequence[Pack], timeouts: Timeouts) -> Iterator[bytes]:
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            # It stays open: when this process ends, in whatever way, what it started there is ended too.
+            # It stays open: when this process ends, in whatever way, its descendants are killed too.
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
             yield from _lines(
@@ -85,7 +85,7 @@ def _answers(packs: Sequence[Pack], timeouts: Timeouts) -> Iterator[bytes]:
 
 
 def _lines(descriptor: int, limit: float) -> Iterator[bytes]:
-    """The lines that come in; none may take longer than the limit, in seconds."""
+    """The received lines; raises if one takes longer than the limit, in seconds."""
     waiting = b""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
@@ -103,7 +103,7 @@ def _lines(descriptor: int, limit: float) -> Iterator[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes], limit: float) -> None:
-    """Have the process end what is left of what it started, and wait for that."""
+    """Have the process kill its descendants, and wait for that."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()

@@ -1,6 +1,6 @@
 """Plugins that are files: `tools/*.py`, `hooks/*.py` and `commands/*.md` in the configuration folder.
 
-Of a working directory that somebody trusts there are tools and commands; its hooks run in a process of their own.
+In a trusted working directory there may be tools and commands; its hooks run in a separate process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ARGUMENTS = "$ARGUMENTS"
 
 
 def user_packs(folder: Path) -> list[Pack]:
-    """The Python files of the configuration folder as packs, in the order of their names."""
+    """The Python files of the configuration folder as packs, sorted by name."""
     return [
         Pack(name=f"{kind}/{path.name}", distribution=USER, version="", module=str(path))
         for kind in ("tools", "hooks")
@@ -28,14 +28,14 @@ def user_packs(folder: Path) -> list[Pack]:
 
 
 def project_packs(folder: Path) -> list[Pack]:
-    """The Python files that hold the tools of the working directory as packs, in the order of their names."""
+    """The Python files with tools in the working directory as packs, sorted by name."""
     return [
         Pack(name=f"tools/{path.name}", distribution=PROJECT, version="", module=str(path)) for path in _files(folder)
     ]
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files whose names end like those of Python, however they are written: one that is not loaded is told."""
+    """Files with the ending of Python files in any case: those that are not loaded are reported."""
     try:
         return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".py")
     except OSError:
@@ -43,7 +43,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def is_for_hooks(pack: Pack) -> bool:
-    """Whether a file of the user's must bring hooks: one in `hooks/` whose name begins with no underscore."""
+    """Whether a user's file must register hooks: one in `hooks/` whose name has no leading underscore."""
     folder, _, name = pack.name.partition("/")
     return folder == "hooks" and not name.startswith("_")
 
@@ -55,7 +55,7 @@ def tools_of(module: ModuleType) -> list[Tool]:
 
 
 def hooks_of(module: ModuleType) -> list[Hook]:
-    """The `Hook` objects of a file, and one of each class that it defines and has no object of."""
+    """The `Hook` objects of a file, and one of each class in it that has none."""
     values = list({id(value): value for value in vars(module).values()}.values())
     made = [value for value in values if isinstance(value, Hook)]
     kinds = [
@@ -67,13 +67,13 @@ def hooks_of(module: ModuleType) -> list[Hook]:
 
 
 def user_commands(folder: Path) -> Iterator[Command]:
-    """The commands that Markdown files define: each is a prompt, named after its file.
+    """The commands in Markdown files: each is a prompt, named after its file.
 
-    `$ARGUMENTS` in it stands for what is typed behind the name; `description:` between two lines of
-    `---` at its beginning is its help.
+    `$ARGUMENTS` in it stands for the text typed after the name; `description:` in the front matter, between two
+    lines of `---`, is its help.
 
     Raises:
-        ConfigError: where a file cannot be read.
+        ConfigError: a file cannot be read.
     """
     for path in sorted((folder / "commands").glob("*.md")):
         try:
@@ -85,7 +85,7 @@ def user_commands(folder: Path) -> Iterator[Command]:
 
 
 def project_commands(texts: Mapping[str, str]) -> Iterator[Command]:
-    """The commands of the working directory, from their texts by the names of the files. Raises as `user_commands`."""
+    """The commands of the working directory, from their texts by file name. Raises as `user_commands`."""
     for name, text in sorted(texts.items()):
         path = Path(".marvin/commands") / name
         description, prompt = _parts(text, path)

@@ -1,4 +1,4 @@
-"""Reading a cassette: conversations with their prompts, requests, answers and calls. The file may be anybody's."""
+"""Reads a cassette: conversations with their prompts, requests, answers and calls. The file is untrusted."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _LARGEST = 256 * 1024 * 1024
 _MOST_LINES = 1_000_000
 _MOST_REQUESTS = 5_000
 _MOST_MESSAGES = 2_000_000
-"""Messages of all requests together: a request names those that it shares with an earlier one, and gets them all."""
+"""The maximum number of messages in all requests: shared messages count in each request."""
 _MOST_OPEN = 1_000
-"""Calls of a conversation that run at once: records of agents and questions look at each of them."""
+"""The maximum number of calls of a conversation that run at the same time."""
 _LARGE = 1_000_000_000
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class CassetteError(MarvinError):
-    """A file is no cassette that can be replayed."""
+    """The file is not a cassette that can be replayed."""
 
 
 class RecordedRequest:
-    """A request, and the answer to it. `answer` is None where the recording ended before that was complete."""
+    """A request and its answer. `answer` is None if the recording ended before it was complete."""
 
     def __init__(self, number: int, value: dict[str, Any], head: Mapping[str, Any]) -> None:
         self.number = number
@@ -43,11 +43,11 @@ class RecordedRequest:
         self.is_whole = bool(value) and digest(value) == head.get("digest")
         self.answer: Mapping[str, Any] | None = None
         self.steered: list[str] = []
-        """What a person sent while it was answered, or its calls ran."""
+        """Messages of a person while it was answered, or its calls ran."""
 
 
 class RecordedCall:
-    """A call of a tool, and its result. `result` is None where it had none before the recording ended."""
+    """A call of a tool, and its result. `result` is None if the recording ended before it."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
         self.id = _text(head, "id")
@@ -57,11 +57,11 @@ class RecordedCall:
         self.extras: Mapping[str, Any] = {}
         self.starts_agent = False
         self.asks = False
-        """Whether a person was asked in words while it ran."""
+        """Whether a person was asked for text while it ran."""
 
 
 class RecordedPrompt:
-    """A prompt, and all that came of it."""
+    """A prompt, and its requests and calls."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
         self.text = _text(head, "text")
@@ -69,7 +69,7 @@ class RecordedPrompt:
         self.tools = _text(head, "tools")
         self.origin = ""
         self.commands: list[str] = []
-        """Slash commands since the prompt before; a replay runs none."""
+        """Slash commands since the previous prompt; a replay does not run them."""
         self.steered: list[str] = []
         self.requests: list[RecordedRequest] = []
         self.calls: dict[str, RecordedCall] = {}
@@ -86,19 +86,19 @@ class Recorded:
         self.prompts: list[RecordedPrompt] = []
         self.commands: list[str] = []
         self.beside: list[RecordedRequest] = []
-        """Requests that no prompt made, as those of a command that sums up."""
+        """Requests without a prompt, such as that of a command that compacts."""
         self.ended = False
         self.open: dict[str, RecordedCall] = {}
 
     @property
     def requests(self) -> Iterator[RecordedRequest]:
-        """Those of all prompts, in their order."""
+        """The requests of all prompts, in order."""
         for prompt in self.prompts:
             yield from prompt.requests
 
 
 class Cassette:
-    """What a file holds. `notes` says of what is missing in it."""
+    """The content of a file. `notes` names missing parts."""
 
     def __init__(self, marvin: str) -> None:
         self.marvin = marvin
@@ -107,7 +107,7 @@ class Cassette:
 
     @property
     def main(self) -> Recorded:
-        """The conversation of the session itself. Raises `CassetteError` where there is none."""
+        """The conversation of the session itself. Raises `CassetteError` if there is none."""
         for found in self.conversations.values():
             return found
         raise CassetteError("The cassette has no session: it ended before one began.")
@@ -119,10 +119,10 @@ class Cassette:
 
 
 def read_cassette(path: Path) -> Cassette:
-    """The cassette in a file.
+    """Read the cassette in a file.
 
     Raises:
-        CassetteError: where it is none, or damaged; the text names the line.
+        CassetteError: it is not a cassette, or is damaged; the text names the line.
     """
     try:
         descriptor = os.open(path, _READ)
@@ -141,7 +141,7 @@ def read_cassette(path: Path) -> Cassette:
 
 
 class _Reading:
-    """Puts the records of one file together."""
+    """Builds a cassette from the records of one file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -331,7 +331,7 @@ def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def shared_start(left: Sequence[str], right: Sequence[str]) -> int:
-    """How many entries two lists have in common from their beginning on."""
+    """The length of the common prefix of two lists."""
     for place, (one, other) in enumerate(zip(left, right, strict=False)):
         if one != other:
             return place

@@ -1,4 +1,4 @@
-"""Comparing a request of a replay with the recorded one."""
+"""Compares a request of a replay with the recorded one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 20_000
 
 
 def prompt_place(value: Mapping[str, Any], prompt: str) -> int | None:
-    """Where the prompt stands among the messages of its first request; None where it does not."""
+    """The index of the prompt in the messages of its first request; None if it is not there."""
     messages = value["messages"]
     for place in range(len(messages) - 1, -1, -1):
         if messages[place].get("role") == "user" and _said(messages[place]) == prompt:
@@ -39,9 +39,9 @@ def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def compare_requests(
     request: Request, recorded: RecordedRequest, to: tuple[Places, Report, str], *, strict: bool
 ) -> None:
-    """Tell a report how a request differs from the recorded one.
+    """Report how a request differs from the recorded one.
 
-    The outputs of tools are left out: they are compared where the calls end.
+    Results of tools are left out: they are compared when the calls end.
 
     Args:
         to: the folders of this machine, the report, and what it calls the request.

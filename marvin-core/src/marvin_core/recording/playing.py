@@ -1,4 +1,4 @@
-"""Replaying one conversation in a session of its own, and comparing what it does with what was recorded."""
+"""Replays a conversation in a session of its own, and compares it with the recording."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 class How(Record):
-    """How a conversation is replayed."""
+    """The options of a replay."""
 
     real: bool = False
-    """Whether tools do their work."""
+    """Whether tools are really run."""
     strict: bool = False
-    """Whether other instructions and other tools are a difference."""
+    """Whether changed instructions or tools count as a difference."""
     pace: float = 0.0
-    """How many characters of an answer come in a second; 0 for all at once."""
+    """The speed of an answer in characters per second; 0 for all at once."""
 
 
 class Player:
-    """Replays a conversation. `name` stands before the prompts in the report; empty for the session itself."""
+    """Replays a conversation. `name` is the prefix of its prompts in the report; empty for the session itself."""
 
     def __init__(self, of: Recorded, how: How, report: Report, name: str = "") -> None:
         self._of = of

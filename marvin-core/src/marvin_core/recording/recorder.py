@@ -1,4 +1,4 @@
-"""Recording a session: what it asks and is answered, calls and their results, questions and their answers."""
+"""Records a session: requests and answers, calls and their results, questions and their answers."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _IN_REQUEST = ("system", "tools", "waiting", "tool_choice", "thinking", "max_out
 
 
 class Recorder:
-    """Writes the cassette of one session. Nothing of it changes what the session does.
+    """Writes the cassette of one session, without effect on the session.
 
-    `warn` is told where the cassette cannot be written to its end.
+    `warn` is called if the cassette cannot be written completely.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None], *, depth: int) -> None:
@@ -79,7 +79,7 @@ class Recorder:
         parts.bus.subscribe(self._listen)
 
     def clean(self, text: str) -> str:
-        """A text as a cassette may hold it: without secrets, and without the folders of this machine."""
+        """A text for the cassette: without secrets, and with placeholders for the folders of this machine."""
         if self._parts is None:
             return self._places.hide(text)
         root = self._parts.workspace.root

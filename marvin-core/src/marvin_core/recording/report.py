@@ -1,4 +1,4 @@
-"""What a replay found: how it differs from the recording, and what could not be replayed."""
+"""The report of a replay: differences from the recording, and parts that could not be replayed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Difference(Record):
 
 
 class Report:
-    """Gathers what a replay finds."""
+    """Collects the results of a replay."""
 
     def __init__(self) -> None:
         self.differences: list[Difference] = []

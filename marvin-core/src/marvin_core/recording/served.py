@@ -1,4 +1,4 @@
-"""The models of a replay: what they answer was recorded. No key is needed, and nothing leaves the machine."""
+"""The models of a replay, which return recorded answers. They need no key and no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of a replay that do nothing: what they answer was recorded."""
+"""The tools of a replay, which return recorded results without doing anything."""
 
 from __future__ import annotations
 

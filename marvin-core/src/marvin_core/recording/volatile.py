@@ -1,4 +1,4 @@
-"""What differs from run to run and means nothing: dates, times, durations, ids, ports, names of temporary files."""
+"""Removes what differs between runs without meaning: dates, durations, IDs, ports, names of temporary files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session is given that watches it, or that answers in place of models and tools."""
+"""A hook into a session for recorders and replays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a cassette as it is written: line by line, for its owner alone, and never beyond a size."""
+"""Writes the file of a cassette: line by line, readable by its owner only, with a maximum size."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..version import __version__
 
 VERSION = 1
 LARGEST = 64 * 1024 * 1024
-"""Bytes of a cassette; a recording ends there, and says so."""
+"""The maximum size of a cassette in bytes; the recording ends there, with a note."""
 LONGEST = 16 * 1024 * 1024
-"""Bytes of one line."""
+"""The maximum size of a line in bytes."""
 _HEAD = b'{"type":"cassette"'
 _ADD = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -24,10 +24,10 @@ _ADD = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 class CassetteFile:
     """Appends records to a cassette. Several processes may: each line is written at once.
 
-    A disk that is full ends the recording and nothing else; `warn` is told.
+    A full disk ends the recording only; `warn` is called.
 
     Raises:
-        UsageError: where the file is there already and is none that this run goes on with, or cannot be made.
+        UsageError: the file exists and is not the cassette of this run, or cannot be created.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None], *, joins: bool) -> None:

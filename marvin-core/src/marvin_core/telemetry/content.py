@@ -1,4 +1,4 @@
-"""What of prompts, answers, arguments and results goes along with spans: nothing, or texts fit to be sent."""
+"""The content of prompts, answers, arguments and results in spans: none, or redacted and shortened texts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..util.text import storable
 from . import names
 
 _BEGINNING = 20_000
-"""Characters beyond those that are sent in which secrets are looked for, so that none of them ends in a part of one."""
+"""The number of characters beyond the maximum that are also redacted, so that no cut secret remains."""
 _SHORT = 200
 _MESSAGES = 4
-"""The messages of a request may take so many times what one text may."""
+"""The maximum for the messages of a request, as a multiple of that for one text."""
 
 
 class Content:
-    """Makes texts fit to be sent: without secrets, and no longer than `longest` characters.
+    """Redacts texts, and cuts them to `longest` characters.
 
     Args:
-        clean: takes out of a text what stays in no log.
-        longest: 0 where nothing of what is said is to be sent; names of models and tools are all the same.
+        clean: redacts a text as for logs.
+        longest: 0 to send no content; names of models and tools are sent anyway.
     """
 
     def __init__(self, clean: Callable[[str], str], longest: int) -> None:
@@ -32,11 +32,11 @@ class Content:
 
     @property
     def is_sent(self) -> bool:
-        """Whether anything of what is said goes along."""
+        """Whether content is sent."""
         return bool(self._longest)
 
     def short(self, text: str) -> str:
-        """A name, which others choose: a tool that does not exist, a model of somebody's gateway."""
+        """A name from outside: of a tool that does not exist, of a model behind a gateway."""
         return storable(self._clean(text[:_BEGINNING])[:_SHORT])
 
     def prompt(self, text: str) -> dict[str, Any]:
@@ -48,17 +48,17 @@ class Content:
         return self._sent(names.OUTPUT, [_message("assistant", [_text(self._cut(text))])])
 
     def arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The attributes of what a tool is called with."""
+        """The attributes of a tool's arguments."""
         if not self._longest:
             return {}
         return {names.TOOL_ARGUMENTS: self._cut(json.dumps(arguments, ensure_ascii=False, default=str))}
 
     def result(self, text: str) -> dict[str, Any]:
-        """The attributes of what a tool returned."""
+        """The attributes of a tool's result."""
         return {names.TOOL_RESULT: self._cut(text)} if self._longest else {}
 
     def request(self, request: Request) -> dict[str, Any]:
-        """The attributes of what a model is asked: its instructions, and the newest messages there is room for."""
+        """The attributes of a model request: its instructions, and the newest messages that fit."""
         if not self._longest:
             return {}
         left = self._longest * _MESSAGES
@@ -73,7 +73,7 @@ class Content:
         return {**instructions, names.INPUT: _json(kept[::-1])}
 
     def response(self, blocks: Sequence[Any], reason: str) -> dict[str, Any]:
-        """The attributes of what a model answered."""
+        """The attributes of a model's answer."""
         if not self._longest:
             return {}
         said = {**_message("assistant", self._parts(blocks)), "finish_reason": reason}
@@ -86,7 +86,7 @@ class Content:
         return [part for block in blocks if (part := self._part(block)) is not None]
 
     def _part(self, block: Any) -> dict[str, Any] | None:
-        """A block as the conventions write it. Images are left out: nobody reads them in a trace."""
+        """A block in the form of the conventions. Images are left out."""
         if isinstance(block, Text):
             return _text(self._cut(block.text))
         if isinstance(block, Thinking):

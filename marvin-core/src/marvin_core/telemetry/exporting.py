@@ -1,4 +1,4 @@
-"""Sending spans and metrics to a collector, in a thread of its own. Only this module imports OpenTelemetry."""
+"""Exports spans and metrics to a collector, in a separate thread. Only this module imports OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 _WAITING = 1_024
-"""Spans and measurements that may wait to be sent; where more come, as while a collector hangs, they are lost."""
+"""The maximum number of queued spans and measurements; more are dropped, for instance if a collector hangs."""
 _TOGETHER = 256
 _IMPORTS = 3.0
-"""The longest that the end of a run waits for imports, as where nothing but its end is there to be sent."""
+"""The maximum wait for imports at the end of a run, in seconds."""
 _PAUSE = 1.0
-"""Seconds in which spans are collected that are sent together."""
+"""The seconds for which spans are collected into a batch."""
 _LIBRARY = "opentelemetry"
 _SENDERS = ("opentelemetry.exporter", "opentelemetry.sdk.metrics")
-"""What says in the log that something could not be sent; the rest is about variables, and may repeat their values."""
+"""The logger of export failures; the other loggers may repeat values of variables."""
 _SCOPE = "marvin"
 _LARGE = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
@@ -42,7 +42,7 @@ _HISTOGRAMS: Mapping[str, tuple[str, str, Sequence[float]]] = {
 
 
 class Destination(Record):
-    """Where to send to. An empty `endpoint` leaves it to the variables of OpenTelemetry."""
+    """The target. With an empty `endpoint` the variables of OpenTelemetry decide."""
 
     endpoint: str
     ca_file: str
@@ -51,10 +51,10 @@ class Destination(Record):
 
 
 class Exporter:
-    """The `Sink` of a run. What it is given is sent by a thread that nothing ever waits for but `close`.
+    """The `Sink` of a run. A thread exports the data; only `close` waits for it.
 
     Args:
-        warn: is told, once, that the collector cannot be reached.
+        warn: called once if the collector cannot be reached.
     """
 
     def __init__(self, destination: Destination, warn: Callable[[str], None]) -> None:
@@ -67,13 +67,13 @@ class Exporter:
         self._thread: threading.Thread | None = None
 
     def prepare(self) -> None:
-        """Import what sending takes: a while before there is anything to send, as while a model thinks."""
+        """Import the exporter in advance, for instance while a model thinks."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
             self._thread.start()
 
     def put(self, item: Span | Measurement) -> None:
-        """Take what is to be sent; what there is no room for is lost."""
+        """Queue data for export; dropped if the queue is full."""
         self.prepare()
         try:
             self._items.put_nowait(item)
@@ -81,7 +81,7 @@ class Exporter:
             self._tell("it takes less than there is to send")
 
     def close(self, patience: float) -> None:
-        """Send what is left, within so many seconds. Blocks; whatever is not sent by then is lost."""
+        """Export the rest, in at most so many seconds. Blocks; unsent data is dropped."""
         if self._thread is None:
             return
         self._closing = True
@@ -95,7 +95,7 @@ class Exporter:
         _FAILURES.leave(self)
 
     def failed(self, reason: str) -> None:
-        """Take note that something could not be sent. At the end nobody waits for another try."""
+        """Record a failed export. At the end there is no retry."""
         self._tell(reason)
         if self._closing:
             self._over.set()
@@ -112,7 +112,7 @@ class Exporter:
         try:
             _FAILURES.tell(self)
             self._send_all()
-        except Exception as error:  # of a library; the work goes on
+        except Exception as error:  # of a library; the run continues
             self.failed(told(error))
         finally:
             _FAILURES.leave(self)
@@ -155,9 +155,10 @@ class Exporter:
 
 
 class _Failures(logging.Handler):
-    """What OpenTelemetry would write to standard error: it says there that something could not be sent.
+    """Receives the log messages of OpenTelemetry, which are its only report of failed exports.
 
-    All runs of a process share it, as those of an editor. What is logged names none of them, so that all are told.
+
+    All runs of a process share it, for example those of an editor. A log message names no run, so every run gets it.
     """
 
     def __init__(self) -> None:
@@ -186,7 +187,7 @@ _FAILURES = _Failures()
 
 
 def _reason(record: logging.LogRecord) -> str:
-    """Why something could not be sent, in one line: without the address, which may hold a password."""
+    """Why an export failed, in one line: without the address, which may hold a password."""
     causes = [one for one in (record.args if isinstance(record.args, tuple) else ()) if isinstance(one, Exception)]
     if causes:
         return type(causes[0]).__name__
@@ -213,7 +214,7 @@ class _Metrics:
 
 
 def _resource() -> Resource:
-    """Who sends: Marvin, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES say otherwise."""
+    """The resource: the service is Marvin, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES set another one."""
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
     own = {"service.name": "marvin", "service.version": __version__}
@@ -241,7 +242,7 @@ def _given(destination: Destination, path: str) -> dict[str, Any]:
 
 
 def _readable(span: Span, resource: Resource) -> Any:
-    """A span as the library has it."""
+    """A span as an object of the library."""
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags

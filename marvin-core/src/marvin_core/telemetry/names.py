@@ -1,4 +1,4 @@
-"""The names of OpenTelemetry's conventions for generative AI, and what Marvin calls by names of its own."""
+"""Names in OpenTelemetry's conventions for generative AI, and Marvin's own names."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ CANCELLED = "cancelled"
 OTHER = "_OTHER"
 
 _PROVIDERS: Mapping[str, str] = {"gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai", "codex": "openai"}
-"""What the conventions call services that have another name here."""
+"""The names of services in the conventions, where they differ."""
 _REASONS: Mapping[str, str] = {"tool_calls": "tool_call", "refused": "content_filter"}
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 
 
 def provider_name(name: str) -> str:
-    """A model service as the conventions call it."""
+    """The name of a model service in the conventions."""
     return _PROVIDERS.get(name, name)
 
 
 def finish_reason(reason: str) -> str:
-    """Why an answer ended as the conventions call it."""
+    """The stop reason of an answer in the conventions."""
     return _REASONS.get(reason, reason)
 
 
 def server(base_url: str) -> dict[str, Any]:
-    """The attributes of a service's address: its host and its port, and nothing else of it."""
+    """The attributes of a service's address: its host and port only."""
     try:
         parts = urlsplit(base_url)
         host, port = parts.hostname, parts.port or _PORTS.get(parts.scheme)

@@ -1,4 +1,4 @@
-"""Traces and metrics of one run, by OpenTelemetry: put together here where config.yaml says so, and nowhere else."""
+"""Traces and metrics of one run with OpenTelemetry, if config.yaml enables them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SIGNALS = ("", "TRACES_", "METRICS_")
 _ENDPOINTS = tuple(f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT" for signal in _SIGNALS)
 HEADERS = tuple(f"OTEL_EXPORTER_OTLP_{signal}HEADERS" for signal in _SIGNALS)
-"""The variables with what is sent along to a collector: keys, as a rule."""
+"""Variables with headers for a collector: usually keys."""
 _DEFAULT = "http://localhost:4318"
 _EXTRA = 'telemetry: is on in config.yaml, and its extra is not installed. Install it: pip install "marvin-core[otel]"'
 
@@ -43,28 +43,28 @@ class Telemetry:
         self._warn(text)
 
     def traced(self, provider: Provider, base_url: str) -> Provider:
-        """The provider, each of its requests a span; that without a model makes none."""
+        """The provider with a span for each request, unless it has no model."""
         return provider if provider.name == OFFLINE else TracedProvider(provider, base_url, self._tree)
 
     def attach(self, parts: SessionParts) -> None:
-        """Take the session that is told of."""
+        """Set the session whose events are traced."""
         asked = self._config.telemetry
         self._warn = parts.bus.warn
         self._tree.attach(parts, Content(parts.kept.text, asked.longest if asked.content else 0))
         parts.endings.append(self.close)
 
     async def lead(self, work: Callable[[], Awaitable[TurnResult]]) -> TurnResult:
-        """Do what leads a run in place of a prompt; it is a span of its own."""
+        """Run a sub-command in a span of its own."""
         return await self._tree.lead(work)
 
     async def close(self) -> None:
-        """Send what is left, as long as config allows."""
+        """Export the rest, within the configured time."""
         self._tree.close()
         await in_thread(lambda: self._exporter.close(self._config.timeouts.telemetry))
 
 
 def telemetry_of(config: Config, secrets: Secrets, warn: Callable[[str], None]) -> Telemetry | None:
-    """What sends traces and metrics; None where OTEL_SDK_DISABLED says that nothing does, or the extra is missing."""
+    """Starts tracing; None if OTEL_SDK_DISABLED is set or the extra is missing."""
     if (secrets.setting("OTEL_SDK_DISABLED") or "").strip().lower() == "true":
         return None
     if not _is_installed():
@@ -75,7 +75,7 @@ def telemetry_of(config: Config, secrets: Secrets, warn: Callable[[str], None]) 
 
 
 def _is_installed() -> bool:
-    """Whether the extra is: the API alone comes with other libraries, too."""
+    """Whether the extra is installed: other libraries install the API alone."""
     from importlib.util import find_spec
 
     try:
@@ -85,7 +85,7 @@ def _is_installed() -> bool:
 
 
 def _destination(config: Config, secrets: Secrets) -> Destination:
-    """Where to send to; a variable counts more than config.yaml."""
+    """The target; a variable overrides config.yaml."""
     given = next(filter(None, map(secrets.setting, _ENDPOINTS)), "")
     own = "" if given else config.telemetry.endpoint
     ca_file = "" if secrets.setting("OTEL_EXPORTER_OTLP_CERTIFICATE") else config.ca_file
@@ -93,7 +93,7 @@ def _destination(config: Config, secrets: Secrets) -> Destination:
 
 
 def _shown(url: str) -> str:
-    """An address for people: without a password, and without what stands behind the host."""
+    """An address for people: without password, path and query."""
     try:
         parts = urlsplit(url)
         if not parts.hostname:
@@ -104,7 +104,7 @@ def _shown(url: str) -> str:
 
 
 def _learn_keys(config: Config, secrets: Secrets) -> None:
-    """Have nobody be shown the keys of the collector, no program get them, and agents send to it as well."""
+    """Redact the keys of the collector, hide them from programs, and pass them to sub-agents."""
     secrets.declare(HEADERS)
     secrets.of_agents += (*HEADERS, *_ENDPOINTS)
     for value in _keys(config, secrets):

@@ -1,4 +1,4 @@
-"""Spans while they grow and when they are over, and what is measured besides: plain values, without any library."""
+"""Open and finished spans, and measurements: plain values, independent of any library."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SpanKind: TypeAlias = Literal["internal", "client"]
 
 
 class Span(Record):
-    """A span that is over. Times are in nanoseconds since 1970, ids are numbers; `parent_id` is 0 at the root.
+    """A finished span. Times are in nanoseconds since 1970, IDs are numbers; `parent_id` is 0 at the root.
 
-    `error` is what it failed with, in one word; empty where it did not.
+    `error` is the type of its error in one word; empty on success.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Measurement(Record):
 
 
 class OpenSpan:
-    """A span that goes on. `parent` is the one that it is part of, if that is one of this process."""
+    """An open span. `parent` is its parent span, if that belongs to this process."""
 
     def __init__(self, name: str, kind: SpanKind, parent: OpenSpan | None, attributes: dict[str, Any]) -> None:
         self.name = name
@@ -51,7 +51,7 @@ class OpenSpan:
         self.end: int | None = None
 
     def finish(self) -> float:
-        """End it; returns the seconds that it took. A clock that is set meanwhile makes it no longer or shorter."""
+        """End it; returns its seconds. Changes of the system clock do not affect them."""
         elapsed = time.monotonic_ns() - self._since
         self.end = self.start + elapsed
         return elapsed / 1e9

@@ -1,4 +1,4 @@
-"""Where in a trace this process stands, as W3C Trace Context writes it, and whether the trace is kept."""
+"""The position of this process in a trace, as in W3C Trace Context, and whether the trace is sampled."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f
 _SAMPLED = 0x01
 _BOUND = 1 << 64
 _PAST_PARENT = ("always_on", "always_off", "traceidratio")
-"""The samplers that do as they do whatever was decided above."""
+"""The samplers that follow the decision of the parent."""
 
 
 class TraceContext(Record):
-    """A span of a trace by its numbers. `span_id` is 0 at the root, where there is none above."""
+    """A span by its IDs. `span_id` is 0 if there is no parent."""
 
     trace_id: int
     span_id: int
     sampled: bool
 
     def traceparent(self, span_id: int) -> str:
-        """What stands in TRACEPARENT for whatever is below a span of this trace."""
+        """The value of TRACEPARENT for children of a span of this trace."""
         return f"00-{self.trace_id:032x}-{span_id:016x}-{_SAMPLED if self.sampled else 0:02x}"
 
 
 def parsed(text: str) -> TraceContext | None:
-    """What TRACEPARENT says; None where it is none, which counts as if it were not set."""
+    """Parse TRACEPARENT; None if it is invalid, which counts as unset."""
     found = _TRACEPARENT.fullmatch(text.strip())
     if found is None:
         return None
@@ -39,10 +39,10 @@ def parsed(text: str) -> TraceContext | None:
 
 
 def context_of(setting: Callable[[str], str | None]) -> TraceContext:
-    """Where the spans of this process belong: below TRACEPARENT, else in a trace of their own.
+    """The parent of this process' spans: that in TRACEPARENT, else the root of a new trace.
 
     Args:
-        setting: the value of a variable. OTEL_TRACES_SAMPLER says which traces are kept, as for every program.
+        setting: returns the value of a variable. OTEL_TRACES_SAMPLER decides about sampling, as for every program.
     """
     parent = parsed(setting("TRACEPARENT") or "")
     trace_id = new_id(16) if parent is None else parent.trace_id
@@ -52,12 +52,12 @@ def context_of(setting: Callable[[str], str | None]) -> TraceContext:
 
 
 def new_id(length: int) -> int:
-    """A number of so many bytes that nobody else has; never 0."""
+    """A random number of so many bytes; never 0."""
     return int.from_bytes(os.urandom(length), "big") or 1
 
 
 def _is_sampled(name: str, argument: str, trace_id: int, parent: TraceContext | None) -> bool:
-    """Whether the spans are sent; the samplers are those of the specification. An unknown name is none."""
+    """Whether the spans are sampled, by the samplers of the specification. Unknown names are ignored."""
     if parent is not None and name not in _PAST_PARENT:
         return parent.sampled
     root = name.removeprefix("parentbased_")

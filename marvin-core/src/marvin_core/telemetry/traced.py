@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class TracedProvider(WrapperProvider):
-    """Wraps a provider and is one.
+    """A wrapper of a provider with a span for each request.
 
-    It stands below everything that tries again or goes on with another model, so that each request that is sent is a
-    span of its own, with what it failed with.
+    It is below all retries and fallbacks, so that each sent request has a span of its own, with its
+    error.
     """
 
     def __init__(self, provider: Provider, base_url: str, tree: SpanTree) -> None:
@@ -47,7 +47,7 @@ class TracedProvider(WrapperProvider):
 
     @property
     def unlimited(self) -> bool:
-        """Whether the service takes no limit for the length of an answer; see `Unlimited`."""
+        """Whether the service has no limit for the length of an answer; see `Unlimited`."""
         return isinstance(self._provider, Unlimited) and self._provider.unlimited
 
     async def served(self) -> list[ServedModel]:
@@ -68,7 +68,7 @@ class TracedProvider(WrapperProvider):
                 async for delta in deltas:
                     answer.take(delta)
                     yield delta
-        except GeneratorExit:  # whoever asked has enough
+        except GeneratorExit:  # the caller needs no more
             raise
         except asyncio.CancelledError:
             error = names.CANCELLED
@@ -106,7 +106,7 @@ class TracedProvider(WrapperProvider):
 
 
 class _Answer:
-    """What came of an answer so far; what it says only where somebody `keeps` that."""
+    """The answer so far; its content only if somebody `keeps` it."""
 
     def __init__(self, span: OpenSpan, *, keeps: bool) -> None:
         self._span = span

@@ -1,6 +1,6 @@
-"""The spans of a session: a prompt, its requests to models, and the calls of tools, each below what it is part of.
+"""The spans of a session: a prompt, its model requests, and its tool calls, each below its parent.
 
-It listens to the events of the session like an interface, so that the engine knows nothing of it.
+It subscribes to the events of the session like an interface, so that the engine does not depend on it.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from ..engine.parts import SessionParts
 
 _CALL: ContextVar[OpenSpan | None] = ContextVar("marvin_telemetry_call", default=None)
-"""The call in whose task something happens: several run side by side."""
+"""The call of the current task: several may run in parallel."""
 _AGENT = "marvin"
 _WORKFLOW = "pipeline"
 
 
 class Sink(Protocol):
-    """Where what is known is sent to. It never waits."""
+    """Receives finished spans and measurements. It does not block."""
 
     def prepare(self) -> None:
-        """There will be something to send."""
+        """There will be data to send."""
         ...
 
     def put(self, item: Span | Measurement) -> None:
@@ -51,11 +51,11 @@ class Sink(Protocol):
 
 
 class SpanTree:
-    """Makes spans and measurements of the events of one session.
+    """Converts the events of one session to spans and measurements.
 
     Args:
-        context: where in a trace they belong.
-        sink: takes what is over.
+        context: their position in a trace.
+        sink: receives finished spans.
     """
 
     def __init__(self, context: TraceContext, sink: Sink) -> None:
@@ -68,10 +68,10 @@ class SpanTree:
         self._failed: Callable[[], Exception | None] = lambda: None
         self._model: Callable[[], tuple[str, str]] = lambda: ("", "")
         self.content: Content = plain_content()
-        """What makes texts fit to be sent."""
+        """Redacts and shortens texts."""
 
     def attach(self, parts: SessionParts, content: Content) -> None:
-        """Take the session that is told of."""
+        """Set the session whose events are traced."""
         self.content = content
         self._failed = lambda: parts.progress.error
         self._model = lambda: (parts.model.provider_name, parts.model.model)
@@ -80,31 +80,31 @@ class SpanTree:
 
     @property
     def current(self) -> OpenSpan | None:
-        """The span that what happens now is part of."""
+        """The current span."""
         call = _CALL.get()
         if call is not None and call.end is None:
             return call
         return self._agent or self._workflow
 
     def child_variables(self) -> Mapping[str, str]:
-        """What a program is given, so that its own spans stand below the one that starts it."""
+        """The environment variables of a program, so that its own spans are children of the current one."""
         span = self.current
         above = self._context.span_id if span is None else span.id
         return {"TRACEPARENT": self._context.traceparent(above)} if above else {}
 
     def begin(self, operation: str, what: str, kind: SpanKind, attributes: Mapping[str, Any]) -> OpenSpan:
         """Begin a span of an operation on something, below the current one."""
-        if kind == "client":  # somebody else works now, for a while
+        if kind == "client":  # another service works for a while
             self._sink.prepare()
         common = {names.OPERATION: operation, **({names.CONVERSATION: self._session} if self._session else {})}
         name = f"{operation} {self.content.short(what)}".rstrip()
         return OpenSpan(name, kind, self.current, {**common, **attributes})
 
     def end(self, span: OpenSpan, error: str = "") -> float:
-        """End a span; returns the seconds that it took.
+        """End a span; returns its seconds.
 
         Args:
-            error: what it failed with, in one word.
+            error: the type of its error in one word.
         """
         elapsed = span.finish()
         if error:
@@ -130,7 +130,7 @@ class SpanTree:
         self._sink.put(Measurement(metric=metric, value=value, attributes=attributes))
 
     def listen(self, event: Event) -> None:
-        """Take note of an event."""
+        """Process an event."""
         if isinstance(event, ToolExecutionStart):
             self._begin_call(event)
         elif isinstance(event, ToolExecutionEnd):
@@ -149,7 +149,7 @@ class SpanTree:
             self._session = ""
 
     def close(self) -> None:
-        """End what still goes on: nobody is there any more to end it."""
+        """End all open spans: no event will end them any more."""
         for span in (*self._calls.values(), self._agent, self._workflow):
             if span is not None:
                 self.end(span, names.CANCELLED)
@@ -157,7 +157,7 @@ class SpanTree:
         self._agent = self._workflow = None
 
     async def lead(self, work: Callable[[], Awaitable[TurnResult]]) -> TurnResult:
-        """Do what leads a run in place of a prompt; the agents that it starts are part of its span."""
+        """Run a sub-command in a span; the agents that it starts are part of it."""
         self._workflow = span = self.begin("invoke_workflow", _WORKFLOW, "internal", {names.AGENT: _WORKFLOW})
         error = names.CANCELLED
         try:
@@ -236,5 +236,5 @@ class SpanTree:
 
 
 def _kind(error: Exception) -> str:
-    """What failed, in one word."""
+    """The type of an error, in one word."""
     return type(error).__name__

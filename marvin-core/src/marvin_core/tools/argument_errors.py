@@ -1,4 +1,4 @@
-"""The error texts with which a model corrects a call: what is wrong, what is expected, a correct call."""
+"""Error texts for wrong arguments, with which a model can correct a call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..util.schemas.texts import type_text
 from ..util.text import cut, to_json
 from .samples import sample
 
-# Where nothing is required: the parameters that make a call meaningful together, the best first.
+# If nothing is required: parameters that make a call meaningful together, the best first.
 _MEANINGFUL: tuple[frozenset[str], ...] = (
     frozenset({"path", "old_str", "new_str"}),
     *(frozenset({name}) for name in ("patch", "location", "near", "query", "url", "path")),
@@ -19,20 +19,20 @@ _MEANINGFUL: tuple[frozenset[str], ...] = (
 
 
 class ArgumentError(ToolError):
-    """The arguments of a call cannot be used; the text says why and shows a correct call."""
+    """The arguments of a call are invalid; the text says why and shows a correct call."""
 
 
 class CutOff(ArgumentError):
-    """The arguments of a call were cut off, so it was not run."""
+    """The arguments of a call were truncated, so it was not run."""
 
 
 def example_call(spec: ToolSpec, also: Collection[str] = ()) -> str:
-    """A correct call of the tool with its required parameters and those of `also`, as text."""
+    """A correct call of the tool with its required parameters and those in `also`, as text."""
     return f"{spec.name}({to_json(example_arguments(spec, also))})"
 
 
 def example_arguments(spec: ToolSpec, also: Collection[str] = ()) -> dict[str, Any]:
-    """Arguments that the tool takes: what one of its phrases means, else samples of what is required and of `also`."""
+    """Valid arguments: those of a phrase of the tool, else samples of the required parameters and those in `also`."""
     properties = spec.parameters.get("properties", {})
     shown = {*spec.parameters.get("required", ()), *also}
     for phrase in spec.phrases:
@@ -44,9 +44,9 @@ def example_arguments(spec: ToolSpec, also: Collection[str] = ()) -> dict[str, A
 
 
 def refusal(spec: ToolSpec, problem: str, received: str | None = None, also: Collection[str] = ()) -> ArgumentError:
-    """An error that says what is wrong, what was received, what is expected, and shows a correct call.
+    """An error with the problem, the received arguments, the expected ones, and a correct call.
 
-    `also` names optional parameters that the correct call shows.
+    `also` names optional parameters of the correct call.
     """
     lines = [problem]
     if received is not None:

@@ -1,7 +1,7 @@
-"""From the raw text of a call to its arguments, and the error texts that let a model correct a call.
+"""Parses the arguments of a call, with error texts for the model.
 
-What cannot be read without guessing is refused: a bare string is never put into the only parameter that
-could take it, and text that was cut off is never completed.
+Nothing is guessed: a bare string is never assigned to the only matching parameter, and truncated text is never
+completed.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0
 
 
 class _UnexpectedPatch(json_repair.Malformed):
-    """A patch was sent to a tool that takes none."""
+    """A patch was sent to a tool that does not take one."""
 
 
 def parse_arguments(
     raw: str, spec: ToolSpec, *, complete: bool = True, others: Sequence[ToolSpec] = ()
 ) -> dict[str, Any]:
-    """The arguments that a model sent for a tool, with values brought to the types of its schema.
+    """Parse the arguments that a model sent for a tool, and convert values to the types of its schema.
 
     Names and values are not validated here. Blank text and null are an empty object.
 
     Args:
         raw: the text as received.
-        complete: false where the answer of the model is known to have ended inside this call.
-        others: the tools on offer, of which an error may name a better one.
+        complete: false if the model's answer is known to have ended inside this call.
+        others: the offered tools; an error may name a better one.
 
     Raises:
-        CutOff: where the text was cut off.
-        ArgumentError: where it cannot be read as one object without guessing.
+        CutOff: the text was truncated.
+        ArgumentError: it cannot be parsed as one object without guessing.
     """
     if not complete:
         raise cut_off(raw, spec)
@@ -57,10 +57,10 @@ def parse_arguments(
 
 
 def parse_key_values(pairs: Sequence[str], spec: ToolSpec) -> dict[str, Any]:
-    """The arguments of a call typed by hand, as words `key=value`, with values brought to their types.
+    """Parse the arguments of a call typed by hand, as words `key=value`, and convert values to their types.
 
     Raises:
-        ArgumentError: for a word without `=`, an unknown key, and a key that is given twice.
+        ArgumentError: a word without `=`, an unknown key, or a duplicate key.
     """
     properties = spec.parameters.get("properties", {})
     arguments: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def parse_key_values(pairs: Sequence[str], spec: ToolSpec) -> dict[str, Any]:
 
 
 def key_value_words(arguments: Mapping[str, Any]) -> str:
-    """The words `key=value` that `parse_key_values` reads as these arguments, once a shell or shlex has split them."""
+    """The words `key=value` from which `parse_key_values` gets these arguments, after splitting by a shell or shlex."""
     import shlex
 
     texts = {name: value if isinstance(value, str) else to_json(value) for name, value in arguments.items()}
@@ -90,17 +90,17 @@ def key_value_words(arguments: Mapping[str, Any]) -> str:
 
 
 def coerce(arguments: Mapping[str, Any], spec: ToolSpec) -> dict[str, Any]:
-    """The arguments with values brought to the types of the tool's schema where there is only one way to.
+    """Convert values to the types of the tool's schema, if there is only one way to do so.
 
-    Text becomes a number, true or false, null, a list (JSON, lines, or comma-separated) or an object where the schema
-    wants one; a whole number becomes text, and 3.0 becomes 3. Everything else stays for validation to judge.
+    Text becomes a number, true or false, null, a list (JSON, lines, or comma-separated) or an object, as the schema
+    requires; a whole number becomes text, and 3.0 becomes 3. Other values are left to the validation.
     """
     properties = spec.parameters.get("properties", {})
     return {name: _fit(value, properties.get(name, {})) for name, value in arguments.items()}
 
 
 def _object_in(text: str, spec: ToolSpec, layers: int) -> dict[str, Any]:
-    """The object that the text holds; up to `layers` JSON strings may be wrapped around it."""
+    """The object in the text; up to `layers` JSON strings around it are removed."""
     if text[:1] != "{":
         text = json_repair.unfence(text)
         if _is_patch(text):
@@ -132,7 +132,7 @@ def _takes_patch(spec: ToolSpec) -> bool:
 
 
 def _better_for_patch(others: Sequence[ToolSpec]) -> str:
-    """The call to make instead, where a tool on offer takes a patch."""
+    """The call to make instead, if an offered tool takes a patch."""
     name = next((other.name for other in others if _takes_patch(other)), "")
     return f'; call {name}({{"patch": "{_PATCH_BEGIN}…"}}) instead' if name else ""
 
@@ -151,7 +151,7 @@ def _from_patch(text: str, spec: ToolSpec) -> dict[str, Any]:
 
 
 def _is_patch(text: str) -> bool:
-    """Whether a text that is not JSON is a patch in a format that is known."""
+    """Whether a text that is not JSON is a patch in a known format."""
     if text.lstrip()[:1] in ("", "{", "[", '"'):
         return False
     from ..kit.editing.formats import is_patch
@@ -197,7 +197,7 @@ def _fit(value: Any, schema: Schema) -> Any:
 
 
 def _from_text(text: str, kind: str, schema: Schema) -> Any:
-    """The value of another type that the text writes, or the text itself."""
+    """The value of another type in the text, or the text itself."""
     bare = text.strip()
     if bare in ("null", "None"):
         return None

@@ -1,4 +1,4 @@
-"""The tool ask_user: a question of the model to the person, where there is one."""
+"""The tool ask_user: a question of the model to the user, in interactive sessions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..api.tools import tool
 from ..util.text import one_line
 
 _MOST = 4
-"""Choices of a question."""
+"""The maximum number of choices of a question."""
 _LONGEST = 2_000
-"""Characters of a question."""
+"""The maximum length of a question, in characters."""
 _LINES = 30
 _LONGEST_CHOICE = 300
 _CAREFUL = "Choose the most careful interpretation, continue, and state it in your answer."
@@ -29,10 +29,10 @@ _LABELS = ("label", "title", "text", "value", "name")
 
 
 def _arguments(given: dict[str, Any]) -> Mapping[str, Any]:
-    """The arguments of ask_user: other programs ask several questions at once, and describe each choice.
+    """Convert the arguments that other programs use for such a tool: several questions, choices with descriptions.
 
     Raises:
-        ToolError: for several questions.
+        ToolError: there are several questions.
     """
     several = given.pop("questions", None)
     if isinstance(several, list) and several:
@@ -48,7 +48,7 @@ def _arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _choice(given: Any) -> Any:
-    """A choice as text; what is none stays for the check."""
+    """A choice as text; invalid ones are left to the validation."""
     if not isinstance(given, dict):
         return given
     label = next((given[name] for name in _LABELS if isinstance(given.get(name), str)), None)
@@ -76,7 +76,7 @@ async def ask_user(
 
 
 def _check(question: str, choices: Sequence[str]) -> None:
-    """Raise `ToolError` for what cannot be asked."""
+    """Raise `ToolError` for an invalid question."""
     if not question:
         raise ToolError("The question is empty, so nothing was asked. Say what the user should decide.")
     if len(question) > _LONGEST or question.count("\n") >= _LINES:

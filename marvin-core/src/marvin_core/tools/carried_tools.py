@@ -1,4 +1,4 @@
-"""Which of the tools on offer a request carries, and which wait until the model looks for them."""
+"""Selects the offered tools that a request includes; the others are deferred until the model searches for them."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     from .finding import Finder
 
     class CallCounts(Protocol):
-        """The active profile, as far as the choice of tools knows it."""
+        """The active profile, for the selection of tools."""
 
         @property
         def name(self) -> str: ...
         def calls(self) -> Mapping[str, int]:
-            """How often the user's work called each tool."""
+            """The number of calls of each tool in the user's work."""
             ...
 
 
 _MANY = 40
-"""So many tools are offered at once; of more, most wait."""
+"""Up to this number all tools are included; of more, most are deferred."""
 _SHARE = 20
-"""That part of the window they may take together."""
+"""The maximum fraction of the context window for all of them."""
 _FOUND_SHARE = 4
-"""That part of the window may be taken by what was found; of more, what was found first waits again."""
+"""The maximum fraction of the window for found tools; beyond it, those found first are deferred again."""
 _HOT_SHARE = 8
-"""That part of the window may be taken by what is offered at once where most wait."""
+"""The maximum fraction of the window for tools that are always included, when most are deferred."""
 _OWNER = "marvin-core"
 _FOUND = "found_tools"
 _NAMED = 8
-"""How many tools that are left out are told by name."""
+"""The maximum number of tools that a warning names."""
 
 
 class Carried(Record):
-    """The tools of a request: those that it carries, and those that wait.
+    """The tools of a request: the included ones and the deferred ones.
 
-    `told` are all that the model reads of: those that are carried, and those of the others that the service adds.
+    `told` are all tools that the model sees: the included ones, and deferred ones that the service adds.
     """
 
     tools: tuple[ToolSpec, ...] = ()
@@ -58,15 +58,15 @@ class Carried(Record):
 
     @classmethod
     def of(cls, tools: tuple[ToolSpec, ...]) -> Carried:
-        """These, and none that wait."""
+        """These tools, with none deferred."""
         return cls(tools=tools, told=tools)
 
 
 class Surroundings(Record):
-    """What it depends on which tools a request carries.
+    """The inputs of the selection.
 
-    `window` is that of the model, in tokens. `state` is what packs keep in the session. `warn` tells the user
-    something.
+    `window` is that of the model, in tokens. `state` is the session state of packs. `warn` shows the user a
+    warning.
     """
 
     config: Config
@@ -80,23 +80,23 @@ class Surroundings(Record):
 
 
 class _List:
-    """The tools that one model was offered, in the order in which they came; what is held back keeps its place."""
+    """The tools offered to one model, in the order of their addition; a tool that is withdrawn keeps its place."""
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
         self.search: ToolSpec | None = None
 
     def with_(self, known: Collection[str], wanted: Iterable[str]) -> list[str]:
-        """The names of those before that are still there, and after them those that are new."""
+        """The names of earlier tools that are still offered, followed by the new ones."""
         self.names.update(dict.fromkeys(name for name in wanted if name in known))
         return [name for name in self.names if name in known]
 
 
 class CarriedTools:
-    """The tools that the requests of one session carry.
+    """The tools in the requests of one session.
 
-    For each model the list only grows, in one order, as long as the conversation goes on and the user chooses no other
-    tools: services keep what they read by its beginning. Whoever goes back to a model finds the list as it was.
+    For each model the list only grows, in a fixed order, until the conversation ends or the user selects other tools:
+    services cache a common prefix of requests. After a switch back to a model its list is the same as before.
     """
 
     def __init__(self, toolbox: Toolbox, around: Surroundings) -> None:
@@ -115,9 +115,9 @@ class CarriedTools:
         self._finder: Finder | None = None
 
     def of(self, provider: Provider) -> Carried:
-        """Those of the next request to a provider; the same object as long as they are the same ones."""
+        """The tools of the next request to a provider; the same object as long as they do not change."""
         offered = self._toolbox.offered
-        if provider.name == OFFLINE:  # what is meant is looked for among all of them, and no window is filled
+        if provider.name == OFFLINE:  # it searches all of them, and has no context window
             return self._kept(Carried(tools=offered))
         named = self._named()
         if self._follows_from is not None and self._follows_from == self._what_counts(provider, named):
@@ -127,7 +127,7 @@ class CarriedTools:
         return carried
 
     def _what_counts(self, provider: Provider, named: Mapping[str, None]) -> tuple[object, ...]:
-        """All that the choice follows from: nothing is chosen anew where it is what it was at the request before."""
+        """The cache key of the selection: it is computed again only if one of these has changed."""
         around, toolbox = self._around, self._toolbox
         of_model = (provider.name, provider.model, provider.max_tools, adds_revealed(provider), around.window())
         found = tuple(named), tuple(self._state())
@@ -139,7 +139,7 @@ class CarriedTools:
         return workspace.mode == "coding" or os.path.exists(workspace.root / ".git")
 
     def _named(self) -> dict[str, None]:
-        """The tools that searches in the conversation found; only what was said since the last look is looked at."""
+        """The tools that searches in the conversation found; only new messages are examined."""
         messages, (before, found) = self._around.conversation.messages, self._looked_at
         if messages is not before:
             goes_on = messages[: len(before)] == before
@@ -154,7 +154,7 @@ class CarriedTools:
         if search is None or not self._are_many(tuple(known.values()), provider):
             few = self._list.with_(known, known)[: provider.max_tools]
             return Carried.of(tuple(known[name] for name in few))
-        # What a search there names the service itself adds to the conversation, where it can.
+        # The service itself adds found tools to the conversation, if it can.
         hot, added = self._hot_names(offered, provider), named if adds_revealed(provider) else {}
         known[SEARCH] = self._advertised(search, [spec for name, spec in known.items() if name not in hot])
         grown = self._list.with_(known, [*hot, *(name for name in self._found if name not in added)])
@@ -165,9 +165,9 @@ class CarriedTools:
         return Carried(tools=tools, waiting=waiting, told=told)
 
     def _choose_list(self, provider: Provider, named: Sequence[str]) -> None:
-        """Go on with the list of a model; with empty ones where another conversation has begun.
+        """Continue the list of a model, or begin an empty one for a new conversation.
 
-        `named` are those that searches in the conversation found: where it ended by force, nothing else tells of them.
+        `named` are the tools that searches in the conversation found, after a crash the only record of them.
         """
         found = self._state()
         if missing := [name for name in named if name not in found]:
@@ -185,7 +185,7 @@ class CarriedTools:
         return self._carried
 
     def _advertised(self, search: ToolSpec, others: Sequence[ToolSpec]) -> ToolSpec:
-        """The search as the list began with it: what it says of the others must not change with each that is found."""
+        """The search tool as the list began with it: its description must not change with each found tool."""
         if self._list.search is None:
             from .deferral import advertised
 
@@ -193,7 +193,7 @@ class CarriedTools:
         return self._list.search
 
     def _are_many(self, specs: Sequence[ToolSpec], provider: Provider) -> bool:
-        """Whether some of them have to wait."""
+        """Whether some of them have to be deferred."""
         if provider.max_tools is not None and len(specs) > provider.max_tools:
             return True
         how = self._around.config.tool_search
@@ -205,7 +205,7 @@ class CarriedTools:
         return self._around.sizes.of(spec) // CHARACTERS_PER_TOKEN
 
     def _hot_names(self, specs: Sequence[ToolSpec], provider: Provider) -> list[str]:
-        """What is offered at once, in coding mode or a repository, or elsewhere."""
+        """The tools that are always included, in coding mode or a repository, or elsewhere."""
         if specs is not self._offered:  # as where a mode ended that kept some back
             self._offered, self._hot = specs, {}
         is_code, profile = self._is_code, self._around.profile
@@ -214,7 +214,7 @@ class CarriedTools:
         if key not in self._hot:
             from .deferral import TOKENS, Wish, hot
 
-            if profile.name not in self._calls:  # once: a session is not to shift what it is offered as it goes on
+            if profile.name not in self._calls:  # read once: the selection must not change during a session
                 self._calls[profile.name] = profile.calls()
             calls, tokens = self._calls[profile.name], min(TOKENS, self._around.window() // _HOT_SHARE)
             wish = Wish(is_code=is_code, calls=calls, first=SEARCH, most=most, tokens=tokens)
@@ -222,7 +222,7 @@ class CarriedTools:
         return self._hot[key]
 
     def _within(self, specs: Sequence[ToolSpec], hot: Collection[str], most: int | None) -> dict[str, None]:
-        """As many as the service takes and the window has room for: what is offered at once, and the newest others."""
+        """As many as the service and the context window allow: those always included, and the newest others."""
         others = [spec for spec in specs if spec.name not in hot]
         room = len(others) if most is None else max(0, most - (len(specs) - len(others)))
         tokens = self._around.window() // _FOUND_SHARE
@@ -240,9 +240,9 @@ class CarriedTools:
         return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
     def reveal(self, names: Iterable[str]) -> None:
-        """Have the next requests carry these, too, as the model found or called them. The session keeps that.
+        """Include these in the next requests as well, because the model found or called them. Stored in the session.
 
-        Where a service takes few, those that were found last stay longest, so the best one, the first, is added last.
+        If a service allows few, those found last are kept longest, so the best one, the first, is added last.
         """
         if not self._carried.waiting:
             return
@@ -262,7 +262,7 @@ class CarriedTools:
         return found
 
     def find(self, query: str, most: int) -> list[ToolSpec]:
-        """The tools on offer that a query means, the best first; see `Finder.find`. Blocks for a moment."""
+        """The offered tools that match a query, best first; see `Finder.find`. Blocks briefly."""
         specs = tuple(spec for spec in self._toolbox.offered if spec.name != SEARCH)
         finder = self._finder
         if finder is None or finder.specs != specs:
@@ -272,7 +272,7 @@ class CarriedTools:
         return finder.find(query, most)
 
     def tell_left_out(self, provider: Provider) -> None:
-        """Tell which tools nobody can find that do not come along, where that is not what was told last."""
+        """Warn about tools that are neither included nor can be found, if they are others than in the last warning."""
         if provider.max_tools is None:  # all of them come along, or wait
             self._told = []
             return

@@ -1,4 +1,4 @@
-"""Which of many tools a model is offered at once, and which wait until it looks for them."""
+"""Selects the tools that are always included when most of many are deferred."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..api.tools import ToolSpec
 from ..util.text import cut, one_line
 
 TOKENS = 2_500
-"""What those may take of a request at most: with what says that there are more, 3,000."""
+"""The maximum size of those in a request: with the note about the others, 3,000 tokens."""
 _CALLED, _OFTEN = 6, 3
-"""How many tools are offered at once since the user's work calls them, and how often it called each at least."""
+"""The maximum number of tools included because the user's work calls them, and the minimum number of their calls."""
 _GROUPS, _GROUP_NAME = 30, 20
-"""Groups of tools that wait and are named, and characters of each name: no service takes an endless description."""
+"""The maximum number of deferred groups that are named, and of characters of each name."""
 _OF_ONE = 12
-"""Tools of one distribution that are offered at once because it says so."""
+"""The maximum number of tools of one distribution that it declares as always included."""
 
 
 class Wish(Record):
-    """What the tools that are offered at once follow.
+    """The inputs of this selection.
 
-    `calls` says how often each was called in the user's work until now; `first` is always among them. There are `most`
-    at most, and together they take so many `tokens` at most.
+    `calls` is the number of calls of each tool in the user's work; `first` is always included. There are at most `most`
+    tools, with at most `tokens` tokens together.
     """
 
     is_code: bool
@@ -34,10 +34,10 @@ class Wish(Record):
 
 
 def hot(specs: Sequence[ToolSpec], wish: Wish, tokens_of: Callable[[ToolSpec], int]) -> tuple[ToolSpec, ...]:
-    """The tools that are offered at once, in the order of `specs`, but the first one of the wish first.
+    """The tools that are always included, in the order of `specs`, with the first one of the wish first.
 
     Args:
-        tokens_of: what a tool takes of a request, in tokens.
+        tokens_of: the size of a tool in a request, in tokens.
     """
     known = {spec.name: spec for spec in specs}
     often = [name for name, count in Counter(wish.calls).most_common() if count >= _OFTEN and name in known]
@@ -58,7 +58,7 @@ def hot(specs: Sequence[ToolSpec], wish: Wish, tokens_of: Callable[[ToolSpec], i
 
 
 def _declared(specs: Sequence[ToolSpec], *, is_code: bool) -> list[str]:
-    """The tools that packs have offered at once, the first ones of all groups before the second ones."""
+    """The tools that packs declare as always included, the first ones of all groups before the second ones."""
     places = [(spec.in_code if is_code else spec.in_chat, spec) for spec in specs]
     names: list[str] = []
     of_one: Counter[str] = Counter()
@@ -70,7 +70,7 @@ def _declared(specs: Sequence[ToolSpec], *, is_code: bool) -> list[str]:
 
 
 def advertised(search: ToolSpec, waiting: Sequence[ToolSpec]) -> ToolSpec:
-    """The search, saying how many tools of which groups wait."""
+    """The search tool, with the number of deferred tools and their groups."""
     groups: Counter[str] = Counter()
     for group, count in Counter(spec.group or spec.source for spec in waiting).items():
         groups[cut(one_line(group), _GROUP_NAME)] += count

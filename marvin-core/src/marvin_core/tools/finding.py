@@ -1,4 +1,4 @@
-"""Finding tools for a model that looks for them: by their names however they are written, else by words."""
+"""Tool search for models: by name in any spelling, else by words."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .routing.ranking import Ranking
 from .routing.words import words
 
 _LONGEST = 2_000
-"""Characters of a query that are looked at."""
+"""The maximum number of characters of a query that are used."""
 _NAMED = 20
-"""Tools that are given at most where a query names more than were asked for."""
+"""The maximum number of results if a query names more tools than were requested."""
 _RESPELLED = 20
-"""Words of a query that may be misspelled."""
+"""The maximum number of words of a query that are corrected."""
 _LONGEST_WORD = 64
-"""Characters of such a word."""
+"""The maximum length of such a word, in characters."""
 _SELECTED = "select:"
-"""What some models write before names."""
+"""Prefixes that some models add to names."""
 _PARTS = re.compile(r"[^\w-]+")
 
 
 class Finder:
-    """Finds some of these tools. The words of each are kept in a folder. Blocks while that is read."""
+    """Searches these tools. The words of each are cached in a folder. Blocks while that is read."""
 
     def __init__(self, specs: Sequence[ToolSpec], cache_folder: Path) -> None:
         self.specs = specs
@@ -35,10 +35,10 @@ class Finder:
             self._named.setdefault(_plain(spec.name), []).append(spec)
 
     def find(self, query: str, most: int) -> list[ToolSpec]:
-        """The tools that a query means, the best first: those that it names, and those that share words with it.
+        """The tools that match a query, best first: those that it names, and those that share words with it.
 
         Args:
-            most: how many to give; all that are named come along, too.
+            most: the number of results; named tools are included in any case.
         """
         query = query[:_LONGEST].strip().removeprefix(_SELECTED)
         asked = dict.fromkeys(map(_plain, (query, *_PARTS.split(query))))
@@ -48,7 +48,7 @@ class Finder:
         return [*found.values()][: max(most, min(len(named), _NAMED))]
 
     def _respelled(self, query: str) -> str:
-        """The query in words that tools have, where it has none of those."""
+        """The query with its misspelled words corrected to words of the tools."""
         asked = [word for word in words(query) if len(word) <= _LONGEST_WORD][:_RESPELLED]
         return " ".join(map(self._ranking.respelled, asked))
 

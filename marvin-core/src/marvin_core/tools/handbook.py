@@ -1,4 +1,4 @@
-"""What the documentation says about Marvin itself, found by words: for who asks and has no model to ask."""
+"""Full-text search in Marvin's documentation, for questions without a model."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .routing.words import ASKING_WORDS, STOP_WORDS, stem, words
 
 _PASSAGES, _QUESTIONS = "handbook.jsonl", "questions.toml"
 _LONGEST = 200
-"""Characters of a question."""
+"""The maximum number of characters of a question."""
 _LOOKED_AT, _OF_PAGE = 12, 24
-"""Passages that are looked at, and of all pages where the page is known."""
+"""The maximum number of examined passages, and the same if the page is known."""
 _ALIKE = 0.7
-"""The part of the words of two questions that are the same where they are one."""
+"""The minimum fraction of common words of two questions that count as equal."""
 _OF_HEADING = 0.5
-"""The part of the words of a heading and of what is asked about that both have, at least."""
+"""The minimum fraction of common words of a heading and the subject of a question."""
 _FILLING = frozenset("a an the please hey hello hi marvin me for so just now here exactly actually".split())
 _NAMED = re.compile(r"\bmarvin(?:'s)?\b|\bconfig\.yaml\b", re.IGNORECASE)
 _LITERAL = re.compile(r"(?<![\w/])/[a-z]{3,}(?![\w/.])|(?<!\S)--[a-z][a-z-]{2,}|\b(?:MARVIN|LLM)_[A-Z_]+")
@@ -39,7 +39,7 @@ _WHAT = re.compile(r"\s*(?:what(?:'s|’s)?|explain|tell me about)\b", re.IGNORE
 
 
 class Passage(Record):
-    """A part of a page: `page` is its file below docs/, `title` that of the page, `heading` of the part."""
+    """A section of a page: `page` is its file below docs/, `title` that of the page, `heading` of the section."""
 
     page: str
     title: str
@@ -48,16 +48,16 @@ class Passage(Record):
 
 
 def told(passage: Passage) -> str:
-    """The passage as an answer, with the name of its page."""
+    """The passage as an answer, with the title of its page."""
     place = passage.title if passage.heading == passage.title else f"{passage.title}: {passage.heading}"
     return f"{passage.text}\n\nFrom the documentation, {place} ({passage.page})"
 
 
 class Handbook:
-    """The passages, ready to be searched. To make one takes a tenth of a second; `handbook` makes it once."""
+    """A search index of the passages. It takes a tenth of a second to build; `handbook` builds it once."""
 
     def __init__(self, passages: Sequence[Passage], questions: Mapping[str, Sequence[str]]) -> None:
-        """`questions` are ones that a page answers, by the page."""
+        """`questions` are questions that a page answers, by page."""
         self._passages = passages
         self._specs = [
             ToolSpec(
@@ -76,10 +76,10 @@ class Handbook:
         ]
 
     def answer(self, text: str, *, is_known: bool = False) -> Passage | None:
-        """The passage that answers a question about Marvin; None for what is no such question.
+        """The passage that answers a question about Marvin; None for any other question.
 
         Args:
-            is_known: only for a question that a page is known to answer, word for word.
+            is_known: only for a question that is listed for a page, word for word.
         """
         if len(text) > _LONGEST:
             return None
@@ -101,7 +101,7 @@ class Handbook:
         return page if likeness >= alike else ""
 
     def _of_page(self, page: str, text: str) -> Passage:
-        """The passage of a page that is found first, or its first one."""
+        """The best matching passage of a page, or its first one."""
         found = (self._passages[int(spec.source)] for spec, _ in self._ranking.best(text, _OF_PAGE))
         return next((one for one in found if one.page == page), None) or self._first[page]
 
@@ -130,7 +130,7 @@ class Handbook:
 
 @cache
 def handbook() -> Handbook:
-    """The one that came with this installation."""
+    """The documentation of this installation."""
     folder = files(__package__)
     lines = (folder / _PASSAGES).read_text("utf-8").splitlines()
     questions = tomllib.loads((folder / _QUESTIONS).read_text("utf-8"))
@@ -138,7 +138,7 @@ def handbook() -> Handbook:
 
 
 def _is_of(passage: Passage, asked: frozenset[str]) -> bool:
-    """Whether a heading says little else than what is asked about."""
+    """Whether a heading has few words besides the subject of the question."""
     for heading in (passage.heading, passage.title):
         own = _telling(heading)
         if asked <= own and len(asked) > _OF_HEADING * len(own):
@@ -165,6 +165,6 @@ def _all_words(text: str) -> frozenset[str]:
 
 
 def _telling(text: str) -> frozenset[str]:
-    """The stems of the words that tell what a text is about."""
+    """The stems of the significant words of a text."""
     common = STOP_WORDS | ASKING_WORDS | _FILLING
     return frozenset(stem(word) for word in words(text.replace("_", " ")) if word not in common)

@@ -17,20 +17,20 @@ from .arguments import key_value_words
 _SENTENCE = re.compile(r".*?[.!?](?=\s|$)", re.DOTALL)
 _CALL = re.compile(r"\b([a-z][a-z0-9_]*)\((\{.*?\})\)")
 _SAID = 5
-"""How many phrases are shown."""
+"""The maximum number of phrases."""
 
 
 IN_CHAT = "/"
-"""How a call by hand begins in a chat."""
+"""The prefix of a call by hand in a chat."""
 
 
 def in_shell() -> str:
-    """How a call by hand begins in a shell."""
+    """The prefix of a call by hand in a shell."""
     return f"{command_name()} tools call "
 
 
 def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
-    """What a tool does, what it takes and may touch, and a line that calls it in a chat or a shell."""
+    """A tool's description, parameters and access, and a line that calls it in a chat or a shell."""
     lines = [f"{spec.name} ({spec.source}, group {spec.group})" if spec.group else f"{spec.name} ({spec.source})"]
     lines += ["", spec.description, ""]
     required = spec.parameters.get("required", ())
@@ -48,12 +48,12 @@ def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
 
 
 def typed_call(name: str, arguments: Mapping[str, Any], where: str = IN_CHAT) -> str:
-    """The line that makes this call when somebody types it: `/name key=value ...` in a chat."""
+    """The line for this call as a person types it: `/name key=value ...` in a chat."""
     return f"{where}{name} {key_value_words(arguments)}".rstrip(" ")
 
 
 def with_typed_calls(text: str, where: str = IN_CHAT) -> str:
-    """What a tool says about a failure, with its calls as people type them: tools write them as models do."""
+    """The error of a tool, with its calls as people type them; tools write them as models do."""
 
     def typed(call: re.Match[str]) -> str:
         try:
@@ -65,13 +65,13 @@ def with_typed_calls(text: str, where: str = IN_CHAT) -> str:
 
 
 def with_typed_note(text: str) -> str:
-    """An output whose note, the last line in brackets, has its calls as people type them; the rest is not Marvin's."""
+    """A result whose note, the last line in brackets, has its calls as people type them; the rest is not Marvin's."""
     before, bracket, note = text.rpartition("\n[")
     return f"{before}{bracket}{with_typed_calls(note)}" if bracket and note.endswith("]") else text
 
 
 def one_line_example(spec: ToolSpec) -> dict[str, Any]:
-    """Arguments that the tool takes; of longer texts only the first line."""
+    """Example arguments of the tool; of longer texts only the first line."""
     made = example_arguments(spec)
     return {name: value.partition("\n")[0] if isinstance(value, str) else value for name, value in made.items()}
 

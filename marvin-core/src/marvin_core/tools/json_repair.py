@@ -1,8 +1,8 @@
-"""Reading JSON as models write it, without guessing, and telling broken text from text that was cut off.
+"""Parses JSON as models write it, without guessing, and distinguishes invalid text from truncated text.
 
-Read as it is meant: a byte order mark, code fences, trailing commas, raw control characters inside
-strings, single quotes, Python's True, False and None, one object sent twice. Refused, since it could mean two
-things: invalid escapes, unquoted names, missing commas, text around the object, NaN, a key with two values.
+Accepted: a byte order mark, code fences, trailing commas, raw control characters in strings, single quotes, Python's
+True, False and None, one object sent twice. Rejected as ambiguous: invalid escapes, unquoted names, missing commas,
+text around the object, NaN, a key with two values.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 from ..util.text import cut
 
 DEPTH_LIMIT = 100
-"""Levels of nesting; what is deeper breaks code that walks the value recursively."""
+"""The maximum depth of nesting; deeper values break recursive code."""
 
 _QUOTED = 20
 
 
 class Malformed(ValueError):
-    """The text is not JSON and cannot be read as JSON without guessing; the message is the reason."""
+    """The text cannot be parsed as JSON without guessing; the message is the reason."""
 
 
 class Unclosed(ValueError):
-    """The text ends inside a string, an object or an array; the message says inside what."""
+    """The text ends inside a string, an object or an array; the message names it."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -52,11 +52,11 @@ _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_float
 
 
 def read(text: str) -> Any:
-    """The JSON value that the text holds; None for blank text.
+    """The JSON value in the text; None for blank text.
 
     Raises:
-        Malformed: where the text is not JSON, or holds what nothing here can store.
-        Unclosed: where the text is the beginning of JSON and its end is missing.
+        Malformed: the text is not JSON, or has a value that cannot be stored.
+        Unclosed: the text is truncated JSON.
     """
     try:
         value = _DECODER.decode(text)
@@ -74,7 +74,7 @@ def unfence(text: str) -> str:
     """The text without blanks, byte order marks and a Markdown code fence around it.
 
     Raises:
-        Unclosed: where there is an opening fence and nothing behind it.
+        Unclosed: there is an opening fence with nothing after it.
     """
     text = _trim(text)
     if not text.startswith("```"):
@@ -165,7 +165,7 @@ _WORDS = {
 _NOT_JSON = frozenset({"NaN", "Infinity", "-Infinity", "undefined"})
 _REQUOTED = r"""(?s)\\x([0-9a-fA-F]{2})|\\.|\""""
 
-# What may come next, in the words that errors use.
+# The expected next tokens, as errors name them.
 _VALUE = "a value"
 _ITEM = "a value or ']'"
 _KEY = "a key in double quotes or '}'"
@@ -175,7 +175,7 @@ _END = "the end"
 
 
 class _Rewriter:
-    """Rewrites tolerated deviations to strict JSON, piece by piece: in linear time and without recursion."""
+    """Rewrites accepted deviations as strict JSON, piece by piece: in linear time and without recursion."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -186,7 +186,7 @@ class _Rewriter:
         self._expected = _VALUE
 
     def documents(self) -> list[str]:
-        """The values of the text, one behind the other, as strict JSON.
+        """The consecutive values in the text, as strict JSON.
 
         Raises:
             Malformed, Unclosed: as `read` does.
@@ -257,7 +257,7 @@ class _Rewriter:
         raise self._unexpected(match)
 
     def _put(self, piece: str, expected: str | None) -> None:
-        """Append a piece; `expected` is None where it completes a value."""
+        """Append a piece; `expected` is None if it completes a value."""
         self._pieces.append(piece)
         self._expected = expected or (_COMMA if self._open else _END)
         if self._expected is _END:

@@ -1,4 +1,4 @@
-"""Sample values for parameters, of which the correct calls in error texts are made."""
+"""Sample values for parameters, for the correct calls in error texts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _BY_FORMAT: Mapping[str, str] = {
 
 _FOLDER = "src"
 _IS_FOLDER = re.compile(r"(?!.*\bfile)(?=.*\b(folder|director))", re.IGNORECASE | re.DOTALL).match
-"""Whether a path is described as that of a folder and not of a file."""
+"""Whether a path is described as a folder, not a file."""
 
 _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -73,7 +73,7 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def sample(name: str, schema: Schema) -> Any:
-    """A value that the schema (in the normal form) allows, and that suits a parameter of this name."""
+    """A valid value for the schema (in the normal form) that suits the name of the parameter."""
     examples = schema.get("examples")
     if examples:
         return examples[0]
@@ -106,7 +106,7 @@ def _of_type(name: str, schema: Schema) -> Any:
 
 
 def _kind(schema: Schema) -> str:
-    """The type of a schema, the first one where it has several; empty where it has none."""
+    """The type of a schema, the first one of several; empty if there is none."""
     kind = schema.get("type", "")
     return str(kind[0] if isinstance(kind, list) and kind else kind or "")
 

@@ -1,4 +1,4 @@
-"""Tools as pydantic sees them: the specification of a tool, and the check of its arguments.
+"""Specifications of tools and validation of their arguments, with pydantic.
 
 pydantic takes long to import: what runs before the first tool call must not import this module.
 """
@@ -41,12 +41,12 @@ def describe(tool: Tool, *, source: str = "", module: str = "", group: ToolGroup
     """The specification of a tool, with its JSON schema in the normal form.
 
     Args:
-        source: the distribution that brings the tool.
-        module: where its function is; by default the module that defines it.
-        group: what holds for a tool that declares nothing else itself; a name alone is that of the group.
+        source: the distribution of the tool.
+        module: the module of its function; by default the one that defines it.
+        group: defaults for the declarations of the tool; a string is the name of the group.
 
     Raises:
-        ToolError: where the signature cannot become a schema; the text says what to change.
+        ToolError: the signature cannot be converted to a schema; the text says what to change.
     """
     group = ToolGroup(name=group, module="", tools=()) if isinstance(group, str) else group
     parameters = _fitting(tool, _parameters(tool, validator(tool).model))
@@ -80,10 +80,10 @@ def describe(tool: Tool, *, source: str = "", module: str = "", group: ToolGroup
 
 
 def validator(tool: Tool) -> Validator:
-    """The check of this tool's arguments, made on first use and kept on the tool.
+    """The validator of this tool's arguments, created on first use and stored on the tool.
 
     Raises:
-        ToolError: where the signature cannot become a schema; the text says what to change.
+        ToolError: the signature cannot be converted to a schema; the text says what to change.
     """
     kept: Validator | None = vars(tool).get("_validator")
     if kept is None:
@@ -92,7 +92,7 @@ def validator(tool: Tool) -> Validator:
 
 
 class Validator:
-    """Checks the arguments of one tool and turns them into keyword arguments of its function.
+    """Validates the arguments of one tool and converts them to keyword arguments of its function.
 
     `context_parameter` is the parameter that receives the `ToolContext`, or an empty string. `model` is the
     pydantic model of the arguments.
@@ -122,14 +122,14 @@ class Validator:
                 self._null_is_absent.update(names)
 
     def __call__(self, values: Mapping[str, Any], spec: ToolSpec | None = None) -> dict[str, Any]:
-        """The keyword arguments for the function, by whatever names they were given. See `named` and `check`."""
+        """The keyword arguments for the function, from arguments under any of their names. See `named` and `check`."""
         return self.check(self.named(values, spec), spec)
 
     def named(self, values: Mapping[str, Any], spec: ToolSpec | None = None) -> dict[str, Any]:
-        """The arguments by the names of the schema and in the tool's own shapes, not checked yet.
+        """The arguments under the names of the schema and in the tool's own form, not validated yet.
 
-        An alias without a value, or with that of the parameter itself, is left out; one with another value stays as it
-        is.
+        An alias without a value, or with the same value as the parameter, is removed; one with another value is
+        kept.
 
         Raises:
             ToolError: the tool says what to send instead.
@@ -147,13 +147,13 @@ class Validator:
         return adapted if spec is None or adapted == values else coerce(adapted, spec)
 
     def check(self, values: Mapping[str, Any], spec: ToolSpec | None = None) -> dict[str, Any]:
-        """The keyword arguments for the function, defaults included, the context left out.
+        """The keyword arguments for the function, with defaults, without the context.
 
-        `spec` is what is known of the tool; with its phrases, the correct call that errors show is a better one.
-        Null for a parameter that has a default and does not take null means that it was not given.
+        `spec` is the specification of the tool; its phrases improve the correct call in errors.
+        Null for a parameter that has a default and does not accept null means the default.
 
         Raises:
-            ArgumentError: naming every parameter that is wrong, and why, with a correct call.
+            ArgumentError: names every invalid parameter, with the reason and a correct call.
         """
         given = {
             name: value
@@ -204,10 +204,10 @@ class Validator:
 
 
 class _Shape(NamedTuple):
-    """How a function's parameters and the fields of its model belong together.
+    """Maps a function's parameters to the fields of its model.
 
-    The fields of a model made here have names of their own, so that no parameter name can clash with an
-    attribute of pydantic's models; `whole` is the parameter that takes the model itself.
+    The fields of a generated model have names of their own, so that no parameter name can clash with an attribute of
+    pydantic's models; `whole` is the parameter that takes the model itself.
     """
 
     model: type[BaseModel]
@@ -246,7 +246,7 @@ def _shape(tool: Tool) -> _Shape:
 
 
 def _hints(tool: Tool) -> dict[str, Any]:
-    # Packs import what is only an annotation under TYPE_CHECKING, so ToolContext may be no name of theirs.
+    # Packs import names for annotations under TYPE_CHECKING, so that ToolContext may be undefined.
     names = {**vars(tools), **inspect.unwrap(tool.function).__globals__}
     try:
         return get_type_hints(tool.function, globalns=names, include_extras=True)
@@ -258,7 +258,7 @@ def _hints(tool: Tool) -> dict[str, Any]:
 
 
 def _definition(name: str, annotation: Any, default: Any, aliases: Sequence[str]) -> tuple[Any, Any]:
-    """A parameter as `create_model` takes a field: `Annotated` with everything but the default, and that."""
+    """A parameter as a field for `create_model`: `Annotated` with everything but the default, and the default."""
     base, *metadata = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
     texts = [extra for extra in metadata if isinstance(extra, str)]
     extras = [extra for extra in metadata if not isinstance(extra, str)]
@@ -281,7 +281,7 @@ def _definition(name: str, annotation: Any, default: Any, aliases: Sequence[str]
 
 
 def _true_or_false(value: Any) -> Any:
-    # pydantic also takes "yes", "on" and 1, which is a guess.
+    # pydantic also accepts "yes", "on" and 1, which is a guess.
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -290,7 +290,7 @@ def _true_or_false(value: Any) -> Any:
 
 
 def _no_truth_value(value: Any) -> Any:
-    # pydantic makes 1 of true.
+    # pydantic converts true to 1.
     if isinstance(value, bool):
         raise PydanticCustomError("int_type", "must be a number")
     return value
@@ -318,7 +318,7 @@ def _choices(info: FieldInfo) -> list[str | AliasPath]:
 
 
 def _names(field: str, info: FieldInfo, model: type[BaseModel]) -> list[str]:
-    """The names that the field is accepted under, that of the schema first."""
+    """The accepted names of the field, that of the schema first."""
     names = [str(choice.path[0]) if isinstance(choice, AliasPath) else choice for choice in _choices(info)]
     config = model.model_config
     if not names or config.get("populate_by_name") or config.get("validate_by_name"):
@@ -327,7 +327,7 @@ def _names(field: str, info: FieldInfo, model: type[BaseModel]) -> list[str]:
 
 
 def _problem(error: ErrorDetails, location: tuple[int | str, ...], schema: Mapping[str, Any]) -> str:
-    """One thing that pydantic found wrong at a place of what the schema describes, in plain words."""
+    """One validation error of pydantic, in plain words."""
     where = ""
     for part in location:
         members = schema.get("properties", {})

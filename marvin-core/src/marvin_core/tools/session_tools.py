@@ -1,4 +1,4 @@
-"""The tools of the core: what the session used, making room in it, and leaving."""
+"""The tools of the core: usage, compaction, search and leaving."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..util.threads import in_thread
 
 _IGNORED = ("description", "explanation", "instructions", "focus")
 _QUOTED = 100
-"""Characters of what was looked for, in an error."""
+"""The maximum number of characters of the query in an error."""
 _DESCRIBED = 300
-"""Characters of what is said of a tool that was found: the whole of it comes with the next request."""
+"""The maximum number of characters of a found tool's description; the next request has all of it."""
 _TEXTS = ("message", "text", "summary", "reason", "result")
 
 

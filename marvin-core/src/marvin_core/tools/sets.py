@@ -1,4 +1,4 @@
-"""The sets that tools belong to, and what a selection such as `coding,-git` chooses. Both go by declarations only."""
+"""Tool sets, and selections such as `coding,-git`. Both depend on declarations only."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SETS: Mapping[str, Callable[[ToolSpec], bool]] = {
 
 
 def select(specs: Sequence[ToolSpec], selection: str, lost: Mapping[str, str] = MappingProxyType({})) -> frozenset[str]:
-    """The names that a selection such as `coding,pages,-git` chooses.
+    """The names in a selection such as `coding,pages,-git`.
 
-    A selection that only takes away starts from all. `lost` says of tools that are no longer there, why.
+    A selection of exclusions only starts from all tools. `lost` has the reasons for tools that are gone.
 
     Raises:
-        UsageError: for an unknown set, group or name.
+        UsageError: an unknown set, group or name.
     """
     words = [word.strip() for word in selection.split(",") if word.strip()]
     chosen: set[str] = set()

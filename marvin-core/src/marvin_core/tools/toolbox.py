@@ -1,4 +1,4 @@
-"""Which tools a request carries, why the others are not offered, and where their functions are."""
+"""The tools of a session: those on offer, why the others are not, and loading their functions."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
         """The programs of this machine."""
 
         def which(self, program: str) -> str | None:
-            """Where a program is, or None."""
+            """The path of a program, or None."""
             ...
 
 
 HOT = 15
-"""How many tools are offered at once where most wait."""
+"""The number of tools that are always included when most are deferred."""
 _SOME = 20
 _LONGEST_NAME = 100
 _LONGEST_GUIDANCE = 2_000
-"""Characters of what one group of tools adds to each prompt: what a stranger writes may be of any length."""
+"""The maximum number of characters of a group's guidance in each prompt; a third-party pack may write more."""
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first of the names, as a sentence."""
+    """The first names, as a sentence."""
     more = len(names) - _SOME
     return f"Available: {', '.join(names[:_SOME])}{f' and {more} more' if more > 0 else ''}."
 
 
 class LoadedTool(Record):
-    """A tool whose module is imported: its declarations, its function, and the check of its arguments.
+    """A loaded tool: its declarations, its function, and the validator of its arguments.
 
-    `named` gives arguments the names and shapes of the tool, where a model sent those of another program; `validate`
-    checks them then, and gives the values for the function. `context_parameter` is the parameter that receives the
+    `named` converts arguments in the form of another program; `validate` then checks them, and returns the arguments of
+    the function. `context_parameter` is the parameter that receives the
     context, or an empty string.
     """
 
@@ -62,9 +62,9 @@ class LoadedTool(Record):
     context_parameter: str
 
     async def call(self, values: Mapping[str, Any], context: ToolContext) -> str | ToolResult:
-        """Call the function with validated arguments, and with the context where it wants one.
+        """Call the function with validated arguments, and with the context if it takes one.
 
-        One that is not `async` runs in a thread, which is left to itself where this is cancelled.
+        A function that is not `async` runs in a thread, which continues after a cancellation.
         """
         from inspect import isawaitable, iscoroutinefunction
 
@@ -74,19 +74,19 @@ class LoadedTool(Record):
         if iscoroutinefunction(self.tool.function):
             return await attributed(owner, work())
         returned = await in_thread(lambda: attributed_call(owner, work))
-        # A function around an async one returns what is to be awaited.
+        # A wrapper around an async function returns an awaitable.
         return await attributed(owner, returned) if isawaitable(returned) else returned
 
 
 class Offer(Record):
-    """What a session makes of the installed tools."""
+    """The options of a session for the installed tools."""
 
     shape: Callable[[ToolSpec], ToolSpec] | None = None
-    """Changes what those that are offered take."""
+    """Converts the parameters of offered tools."""
     lost: Mapping[str, str] = MappingProxyType({})
-    """Why others are missing whose packs could not be loaded, by their names."""
+    """The reasons for tools that are missing because their packs could not be loaded, by name."""
     find: Callable[[ToolSpec], Tool | None] | None = None
-    """Finds the tools that no module has; None for all others."""
+    """Loads tools that are in no module; None for all others."""
 
 
 _AS_INSTALLED = Offer()
@@ -95,11 +95,11 @@ _AS_INSTALLED = Offer()
 class Toolbox:
     """The tools of one session.
 
-    `programs` and `secrets` answer what the tools' `requires` name. `offered` is what requests
-    carry, always in the same order; `missing` says of every other tool why it is not offered.
+    `programs` and `secrets` check the tools' `requires`. `offered` are the tools on offer, always in the same order;
+    `missing` has the reason for every other tool.
 
     Raises:
-        UsageError: where the selection names a set, group or tool that does not exist.
+        UsageError: the selection names a set, group or tool that does not exist.
     """
 
     def __init__(
@@ -132,14 +132,14 @@ class Toolbox:
         self.choose(config.tools or ("coding" if config.depth else "all"))
 
     def choose(self, selection: str) -> None:
-        """Offer what a selection such as `coding,-git` names, from the next request on.
+        """Select the tools to offer from the next request on, as in `coding,-git`.
 
         Raises:
-            UsageError: where it names a set, group or tool that does not exist; nothing is changed then.
+            UsageError: it names a set, group or tool that does not exist; nothing is changed.
         """
         selected = select(tuple(self._all.values()), selection, self._lost)
         if len(selected) > HOT and f"-{SEARCH}" not in map(str.strip, selection.split(",")):
-            selected |= {SEARCH} & set(self._all)  # whoever chooses many others chooses it, too
+            selected |= {SEARCH} & set(self._all)  # a selection of many tools includes the search
         self.selection = selection
         self._specs.clear()
         self._needs.clear()  # looked at once for all tools, and anew each time: a program may be there by now
@@ -161,36 +161,36 @@ class Toolbox:
         return not (bound or self._held or self._confined is not None)
 
     def beyond(self, selection: str) -> tuple[str, ...]:
-        """The tools that a selection names and the one in force does not. Raises `UsageError` as `choose`."""
+        """The tools that a selection adds to the current one. Raises `UsageError` as `choose`."""
         everything = tuple(self._all.values())
         allowed = select(everything, self.selection, self._lost)
         return tuple(sorted(select(everything, selection, self._lost) - allowed))
 
     def hold(self, name: str, reason: str) -> None:
-        """Keep a tool back from the next request on; `reason` completes "not available here: ..."."""
+        """Withdraw a tool from the next request on; `reason` completes "not available here: ..."."""
         self._held[name] = reason
         if self._specs.pop(name, None) is not None:
             self.missing[name] = reason
             self.offered = tuple(self._specs.values())
 
     def is_held(self, name: str) -> bool:
-        """Whether a tool is only kept back, and lacks nothing."""
+        """Whether a tool is withdrawn, and otherwise available."""
         return name in self._held and name in self.missing and not self._reason(self._all[name], self._config)
 
     def release(self, name: str) -> None:
-        """Offer a tool again that was held back."""
+        """Offer a withdrawn tool again."""
         if self._held.pop(name, "") and name in self._all:
             self.choose(self.selection)
 
     def confine(self, closed: Callable[[ToolSpec], str] | None) -> None:
-        """Keep tools back for which `closed` gives a reason, from the next request on; None offers them again."""
+        """Withdraw tools for which `closed` returns a reason, from the next request on; None offers them again."""
         self._confined = closed
         self.choose(self.selection)
 
     def add(self, spec: ToolSpec, tool: Tool | None = None) -> None:
-        """Take one more tool, in place of another one of its name. `tool` is its function where that is here already.
+        """Add a tool, or replace the one with its name. `tool` is its function, if it is loaded already.
 
-        The configuration may rule it out as it may any other; what is chosen with --tools does not matter.
+        The configuration may exclude it like any other; the selection by --tools does not apply.
         """
         for known in (self._specs, self._loaded, self.missing):
             known.pop(spec.name, None)
@@ -218,7 +218,7 @@ class Toolbox:
 
     @cached_property
     def _denials(self) -> Sequence[Rule]:
-        """The rules that forbid every call of a tool."""
+        """The rules that deny every call of a tool."""
         from ..guard.permissions.rules import Rule
 
         return [rule for rule in map(Rule, self._config.permissions.deny) if rule.is_whole]
@@ -238,13 +238,13 @@ class Toolbox:
 
         try:
             found = find_spec(name) is not None
-        except (ImportError, ValueError):  # the package around it is missing, or broken
+        except (ImportError, ValueError):  # its package is missing, or broken
             found = False
         return None if found else f"needs the Python package {name}"
 
     def guidance(self) -> tuple[str, ...]:
-        """What the groups of the offered tools say about working with them, in the order of the tools."""
-        if self._guidance is None or self._guidance[0] is not self.offered:  # each request asks
+        """The guidance of the groups of the offered tools, in the order of the tools."""
+        if self._guidance is None or self._guidance[0] is not self.offered:  # cached: each request needs it
             given = dict.fromkeys(spec.guidance for spec in self.offered if spec.guidance)
             self._guidance = self.offered, tuple(dict.fromkeys(cut(text, _LONGEST_GUIDANCE) for text in given))
         return self._guidance[1]
@@ -253,7 +253,7 @@ class Toolbox:
         """The offered tool of this name.
 
         Raises:
-            ToolError: where it is not offered; the text gives the reason, or the nearest names.
+            ToolError: it is not offered; the text gives the reason, or similar names.
         """
         found = self._specs.get(name)
         if found is not None:
@@ -267,7 +267,7 @@ class Toolbox:
         raise ToolError(f"There is no tool {one_line(name, _LONGEST_NAME)!r}. {hint}")
 
     def preload(self, name: str, runner: str) -> None:
-        """Start importing a tool and the module that runs it in the background, while its arguments still stream in."""
+        """Start importing a tool and its module in the background, while its arguments are still being streamed."""
         spec = self._specs.get(name)
         if spec is not None and name not in self._loaded:
             threading.Thread(target=self._preload, args=(spec, runner), daemon=True).start()
@@ -280,7 +280,7 @@ class Toolbox:
             return
 
     async def load(self, name: str) -> LoadedTool:
-        """The tool, imported where it was not yet. Raises `ToolError` as `spec` does, and where that takes too long."""
+        """The loaded tool. Raises `ToolError` as `spec` does, and if loading takes too long."""
         spec = self.spec(name)
         # Whoever came first goes on first, so that calls of one tool, questions among them, stay in their order.
         async with self._turns.setdefault(name, asyncio.Lock()):
@@ -303,11 +303,11 @@ class Toolbox:
         )
 
     def _hangs(self, module: str) -> bool:
-        """Whether a module took too long and is still being loaded: nobody waits for it twice."""
+        """Whether a module exceeded its time limit and is still being loaded: do not wait again."""
         return module in self._slow and self._locks[module].locked()
 
     def _load(self, spec: ToolSpec) -> LoadedTool:
-        # One lock for each module: what hangs holds up nothing but itself.
+        # One lock for each module, so that a module that hangs delays only itself.
         with self._locks.setdefault(spec.module, threading.Lock()):
             if spec.name not in self._loaded:
                 found = self._find(spec) if self._find is not None else None
@@ -329,10 +329,10 @@ def _checked(spec: ToolSpec, tool: Tool) -> LoadedTool:
 
 
 def find_tool(spec: ToolSpec) -> Tool:
-    """Import the module that a spec names and take its tool.
+    """Import the module of a specification and return its tool.
 
     Raises:
-        ToolError: where the module no longer has it.
+        ToolError: the module no longer has it.
     """
     module = load_module(spec.module)
     for value in vars(module).values():

@@ -74,7 +74,7 @@ async def _prompt(control: RunControl, files: ProjectFiles) -> str:
     recorded = await in_thread(lambda: _recorded(files))
     config = control.config
     # Bytes of the command line that are no text stay what they are by name, each time the same.
-    given = (await control.prompt(waits=not recorded)).strip().encode("utf-8", "backslashreplace").decode()
+    given = (await control.prompt(required=not recorded)).strip().encode("utf-8", "backslashreplace").decode()
     if len((given or recorded).encode()) > _LONGEST:
         raise UsageError(
             f"The prompt has more than {_LONGEST:,} bytes, and each agent gets the whole prompt. Put the details "

@@ -1,4 +1,4 @@
-"""Looking at what is in the sandbox: folders, and the paths that fit a pattern. No link is ever entered."""
+"""Listing folders in the sandbox root, and glob patterns. Links are never followed."""
 
 from __future__ import annotations
 

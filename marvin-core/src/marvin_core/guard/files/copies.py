@@ -1,4 +1,4 @@
-"""A file of the sandbox as one that has a real path, for libraries that open files by name.
+"""A private copy of a file with a real path, for libraries that open files by name.
 
 Whoever opens a path by its name again can be led elsewhere by a link that was swapped meanwhile. So what such a library
 gets is a copy in a private folder, which is put back in one step.

@@ -1,4 +1,4 @@
-"""What the sandbox tells the model: where it works, what is there, and what to do about a failure."""
+"""Error texts of file access for the model: the working directory, its content, and what to do about a failure."""
 
 from __future__ import annotations
 

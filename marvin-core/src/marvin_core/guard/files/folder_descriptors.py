@@ -1,4 +1,4 @@
-"""Folder descriptors below a root: each is opened first, and then the kernel says where it is."""
+"""Folder descriptors below a root: each is opened first, and then its real path is read from the kernel."""
 
 from __future__ import annotations
 

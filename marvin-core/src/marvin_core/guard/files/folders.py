@@ -1,4 +1,4 @@
-"""The way to the folders below a root, and making and removing them."""
+"""Opening, creating and deleting folders below a root."""
 
 from __future__ import annotations
 

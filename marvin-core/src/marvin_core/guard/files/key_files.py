@@ -1,4 +1,4 @@
-"""Files that hold keys and passwords: tools that read do not show them, unless a rule allows it."""
+"""Files with keys and passwords, which reading tools do not show unless a rule allows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way to a place without any link on it, for walks: they follow none, and none that was swapped in just now."""
+"""Opening paths without following links, for directory walks, safe against links that are swapped in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which paths tools may use, as far as that is told from the path alone."""
+"""Checks of paths for tools that need no file access."""
 
 from __future__ import annotations
 

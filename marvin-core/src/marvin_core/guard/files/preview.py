@@ -1,4 +1,4 @@
-"""What a call would write: files as they would be, while the disk stays as it is."""
+"""A dry run of the changes of a call: planned files in memory, without writing to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names as file systems compare them: one file may be reached by several spellings."""
+"""Names as file systems compare them: several spellings may mean the same file."""
 
 from __future__ import annotations
 

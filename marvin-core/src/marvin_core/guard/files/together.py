@@ -1,4 +1,4 @@
-"""Several files written and removed as one: all of them, or none."""
+"""Writing and deleting several files: all of them, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox for a call whose changes of files are watched, so that they can be taken back."""
+"""The sandboxed files of a call whose changes are recorded for undo."""
 
 from __future__ import annotations
 

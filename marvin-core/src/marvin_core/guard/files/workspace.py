@@ -1,4 +1,4 @@
-"""The folder that a session works in, and where its logs and dumps go."""
+"""The working directory of a session, and the folders of its logs and dumps."""
 
 from __future__ import annotations
 

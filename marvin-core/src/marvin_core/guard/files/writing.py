@@ -1,4 +1,4 @@
-"""Writing to a place in an open folder: as a whole in one step, or at the end of what is there."""
+"""Writing to a file in an open folder: atomically as a whole, or by appending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sub-agent may not do at all, whatever pack a tool comes from, and what the programs that it starts inherit."""
+"""Restrictions of sub-agents that apply to all tools, and the environment that passes them on to programs."""
 
 from __future__ import annotations
 

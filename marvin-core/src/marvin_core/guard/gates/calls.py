@@ -1,6 +1,6 @@
-"""The gates that a call passes before anything else is judged: what binds an agent is kept here, not in what it read.
+"""The gates: checks of a call before all others, with state that is not part of the conversation.
 
-A conversation can be shortened, gone back in or begun anew; none of that opens a gate.
+Compacting, rewinding or clearing a conversation does not open a gate.
 """
 
 from __future__ import annotations

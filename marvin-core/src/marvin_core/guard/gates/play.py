@@ -1,4 +1,4 @@
-"""Play mode: which tools an agent has while it is left alone in its playground, and what becomes of questions."""
+"""Play mode: the tools of an unattended agent in its playground, and its questions."""
 
 from __future__ import annotations
 

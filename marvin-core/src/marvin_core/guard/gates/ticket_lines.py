@@ -1,4 +1,4 @@
-"""Lines for the ticket program, as far as the gates have to understand them: what only reads, and what is created."""
+"""Parses lines for the ticket program for the gates: read-only ones, and those that create a ticket."""
 
 from __future__ import annotations
 

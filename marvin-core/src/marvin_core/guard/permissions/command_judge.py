@@ -1,4 +1,4 @@
-"""What the rules and the built-in list say of a shell command, part by part."""
+"""The verdicts of the rules and the built-in list on a shell command, part by part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short list of what must not happen without a person's yes, told by the words of one command."""
+"""The built-in list of dangerous commands, which always need approval."""
 
 from __future__ import annotations
 

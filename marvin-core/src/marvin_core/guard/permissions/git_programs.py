@@ -1,4 +1,4 @@
-"""What git runs besides itself: by sub-commands, settings on its line, and options."""
+"""Programs that git runs: by sub-commands, settings on its command line, and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is asked: the modes, and what a person has allowed for this session."""
+"""The permission modes, and approvals for the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options on a command line, read as getopt reads them."""
+"""Parses command-line options like getopt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that a command writes to, as its words name them."""
+"""The files that a command writes to, according to its words."""
 
 from __future__ import annotations
 

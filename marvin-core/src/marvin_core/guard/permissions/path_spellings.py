@@ -1,4 +1,4 @@
-"""The spellings of a path that a rule may have been written for."""
+"""The spellings of a path that a rule may use."""
 
 from __future__ import annotations
 

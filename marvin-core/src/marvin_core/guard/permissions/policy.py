@@ -1,4 +1,4 @@
-"""Whether a call may run: the rules of config.yaml, what tools declare, and short lists of what is dangerous."""
+"""The permission policy: the rules of config.yaml, declarations of tools, and built-in lists of dangers."""
 
 from __future__ import annotations
 

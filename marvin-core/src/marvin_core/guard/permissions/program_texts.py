@@ -1,4 +1,4 @@
-"""What programs in the languages of sed and awk start, and which files they write, as far as they say so literally."""
+"""Programs and output files in sed and awk scripts, as far as they are literal."""
 
 from __future__ import annotations
 

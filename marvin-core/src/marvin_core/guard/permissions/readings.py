@@ -1,4 +1,4 @@
-"""What is found out about a shell command: its parts, what it does of the built-in list, what it runs besides."""
+"""The analysis of a shell command: its parts, its dangers, and the programs that it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The allow rule that a person can be offered for calls like one of which was asked: narrow, or none."""
+"""The allow rule to offer for calls like an approved one: narrow, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of config.yaml: which calls each of them speaks of."""
+"""The permission rules of config.yaml, and the calls that each matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command of a shell: what it does of the built-in list, which files it makes, and what it runs besides itself."""
+"""One shell command: its dangers, the files it creates, and the programs that it runs."""
 
 from __future__ import annotations
 

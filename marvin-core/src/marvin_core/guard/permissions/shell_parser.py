@@ -1,4 +1,4 @@
-"""Shell text as a tree, from shfmt, which runs as a child process within limits."""
+"""Syntax trees of shell text from shfmt, which runs as a child process with limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shell command as what it would run: its commands, and those of its scripts and wrappers, with what they do."""
+"""Analyses a shell command: its commands, including those of scripts and wrappers, and their effects."""
 
 from __future__ import annotations
 

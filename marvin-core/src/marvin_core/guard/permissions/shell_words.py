@@ -1,4 +1,4 @@
-"""The words of a shell command as a shell expands them, as far as that can be told before."""
+"""Expands the words of a shell command like a shell, as far as possible without running it."""
 
 from __future__ import annotations
 

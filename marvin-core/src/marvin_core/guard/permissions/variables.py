@@ -1,4 +1,4 @@
-"""Variables of a shell: whose values programs run, and which commands set them by name."""
+"""Shell variables: those whose values run as programs, and the commands that set variables by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a call before it runs, and which of several verdicts holds."""
+"""Verdicts on a call before it runs, and which of several applies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that run the command behind their options: their names, and the options that they know."""
+"""Commands that run another command: their names and options."""
 
 from __future__ import annotations
 

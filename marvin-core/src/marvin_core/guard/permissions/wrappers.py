@@ -1,4 +1,4 @@
-"""Commands that run what stands in their arguments: which of their words are a command, and which a script."""
+"""Finds the command or script in the arguments of a command that runs another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Marvin that is started as an agent gets beside the rest: all of its environment, and a pipe that ends it."""
+"""Extras of a Marvin that runs as an agent: its complete environment, and a pipe whose closing ends it."""
 
 from __future__ import annotations
 

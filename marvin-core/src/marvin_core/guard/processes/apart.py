@@ -1,4 +1,4 @@
-"""Marvins that go on when the one ends that started them: each with a record, and a lock that tells that it lives.
+"""Background Marvins that outlive their parent: each has a record, and a lock that shows that it is running.
 
 The lock of one is held by its process alone, from before that runs its first line. So no record can tell of one that
 was killed as if it still ran, whatever became of its number.

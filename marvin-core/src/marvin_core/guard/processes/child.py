@@ -1,4 +1,4 @@
-"""One started program: its output is read, its input fed, and its end noticed, all by the event loop."""
+"""A child process in the event loop: reads its output, writes its input, and notices its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that is talked with: what is sent waits until it is read, and its end is noticed."""
+"""A child process with a pipe in both directions, with queued input and notice of its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background jobs: what a command left running, and the file that its output goes to."""
+"""Background jobs: processes that outlived their command, and their output files."""
 
 from __future__ import annotations
 

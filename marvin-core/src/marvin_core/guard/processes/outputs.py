@@ -1,4 +1,4 @@
-"""Where output goes beside memory: to whoever follows a program, and into a file that keeps all of it."""
+"""Further targets of output: a listener, and a file with all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that was started: by Marvin itself, or by another process for it."""
+"""A started program: a child of Marvin itself, or of another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only way to a child process: apart from the terminal, bounded, and ended with all that it started."""
+"""Runs child processes: without a terminal, with limits, and killed with all their descendants."""
 
 from __future__ import annotations
 

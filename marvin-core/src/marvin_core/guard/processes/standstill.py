@@ -1,4 +1,4 @@
-"""Having the time of programs and calls stand still while a person is asked."""
+"""Stops the time-outs of programs and calls while a person is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a runner of programs gets from whoever it runs them for."""
+"""The dependencies of a runner of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processes of the system, and the places in it where programs are started."""
+"""The process table of the system, and the limit of processes."""
 
 from __future__ import annotations
 

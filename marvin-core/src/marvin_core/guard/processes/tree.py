@@ -1,4 +1,4 @@
-"""Which processes one call started, and how to end them all: setsid and double forks do not get away."""
+"""Finds and kills all processes of a call, including those after setsid and double forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's output tells of what the sandbox held back, in words that help to go on."""
+"""Explains from a program's output what the sandbox blocked, with advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bubblewrap: where it is, and how it is told of a policy. https://github.com/containers/bubblewrap"""
+"""Finds bubblewrap, and converts a policy to its arguments. https://github.com/containers/bubblewrap"""
 
 from __future__ import annotations
 

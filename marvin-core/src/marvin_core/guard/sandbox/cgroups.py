@@ -1,4 +1,4 @@
-"""Limits of memory and of processes for everything in a sandbox, by Linux control groups, version 2 or 1.
+"""Memory and process limits for a whole sandbox, by Linux control groups, version 2 or 1.
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html
 """

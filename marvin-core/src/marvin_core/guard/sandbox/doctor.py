@@ -1,4 +1,4 @@
-"""What holds commands back on this machine, item by item and tried for real, in words for people."""
+"""Tests the protections of commands on this machine one by one, and reports them for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a home folder tools do not read, and do not change without a yes, where it is the working directory."""
+"""Paths that tools do not read, or change only after approval, if the home folder is the working directory."""
 
 from __future__ import annotations
 

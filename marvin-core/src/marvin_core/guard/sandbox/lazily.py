@@ -1,4 +1,4 @@
-"""The sandbox of a session, of which nothing is imported before a command runs."""
+"""The sandbox of a session, imported when the first command runs."""
 
 from __future__ import annotations
 

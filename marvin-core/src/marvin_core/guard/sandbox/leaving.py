@@ -1,4 +1,4 @@
-"""The parameter `outside`, which the guard adds to what tools take, so that a call can ask to leave the sandbox."""
+"""The parameter `outside`, added to tools so that a call can request to leave the sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sandbox has to do with the network: the policy, and whoever serves its commands where a proxy leads them."""
+"""The network of a sandbox: its policy, and the proxy for its commands."""
 
 from __future__ import annotations
 

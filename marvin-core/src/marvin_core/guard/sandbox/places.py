@@ -1,4 +1,4 @@
-"""What of a user's home and of the machine no command may read, and the caches that commands may change a copy of."""
+"""Paths of the home folder and of the machine that commands cannot read, and caches that they get as copies."""
 
 from __future__ import annotations
 

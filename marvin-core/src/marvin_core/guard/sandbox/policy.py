@@ -1,4 +1,4 @@
-"""What a sandbox lets commands reach: the working directory, and what around it is writable, read-only or hidden."""
+"""The file policy of a sandbox: the working directory, and which other paths are writable, read-only or hidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folders that the sandboxes of one session have of their own, such as /tmp; they go with the session."""
+"""Private folders of the sandboxes of a session, such as /tmp; they are deleted with the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How programs in the sandbox learn of the proxy that leads them to the network."""
+"""Environment variables with which programs in the sandbox use the proxy."""
 
 from __future__ import annotations
 

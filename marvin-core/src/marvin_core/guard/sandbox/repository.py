@@ -1,4 +1,4 @@
-"""What of a git repository commands may not change: the parts that make git run programs, or look elsewhere."""
+"""Parts of a git repository that commands must not change: those that make git run programs or redirect it."""
 
 from __future__ import annotations
 

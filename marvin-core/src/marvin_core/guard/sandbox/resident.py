@@ -1,4 +1,4 @@
-"""A running sandbox as Marvin sees it: the supervisor inside starts programs, and says how they ended."""
+"""Marvin's side of a running sandbox: its supervisor starts programs, and reports how they ended."""
 
 from __future__ import annotations
 

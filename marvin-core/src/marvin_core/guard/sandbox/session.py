@@ -1,4 +1,4 @@
-"""The sandbox of a session: made when the first command runs, and anew where its policy has changed."""
+"""The sandbox of a session: started with the first command, and restarted when its policy changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds back the programs that Marvin starts."""
+"""The kind of sandbox that restricts the programs of Marvin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first process inside a sandbox: it starts commands for Marvin and tells how they ended.
+"""The first process in a sandbox: it starts commands for Marvin and reports how they ended.
 
 It runs as a script of its own, so it imports the standard library alone. Marvin sends a request with the three
 descriptors of the command, and gets back a pidfd of it, later its exit status. When Marvin is gone the socket ends,

@@ -1,4 +1,4 @@
-"""Trying the sandbox on this machine: whether one starts, and what it really holds back."""
+"""Tests the sandbox on this machine: whether one starts, and what it blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that one call changes, as they were before it and as it left them."""
+"""The files that a call changes, before it and after it."""
 
 from __future__ import annotations
 

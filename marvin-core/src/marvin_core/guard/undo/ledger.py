@@ -1,4 +1,4 @@
-"""What is kept to take calls back: one file for each call, readable by this user alone.
+"""The undo ledger: one file for each call, readable by this user alone.
 
 A file has two lines of JSON: what lists show, and what taking back needs. It is written as a whole or not at all, so
 that a Marvin that is killed leaves nothing behind that is half right, and several Marvins need no lock. Names sort by

@@ -1,4 +1,4 @@
-"""What snapshots take from the repository of the user: where it begins, and the objects that it has already."""
+"""The parts of the user's repository that snapshots use: its root, and the existing objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting files of a snapshot back: by folder descriptors, so that no link leads anywhere else."""
+"""Restores files of a snapshot by folder descriptors, so that links cannot redirect it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folders that snapshots are kept in: who uses them, and which are removed."""
+"""The folders of snapshots: their users, and the removal of old ones."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .patch import FilePatch
 from .planning import EditedFile, Plan
 
 _TRIES = 50
-"""How often everything is located anew where another program was faster; each time one of the two got on."""
+"""How often the changes are located again because another program wrote a file first."""
 
 
 def edit_files(
@@ -24,19 +24,19 @@ def edit_files(
     keep_earlier: bool = False,
     dry_run: bool = False,
 ) -> tuple[EditedFile, ...]:
-    """Make the changes of patches. Blocks, as files do.
+    """Apply patches to files. Blocks.
 
-    Everything is located first, each change in the file as it is; then all files are written, or none. Where another
-    program writes one of them meanwhile, everything is located again.
+    All changes are located first; then all files are written, or none. If another program writes one of them meanwhile,
+    all changes are located again.
 
     Args:
-        known: what the session knows of files. What was changed since it was read is not replaced as a whole, nor
-            where a text is there with small differences only.
-        dry_run: write nothing, and return what would be written.
-        keep_earlier: write one file after the other, and keep those before the first that fails, as Codex does.
+        known: the files that the session knows. A file changed since it was read is neither replaced as a whole,
+            nor edited where a text matches only approximately.
+        dry_run: write nothing; return the planned changes.
+        keep_earlier: write one file after the other, and keep those before the first failure, as Codex does.
 
     Raises:
-        EditFailed: a change has no place, or several; the text shows what comes near.
+        EditFailed: a change matches no place or several; the text shows similar lines.
         ToolError: a file cannot be read or written.
     """
     if not keep_earlier:

@@ -7,31 +7,31 @@ import re
 from .patch import FilePatch, Hunk, PatchError
 
 MARK = r"(?:<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)\b"
-"""What a line of a patch of this format begins with."""
+"""The prefixes of marker lines of this format."""
 _OPEN = re.compile(r"(?:<{5,9}|-{5,9}) ?(SEARCH|ORIGINAL)\b>?")
 _MIDDLE = re.compile(r"={5,9}\s*$")
 _CLOSE = re.compile(r"(?:>{5,9}|\+{5,9}) ?(REPLACE|UPDATED?)\b")
 _DECORATION = re.compile(r"^(?:[#*`>\s-]|(?i:file(?:name|path)?|path)\s*:)+|[`*:\s]+$")
 _ENDING = re.compile(r"\.\w{1,10}$")
 _ABOVE = 4
-"""Lines above a block in which the path is looked for."""
+"""The number of lines above a block that may contain the path."""
 _LONGEST_PATH = 1_000
-"""Characters of a line beyond which it is no path."""
+"""The maximum length of such a line, in characters."""
 
 
 def has_blocks(text: str) -> bool:
-    """Whether a text is, or begins, a block."""
+    """Whether a text is, or begins with, a block."""
     return any(_OPEN.match(line) for line in text.split("\n"))
 
 
 def read_blocks(text: str, path: str = "") -> list[FilePatch]:
-    """The patches of all files, in their order; blocks that follow each other in one file are one patch.
+    """The patches of all files, in order; consecutive blocks of one file are one patch.
 
     Args:
-        path: the file of the first blocks, where none is named above them.
+        path: the file of the first blocks, if no line above names it.
 
     Raises:
-        PatchError: a block is not closed, has a divider too many, or has no path.
+        PatchError: a block is not closed, has too many dividers, or has no path.
     """
     patches: list[FilePatch] = []
     lines = [line.rstrip("\r") for line in text.split("\n")]
@@ -55,7 +55,7 @@ def read_blocks(text: str, path: str = "") -> list[FilePatch]:
 
 
 def _limits(lines: list[str], start: int) -> tuple[int, int]:
-    """Where the divider of a block and its last line are."""
+    """The positions of the divider and of the last line of a block."""
     dividers: list[int] = []
     for number in range(start + 1, len(lines)):
         if _CLOSE.match(lines[number]):
@@ -66,7 +66,7 @@ def _limits(lines: list[str], start: int) -> tuple[int, int]:
             raise PatchError(f"The block in line {start + 1} is not closed before the one in line {number + 1}.")
     else:
         raise PatchError(f"The block in line {start + 1} has no line '>>>>>>> REPLACE', so it may be cut off.")
-    size = len(lines[start]) - len(lines[start].lstrip("<-"))  # of several, the divider is as long as the first line
+    size = len(lines[start]) - len(lines[start].lstrip("<-"))  # of several dividers, the one as long as the first line
     alike = [divider for divider in dividers if len(lines[divider].rstrip()) == size]
     if len(dividers) == 1 or len(alike) == 1:
         return (alike or dividers)[0], number
@@ -86,7 +86,7 @@ def _hunk(kind: str, old: list[str], new: list[str]) -> Hunk:
 
 
 def _path_above(lines: list[str]) -> str:
-    """The path that stands nearest above a block, or nothing."""
+    """The nearest path above a block, or an empty string."""
     seen = 0
     for line in reversed(lines):
         bare = line.strip()

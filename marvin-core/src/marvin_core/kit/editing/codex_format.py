@@ -13,17 +13,17 @@ from .unified_format import RANGES
 
 _SECTION = re.compile(r"\*\*\* (Update|Add|Delete) File:(.*)")
 MARK = r"[ \t]*\*\*\* (?:Begin Patch[ \t\r]*$|(?:Update|Add|Delete) File:)"
-"""What a line of a patch of this format begins with."""
+"""The prefixes of marker lines of this format."""
 _MOVE = "*** Move to:"
 _BEGIN, _END, _END_OF_FILE = "*** Begin Patch", "*** End Patch", "*** End of File"
 _KNOWN = "*** Add File: PATH, *** Update File: PATH and *** Delete File: PATH"
 
 
 def envelope(text: str) -> str:
-    """What stands between the first and the last line of a patch; the text itself where it has neither.
+    """The text between the first and the last line of a patch; all of it if it has neither.
 
     Raises:
-        PatchError: the last line is missing, as where a patch was cut off.
+        PatchError: the last line is missing, for instance because the patch was cut off.
     """
     lines = text.split("\n")
     begin = next((i for i, line in enumerate(lines) if line.strip() == _BEGIN), None)
@@ -36,10 +36,10 @@ def envelope(text: str) -> str:
 
 
 def read_codex(text: str) -> list[FilePatch]:
-    """The patches of all files, in their order.
+    """The patches of all files, in order.
 
     Raises:
-        PatchError: what is no patch of this format; the text names the line.
+        PatchError: the text is not in this format; the message names the line.
     """
     patches: list[FilePatch] = []
     section: _Section | None = None
@@ -71,7 +71,7 @@ class _Section:
         self.blocks: list[str] = []
 
     def holds(self, line: str) -> bool:
-        """Whether a line is a part of the section although it looks like the beginning of another one."""
+        """Whether a line belongs to the section although it looks like the beginning of another one."""
         return bool(self.hunks) and line[:1] in (" ", "+", "-") and not line.startswith("  ")
 
     def take(self, number: int, line: str) -> None:
@@ -129,7 +129,7 @@ class _Section:
         return self.hunks[-1]
 
     def patch(self) -> FilePatch:
-        """What was read."""
+        """The parsed patch."""
         if self.kind == "Add":
             content = "".join(f"{line}\n" for line in self.content)
             return FilePatch(path=self.path, kind="add", content=content)
@@ -154,11 +154,11 @@ class _HunkLines:
         self.at_end = False
 
     def take(self, line: str) -> None:
-        """Add a line. One that has no sign is taken as one that stays, and has to be in the file as any such."""
+        """Add a line. A line without a sign is taken as context, and must occur in the file."""
         self.lines.append(line if line[:1] in (" ", "+", "-") else f" {line}")
 
     def hunk(self) -> Hunk:
-        """The change; an empty line at the end only parts it from the next one."""
+        """The change; an empty last line only separates it from the next one."""
         lines = list(self.lines)
         while lines and not lines[-1].strip():
             lines.pop()

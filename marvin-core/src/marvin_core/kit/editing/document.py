@@ -1,4 +1,4 @@
-"""A text with its line ends apart, so that what is looked for need not have the line ends of the file."""
+"""A text with separate line endings, so that searches are independent of those of the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CRLF = re.compile("\r\n")
 
 
 class Span(Record):
-    """A part of a document, in characters of its `text`, and what takes its place."""
+    """A part of a document, in characters of its `text`, and its replacement."""
 
     start: int
     end: int
@@ -21,7 +21,7 @@ class Span(Record):
 
 
 class Document:
-    """The text of a file. `text` is it with LF line ends; `raw` is it as it stands there."""
+    """The text of a file. `text` has LF line endings; `raw` is the original."""
 
     def __init__(self, raw: str) -> None:
         self.raw = raw
@@ -30,7 +30,7 @@ class Document:
 
     @cached_property
     def _crlf(self) -> list[int]:
-        """Where in `text` the newlines are that are CRLF."""
+        """The positions in `text` of newlines that are CRLF in the file."""
         if self._is_old_mac or "\r\n" not in self.raw:
             return []
         return [found.start() - number for number, found in enumerate(_CRLF.finditer(self.raw))]
@@ -41,7 +41,7 @@ class Document:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of `text` without their ends; what stands behind the last line end is one if it is not empty."""
+        """The lines of `text` without their endings; text after the last line ending is a line if it is not empty."""
         lines = self.text.split("\n")
         if not lines[-1]:
             lines.pop()
@@ -49,7 +49,7 @@ class Document:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where in `text` each line begins; a last number is where one more would begin."""
+        """The position in `text` of each line, and of a next line after the last."""
         starts, at = [0], 0
         for line in self.lines:
             at += len(line) + 1
@@ -58,17 +58,17 @@ class Document:
         return starts
 
     def line_at(self, position: int) -> int:
-        """The number, from 1 on, of the line that a character of `text` stands in."""
+        """The line number, from 1 on, of a character of `text`."""
         count = len(self.starts) - (not self.text.endswith("\n"))  # the last of them begins no line
         return bisect_right(self.starts, position, 0, max(1, count))
 
     def replaced(self, spans: Iterable[Span]) -> str:
-        """The text as it stands in the file, with the parts replaced.
+        """The original text with the parts replaced.
 
-        Line ends of what is new follow their neighbours, where there are some.
+        New line endings are those of neighbouring lines, if there are any.
 
         Args:
-            spans: in order, none reaching into another.
+            spans: in order, without overlap.
         """
         pieces: list[str] = []
         at = 0
@@ -97,7 +97,7 @@ class Document:
         return "".join(f"{line}{end}" for line, end in zip(new.split("\n"), (*ends, ""), strict=True))
 
     def _ends_for(self, span: Span, new: str) -> list[str]:
-        """The line ends of a new text in a file that has both kinds."""
+        """The line endings of a new text in a file with both kinds."""
         old = self.text[span.start : span.end]
         known = [self._end_at(span.start + found.start()) for found in re.finditer("\n", old)]
         count = new.count("\n")
@@ -113,7 +113,7 @@ class Document:
         return [*known[:head], *[middle] * (count - head - tail), *known[len(known) - tail :]]
 
     def _neighbour(self, span: Span) -> str:
-        """The end of the line that a part of a line stands in; of the line before where it has none."""
+        """The line ending of a part of a line; that of the line before if it has none."""
         following = self.text.find("\n", span.end)
         return self._end_at(following if following >= 0 else self.text.rfind("\n", 0, span.start))
 

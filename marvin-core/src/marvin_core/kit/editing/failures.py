@@ -1,4 +1,4 @@
-"""What is wrong with a patch, said so that the next try lands."""
+"""Errors of patches, with what to do so that the next try succeeds."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .near import advice
 from .patch import FilePatch
 
 SHOWN = 5
-"""Problems that are told of."""
+"""The maximum number of problems in an error."""
 _NAMED = 60
 
 
 class EditFailed(ToolError):
-    """A patch was not applied, or not all of it; the text says what is wrong and what was changed.
+    """A patch was not applied, or only in part; the text says what is wrong and what was changed.
 
-    `occurs_often` says that nothing else is wrong than that the one text to be replaced occurs more than once.
+    `occurs_often` says that the only problem is a text that occurs more than once.
     """
 
     occurs_often = False
 
 
 class Problem(Record):
-    """One thing that is wrong. `alone` says it where nothing else is; `among` among others."""
+    """A problem of a patch. `alone` is its text as the only problem; `among` is its text among others."""
 
     path: str
     alone: str
@@ -36,12 +36,12 @@ class Problem(Record):
 
 
 def whole_problem(path: str, text: str, cause: ToolError | None = None) -> Problem:
-    """What is wrong with a file as a whole."""
+    """A problem of a whole file."""
     return Problem(path=path, alone=text, among=text, cause=cause)
 
 
 def problem_of(patch: FilePatch, number: int, error: ToolError, document: Document, *, secret: bool = False) -> Problem:
-    """What is wrong with one change of a file."""
+    """A problem of one change of a file."""
     hunk = patch.hunks[number - 1]
     name = f"Change {number} of {len(patch.hunks)} in {patch.path!r} ({one_line(hunk.old.strip(), _NAMED)!r})"
     if isinstance(error, Ambiguous):
@@ -69,7 +69,7 @@ def problem_of(patch: FilePatch, number: int, error: ToolError, document: Docume
 
 
 def _earlier(patch: FilePatch, number: int) -> str:
-    """What to do where a change looks for what another one writes."""
+    """What to do if a change looks for the result of another one."""
     old = patch.hunks[number - 1].old.strip()
     for other, hunk in enumerate(patch.hunks[: number - 1], 1):
         if old and old in hunk.new:
@@ -81,11 +81,11 @@ def _earlier(patch: FilePatch, number: int) -> str:
 
 
 def failed(problems: Sequence[Problem], placed: int, applied: Sequence[str] = ()) -> EditFailed:
-    """The error for all that is wrong.
+    """The error for all problems.
 
     Args:
-        placed: how many changes have a place, and could be made.
-        applied: the files that were changed all the same.
+        placed: the number of changes that were located.
+        applied: the files that were changed nevertheless.
     """
     first = problems[0]
     if len(problems) == 1 and not placed and not applied:

@@ -1,4 +1,4 @@
-"""Which format a patch is in, and what surrounds it: fences of Markdown, here-documents of a shell."""
+"""Detects the format of a patch, and removes Markdown fences and here-documents around it."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _MARKS = re.compile(
 
 
 def _kind(text: str) -> str | None:
-    """The format whose marker comes first: what follows may be text that is changed."""
+    """The format whose marker comes first: later markers may be part of the changed text."""
     found = _MARKS.search(text)
     return None if found is None else found.lastgroup
 
 
 def is_patch(text: str) -> bool:
-    """Whether a text is a patch in one of the formats, as far as its markers tell."""
+    """Whether a text has the markers of a patch format."""
     return "\n" in text and _kind(text) is not None
 
 
 def read_patch(text: str, path: str = "") -> list[FilePatch]:
-    """The patches of all files that a text holds, in their order.
+    """The patches of all files in a text, in order.
 
     Args:
-        path: the file that is meant where the text names none.
+        path: the file, if the text names none.
 
     Raises:
-        PatchError: what it cannot be read as, and what to send.
+        PatchError: the text cannot be parsed; the message says what to send.
     """
     text = _unwrapped(text)
     if not text.strip():
@@ -60,7 +60,7 @@ def read_patch(text: str, path: str = "") -> list[FilePatch]:
 
 
 def paths_in(text: str, path: str = "") -> list[str]:
-    """Every path that a patch names, those that files are moved to as well; nothing where it cannot be read."""
+    """Every path in a patch, including targets of moves; nothing if it cannot be parsed."""
     try:
         patches = read_patch(text, path)
     except PatchError:

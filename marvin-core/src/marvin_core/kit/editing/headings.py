@@ -1,4 +1,4 @@
-"""The lines of a file that the headings of a patch stand for, as `@@ class A` and `@@ def f` name them."""
+"""Finds the lines of a file for the headings of a patch, such as `@@ class A` and `@@ def f`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .document import Document
 
 
 class Headings:
-    """Finds them in one document; each is looked for once."""
+    """Finds headings in one document, with a cache."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
         self._named: dict[str, list[int]] = {}
 
     def lines(self, headings: Sequence[str]) -> list[int]:
-        """The lines, from 0 on, that the last heading stands for, each below lines of those before it."""
+        """The lines, from 0 on, of the last heading, each below lines of the headings before it."""
         below: list[int] | None = None
         for heading in headings:
             found = self._lines_named(" ".join(heading.split()))
@@ -29,7 +29,7 @@ class Headings:
         return below or []
 
     def _lines_named(self, heading: str) -> list[int]:
-        """The lines that are a heading, else those that begin with it, else those that have it in them."""
+        """The lines equal to a heading, else those that begin with it, else those that contain it."""
         if heading not in self._named:
             forms = (f"\n{heading}\n", f"\n{heading}", heading) if heading else ()
             self._named[heading] = next(filter(None, map(self._bare_lines_with, forms)), [])

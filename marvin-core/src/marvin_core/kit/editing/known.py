@@ -1,4 +1,4 @@
-"""Which files a session knows: those that it has read, and those that it wrote itself."""
+"""The files that a session knows: those that it has read or written."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Standing: TypeAlias = Literal["unknown", "same", "changed"]
 
 _KEY = "known_files"
 _MOST = 2_000
-"""Files that are remembered; what was not used for longest is forgotten first."""
+"""The maximum number of files; the least recently used ones are forgotten."""
 
 
 class KnownFiles:
-    """What is known of files, in a dictionary that lasts as long as the session.
+    """The known files, in a dictionary that lasts as long as the session.
 
     Args:
         state: `ToolContext.state`.
@@ -24,11 +24,11 @@ class KnownFiles:
         self._files: dict[str, list[Any]] = state.setdefault(_KEY, {})
 
     def note(self, path: str, status: os.stat_result, content: bytes | None = None) -> None:
-        """A file was read or written.
+        """Note that a file was read or written.
 
         Args:
-            path: where it really is, with all folders.
-            content: all of it, where that is at hand: then it is known again where somebody wrote the same.
+            path: its real absolute path.
+            content: all of it, if available: then a file with the same content is known as well.
         """
         self._files.pop(path, None)
         self._files[path] = [*_state(status), _digest(content) if content is not None else ""]
@@ -36,11 +36,11 @@ class KnownFiles:
             del self._files[next(iter(self._files))]
 
     def forget(self, path: str) -> None:
-        """A file is gone."""
+        """Note that a file was deleted."""
         self._files.pop(path, None)
 
     def standing(self, path: str, status: os.stat_result, content: bytes) -> Standing:
-        """Whether a file is as it was when it was read or written last."""
+        """Whether a file is unchanged since it was last read or written."""
         known = self._files.get(path)
         if known is None:
             return "unknown"

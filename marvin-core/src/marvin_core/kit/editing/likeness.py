@@ -1,4 +1,4 @@
-"""Texts that are the same but for what models often get wrong: blanks, indentation, punctuation, composed letters."""
+"""Compares texts without regard to what models often get wrong: blanks, indentation, punctuation, composed letters."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PUNCTUATION = {
 _RUN = re.compile(r"[^\x00-\x7f\n]+")
 _WITH_BASE = re.compile(r"[\x00-\x7f]?[^\x00-\x7f\n]+")
 _RUN_LIMIT = 1_000
-"""Characters of a run beyond which it is left as it is: marks without end take the square of their number."""
+"""The maximum length of a run that is composed, in characters: the time is quadratic."""
 _COMBINED_LIMIT = 2_000_000
-"""Characters of a text beyond which composed letters are not looked for: each has to be looked at."""
+"""The maximum length of a text whose composed letters are compared, in characters."""
 
 
 def folded(line: str) -> str:
-    """A line with plain punctuation and composed letters."""
+    """A line with normalized punctuation and composed letters."""
     if line.isascii():
         return line
     return _WITH_BASE.sub(_composed, line).translate(_PUNCTUATION)
@@ -34,7 +34,7 @@ def _composed(run: re.Match[str]) -> str:
 
 
 class FoldedText:
-    """A text with plain punctuation and composed letters, and the way back from it."""
+    """A text with normalized punctuation and composed letters, and a mapping to the original."""
 
     def __init__(self, text: str) -> None:
         self._ends: list[int] = []
@@ -45,7 +45,7 @@ class FoldedText:
         pieces: list[str] = []
         at = size = 0
         for run in _RUN.finditer(text):
-            start = max(at, run.start() - 1)  # what combines belongs to the letter before it
+            start = max(at, run.start() - 1)  # a combining mark belongs to the letter before it
             if run.end() - start > _RUN_LIMIT or unicodedata.is_normalized("NFC", text[start : run.end()]):
                 continue
             pieces.append(text[at:start])
@@ -62,19 +62,19 @@ class FoldedText:
         self.text = "".join(pieces).translate(_PUNCTUATION)
 
     def original(self, position: int) -> int:
-        """Where in the text a place of the folded one is."""
+        """The position in the original of a position in the folded text."""
         found = bisect_right(self._ends, position)
         return position + (self._shifts[found - 1] if found else 0)
 
 
 def _letters(run: str) -> list[str]:
-    """The letters of a run, each with what combines with it."""
+    """The letters of a run, each with its combining marks."""
     starts = [i for i, character in enumerate(run) if not i or not unicodedata.combining(character)]
     return [run[start:end] for start, end in pairwise((*starts, len(run)))]
 
 
 class Indentation:
-    """How the indentation of lines as they were given becomes that of the file."""
+    """Maps the indentation of the given lines to that of the file."""
 
     def __init__(self, given: Sequence[str], found: Sequence[str]) -> None:
         pairs = [(_blank(a), _blank(b)) for a, b in zip(given, found, strict=True) if a.strip()]
@@ -105,7 +105,7 @@ class Indentation:
 
     @staticmethod
     def _unit_of(pairs: list[tuple[str, str]]) -> int:
-        """How many blanks of the one side are a tab of the other; 0 where that is not the difference."""
+        """How many blanks of one side equal a tab of the other; 0 if that is not the difference."""
         for given, found in pairs:
             tabs, blanks = (given, found) if "\t" in given else (found, given)
             if tabs and blanks and set(tabs) == {"\t"} and set(blanks) == {" "} and not len(blanks) % len(tabs):

@@ -1,4 +1,4 @@
-"""Where a change belongs in a file: exactly, or with bounded leniency in a fixed order, and only in one place."""
+"""Locates a change in a file: an exact match, or bounded leniency in a fixed order; the place must be unique."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from .line_shapes import merged, parted, shapes
 from .patch import Hunk
 
 PLACES = 20
-"""Places that are looked for where there should be one."""
+"""The number of matches after which the search ends, where one is expected."""
 _LENIENT_LINES = 1_000_000
-"""Lines of a file beyond which what does not occur exactly is not looked for line by line."""
+"""The maximum number of lines of a file that is searched line by line for inexact matches."""
 _TELLING_LINES = 3
-"""Lines of a text that are enough to know its place by, whatever heading was given."""
+"""The number of lines that are enough to identify a place, whatever heading was given."""
 _COMPARED = 20_000_000
-"""Lines that are compared with each other at most, to find one text."""
+"""The maximum number of comparisons of lines, for one text."""
 _MARK = "\ufeff"
-"""A byte order mark, which is no part of the text."""
+"""A byte order mark, which is not part of the text."""
 
 
 class NotFound(ToolError):
-    """The text that is to be replaced does not occur."""
+    """The text to be replaced does not occur."""
 
 
 class Ambiguous(ToolError):
-    """It occurs more than once.
+    """The text occurs more than once.
 
-    `lines` are some of the places, `count` how many there are at least, `wanted` how many there should be if not one.
+    `lines` are some of the matches, `count` their minimum number, `wanted` the expected number if it is not one.
     """
 
     def __init__(self, text: str, lines: Sequence[int] = (), count: int = 0, wanted: int = 0) -> None:
@@ -46,14 +46,14 @@ class Ambiguous(ToolError):
 
 
 class Match(Record):
-    """The place of a change. `how` says what was different; it is empty where nothing was."""
+    """The place of a change. `how` names the differences; it is empty for an exact match."""
 
     spans: tuple[Span, ...]
     how: str = ""
 
     @property
     def end(self) -> int:
-        """Where the place ends."""
+        """The end of the place."""
         return self.spans[-1].end
 
 
@@ -76,7 +76,7 @@ _FOLDING = 3
 
 
 class Locator:
-    """Looks for changes in one document."""
+    """Locates changes in one document."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -85,14 +85,14 @@ class Locator:
         self._headings = Headings(document)
 
     def find(self, hunk: Hunk, after: int = 0) -> Match:
-        """The place of a change.
+        """Locate a change.
 
         Args:
-            after: where the change before it ends, for changes in order.
+            after: the end of the previous change, for changes in order.
 
         Raises:
-            NotFound: there is none.
-            Ambiguous: there are several.
+            NotFound: there is no match.
+            Ambiguous: there are several matches.
         """
         if hunk.old.startswith(_MARK) and _MARK not in self._document.text:
             hunk = hunk.replace(old=hunk.old.removeprefix(_MARK), new=hunk.new.removeprefix(_MARK))
@@ -112,7 +112,7 @@ class Locator:
     # What is exactly there.
 
     def _exact(self, hunk: Hunk, old: str, after: int) -> list[int]:
-        """The first places, overlapping ones too: any of them may be the one that is meant."""
+        """The first matches, including overlapping ones: any of them may be the intended one."""
         look = self._exact_lines if hunk.by_lines else self._exact_text
         found = look(old)
         if len(found) >= PLACES:
@@ -169,7 +169,7 @@ class Locator:
     # Which of several places.
 
     def _chosen(self, hunk: Hunk, places: list[int], after: int, size: int) -> int:
-        """The one place that is meant, by what else is said of it."""
+        """The one match that the heading, line number or order of the change selects."""
         if hunk.at_end:
             ending = [place for place in places if place + size >= len(self._document.text)]
             places = ending or places
@@ -188,7 +188,7 @@ class Locator:
         return places[0]
 
     def _below(self, headings: Sequence[str], places: list[int]) -> list[int]:
-        """The first place below each line that the headings lead to."""
+        """The first match below each line of the headings."""
         starts = [self._document.starts[line] for line in self._headings.lines(headings)]
         places = sorted(set(places))
         headed = [bisect_right(starts, place) for place in places]

@@ -1,4 +1,4 @@
-"""What was probably meant by a text that does not occur: bounded in time, wherever in the file it is."""
+"""Finds the text that a missing one probably means: in bounded time, anywhere in the file."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _SHOWN = 3
 _SHOWN_LINES = 12
 _LINE_SHOWN = 200
 _LINES = 40
-"""Lines of a text that are looked for."""
+"""The maximum number of lines of a text that are searched."""
 _PIECES = 64
-"""Pieces of these lines that are looked for."""
+"""The maximum number of pieces of these lines that are searched."""
 _HITS = 200
-"""Places of each piece that are looked at."""
+"""The maximum number of matches of each piece."""
 _LIKE_ENOUGH = 0.2
-"""The part of a text that has to be somewhere, to tell of it."""
+"""The fraction of a text that has to match."""
 _FINE_ENOUGH = 0.3
-"""The same where the pieces are as short as can be, which many lines have in common."""
+"""The same for the shortest pieces, which many lines have in common."""
 _TELLING = 12
-"""Characters: a shorter text may well be there for another reason."""
+"""The minimum length in characters: a shorter text may match by chance."""
 _LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 
 def advice(document: Document, hunk: Hunk, *, secret: bool = False) -> str:
-    """What may have gone wrong with a change whose text does not occur, and the lines that come near.
+    """The probable reason why the text of a change does not occur, and similar lines.
 
     Args:
-        secret: the file is one for keys, of which nothing is shown.
+        secret: the file holds keys, so that no line is shown.
     """
     new, old = hunk.new.replace("\r\n", "\n"), hunk.old.replace("\r\n", "\n")
     if len(new.strip()) >= _TELLING and new.strip("\n") in document.text:

@@ -1,4 +1,4 @@
-"""What every format of an edit is read into: hunks, by file."""
+"""The common form of all patch formats: hunks, by file."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ PatchKind: TypeAlias = Literal["update", "add", "delete"]
 
 
 class PatchError(ToolError):
-    """A patch that cannot be read; nothing of it was looked for in files."""
+    """A patch cannot be parsed; no file was searched yet."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{text} Nothing was changed.")
 
 
 class Hunk(Record):
-    """One change in a file: the text `old` becomes `new`.
+    """One change in a file: `old` is replaced by `new`.
 
-    With `by_lines` both are whole lines, each with its line end, and else any texts.
+    With `by_lines` both are whole lines with their line endings; otherwise any texts.
     """
 
     old: str
     new: str
     by_lines: bool = False
     every: bool = False
-    """Replace every occurrence, and not the one that there has to be."""
+    """Replace every occurrence, not exactly one."""
     times: int = 0
-    """How many occurrences there have to be then; 0 for any number."""
+    """The expected number of occurrences; 0 for any number."""
     headings: tuple[str, ...] = ()
-    """Lines above the change, each below the one before it, as `@@ class A` and `@@ def f` name them."""
+    """Lines above the change, from the outermost on, such as `@@ class A` and `@@ def f`."""
     line: int = 0
-    """The line, from 1 on, that the patch says the change begins at; 0 where it says nothing."""
+    """The line number in the patch, from 1 on; 0 if it has none."""
     at_end: bool = False
-    """The change is meant at the end of the file."""
+    """The change is at the end of the file."""
     in_order: bool = False
-    """The change comes behind the one before it."""
+    """The change comes after the previous one."""
     closes_file: bool = False
     """A file that ends with this change ends in a newline, whether or not it did before."""
     open_end: bool = False
@@ -47,8 +47,7 @@ class Hunk(Record):
 class FilePatch(Record):
     """The changes of one file.
 
-    `content` is that of a new one, which `is_new` says must not be there yet. `move_to` is its new path, where it gets
-    one.
+    `content` is that of a new file; with `is_new` it must not exist yet. `move_to` is the new path of a moved file.
     """
 
     path: str
@@ -58,4 +57,4 @@ class FilePatch(Record):
     is_new: bool = False
     move_to: str = ""
     notes: tuple[str, ...] = ()
-    """What of the patch is not done, for the result."""
+    """The parts of the patch that are not applied, for the result."""

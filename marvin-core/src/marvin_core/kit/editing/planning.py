@@ -1,4 +1,4 @@
-"""What a patch would make of files: everything is located before anything is written."""
+"""Computes the result of a patch: all changes are located before any file is written."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .patch import FilePatch, Hunk
 from .snapshot import Snapshot, place_of
 
 _DIFF_LIMIT = 1_000_000
-"""Characters of a text, old or new, beyond which no difference is made."""
+"""The maximum length of a text for a diff, in characters."""
 EditKind: TypeAlias = Literal["changed", "created", "replaced", "deleted", "moved"]
 
 
 class EditedPlace(Record):
-    """One change: the line of the new file that it begins at, how many lines went and came, and what was different."""
+    """One change: its first line in the new file, the numbers of removed and added lines, and the differences."""
 
     line: int
     removed: int
@@ -35,7 +35,7 @@ class EditedPlace(Record):
 
 
 class EditedFile(Record):
-    """What became of a file. `before` and `after` are its texts; `path` is the new one of a file that was moved."""
+    """The result for a file. `before` and `after` are its texts; `path` is the new one of a moved file."""
 
     path: str
     kind: EditKind
@@ -47,16 +47,16 @@ class EditedFile(Record):
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff; empty where it would be too long to read."""
+        """The change as a unified diff; empty if it would be too long."""
         if max(len(self.before), len(self.after)) > _DIFF_LIMIT:
             return ""
         return unified_diff(self.path, self.before, self.after)
 
 
 class Draft:
-    """A file as it would be.
+    """The planned state of a file.
 
-    `snapshot` is it as it is, None where there is none; `source` is the file that its content comes from.
+    `snapshot` is its current state, None if it does not exist; `source` is the file that its content comes from.
     """
 
     def __init__(self, path: str, snapshot: Snapshot | None, missing: ToolError | None) -> None:
@@ -76,11 +76,11 @@ class Draft:
 
     @property
     def codec(self) -> Codec:
-        """What it is to be encoded in."""
+        """The target encoding."""
         return UTF8 if self.source is None else self.source.codec
 
     def document(self) -> Document:
-        """Its text by now. Raises `ToolError` where there is none."""
+        """The planned text. Raises `ToolError` if there is none."""
         if self.is_gone:
             raise self.missing or ToolError(f"{self.path!r} is deleted by the same patch. Leave out one of the two.")
         if self.text is not None:
@@ -89,7 +89,7 @@ class Draft:
         return self.source.document
 
     def take_over(self, other: Draft) -> None:
-        """Have it be what another file would be, which is gone with that."""
+        """Take over the planned state of another file, which is deleted."""
         assert other.source is not None or other.text is not None
         self.text, self.bytes = other.text, other.bytes
         if self.text is None and self.bytes is None and other.source is not None:
@@ -101,30 +101,30 @@ class Draft:
         other.moved_to = self.path
 
     def remove(self) -> None:
-        """Have it be gone."""
+        """Plan to delete it."""
         self.is_gone = self.is_touched = True
         self.text = self.bytes = None
         self.moved_from = ""
 
     def put(self, text: str, *, whole: bool = False) -> None:
-        """Have it be this text."""
+        """Plan this text."""
         self.text, self.bytes, self.is_gone, self.is_touched = text, None, False, True
         self.moved_to = ""
         self.whole = self.whole or whole
 
     def data(self) -> bytes:
-        """The bytes that it is to have. Raises `ToolError` where its encoding lacks a character."""
+        """The planned bytes. Raises `ToolError` if its encoding lacks a character."""
         if self.bytes is not None:
             return self.bytes
         return self.codec.encode(self.text or "", self.path)
 
 
 class Plan:
-    """The files that patches would change.
+    """The files that patches change.
 
     Args:
-        stack: keeps what was read open until it is closed.
-        known: what the session knows of files; None where that does not matter.
+        stack: closes the files that were read.
+        known: the files that the session knows; None to skip that check.
     """
 
     def __init__(self, paths: Paths, stack: ExitStack, known: KnownFiles | None = None) -> None:
@@ -135,7 +135,7 @@ class Plan:
         self.placed = 0
 
     def add(self, patch: FilePatch) -> list[Problem]:
-        """Locate the changes of one file; returns what is wrong with them."""
+        """Locate the changes of one file; returns the problems."""
         if any("\0" in text for hunk in patch.hunks for text in (hunk.new,)) or "\0" in patch.content:
             return [
                 whole_problem(
@@ -179,7 +179,7 @@ class Plan:
 
     @staticmethod
     def _check_new(draft: Draft, patch: FilePatch) -> None:
-        """Refuse to replace a file that a patch takes to be missing."""
+        """Refuse to replace a file that the patch expects to be missing."""
         if patch.is_new and not draft.is_gone and draft.document().raw not in ("", patch.content):
             raise ToolError(
                 f"{patch.path!r} already exists, but the patch creates it as a new file; nothing was changed. Give "
@@ -187,7 +187,7 @@ class Plan:
             )
 
     def _check_known(self, draft: Draft) -> None:
-        """Refuse to replace all of a file that somebody changed since it was read."""
+        """Refuse to replace a whole file that was changed since it was read."""
         if draft.snapshot is not None and not draft.is_touched and self._standing(draft) == "changed":
             raise ToolError(
                 f"{draft.path!r} was changed after you read it, by the user or another program; nothing was changed. "
@@ -238,7 +238,7 @@ class Plan:
         return problems
 
     def _check_lenient(self, draft: Draft, matches: Sequence[Match]) -> None:
-        """What is not exactly there is not guessed at in a file that is not the one that was read."""
+        """Refuse inexact matches in a file that was changed since it was read."""
         if any(match.how for match in matches) and draft.snapshot is not None:
             self._check_known(draft)
 
@@ -276,11 +276,11 @@ class Plan:
         there.take_over(draft)
 
     def writes(self) -> list[FileWrite]:
-        """What has to be written, so that files are as planned. Raises `ToolError` where a character cannot be."""
+        """The writes that the plan requires. Raises `ToolError` if a character cannot be encoded."""
         return [_write_of(draft) for draft in self._drafts.values() if _is_changed(draft)]
 
     def result(self) -> tuple[EditedFile, ...]:
-        """What becomes of each file."""
+        """The result for each file."""
         drafts = [draft for draft in self._drafts.values() if _is_changed(draft) and not draft.moved_to]
         return tuple(self._edited(draft) for draft in drafts)
 
@@ -340,7 +340,7 @@ def _empty_beside_others(path: str) -> str:
 
 
 def _overlaps(patch: FilePatch, matches: Sequence[tuple[int, Match]]) -> list[Problem]:
-    """Changes that reach into each other."""
+    """Changes that overlap."""
     found = [(span, number) for number, match in matches for span in match.spans]
     spans: list[tuple[Span, int]] = sorted(found, key=lambda one: (one[0].start, one[0].end))
     problems = []
@@ -371,7 +371,7 @@ def _write_of(draft: Draft) -> FileWrite:
 
 
 def _text_of(snapshot: Snapshot | None) -> str:
-    """A text to show what changed; nothing for what is none."""
+    """A text for the diff; empty for binary content."""
     if snapshot is None:
         return ""
     try:

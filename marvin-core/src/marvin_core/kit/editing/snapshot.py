@@ -1,4 +1,4 @@
-"""A file as it is before it is changed: read once, open until it is written."""
+"""The state of a file before a change: read once, and kept open until it is written."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .document import Document
 from .known import KnownFiles, Standing
 
 LARGEST = 20_000_000
-"""Bytes of a file that is edited; all of it is held in memory."""
+"""The maximum size of an edited file in bytes; all of it is held in memory."""
 
 
 class Snapshot:
-    """A file that is there.
+    """An existing file.
 
     Args:
-        stack: closes it. Until then its inode is that of no other file.
+        stack: closes it. Until then its inode is not reused.
 
     Raises:
-        ToolError: it is not there, is no file, or cannot be read.
+        ToolError: it does not exist, is not a file, or cannot be read.
     """
 
     def __init__(self, paths: Paths, path: str, stack: ExitStack) -> None:
@@ -35,7 +35,7 @@ class Snapshot:
 
     @cached_property
     def data(self) -> bytes:
-        """All of it. Raises `ToolError` where that is too much."""
+        """The content. Raises `ToolError` if it is too large."""
         size = self.status.st_size
         if size > LARGEST:
             raise ToolError(
@@ -47,7 +47,7 @@ class Snapshot:
 
     @cached_property
     def codec(self) -> Codec:
-        """How it is encoded. Raises `ToolError` where it is no text, or that is not certain."""
+        """The encoding. Raises `ToolError` if the file is not text, or its encoding is uncertain."""
         data = self.data
         kind = binary_kind(data[:HEAD_BYTES])
         codec = None if kind else codec_of(data)
@@ -72,19 +72,19 @@ class Snapshot:
 
     @property
     def is_secret(self) -> bool:
-        """Whether it is a file for keys, of which no error shows a line."""
+        """Whether the file holds keys, so that no error shows a line of it."""
         return is_key_file(self.path)
 
     @property
     def other_names(self) -> int:
-        """How many other names it has (hard links)."""
+        """The number of its other hard links."""
         return max(0, self.status.st_nlink - 1)
 
     def standing(self, known: KnownFiles | None) -> Standing:
-        """Whether it is as the session knows it."""
+        """Whether it is unchanged since the session read it."""
         return "unknown" if known is None else known.standing(self.place, self.status, self.data)
 
 
 def place_of(paths: Paths, path: str) -> str:
-    """Where a file really is, by one name for all spellings."""
+    """The real path of a file, the same for all spellings."""
     return str(paths.root / paths.locate(path))

@@ -1,4 +1,4 @@
-"""Unified diffs, as diff and git write them, and as models do, whose counts of lines are often wrong."""
+"""Unified diffs of diff, git and models; the line counts of models are often wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .patch import FilePatch, Hunk, PatchError
 
 RANGES = re.compile(r"@@+ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 MARK = r"(?:--- \S.*\n\+\+\+ \S|diff --git |@@)"
-"""What a line of a diff begins with."""
+"""The prefixes of marker lines of a diff."""
 _SIGNS = (" ", "+", "-")
 _MODE = re.compile(r"(new file|deleted file|new) mode (\d{6})")
 _BACKUPS = (".orig", ".old", ".bak", "~")
@@ -17,13 +17,13 @@ _NO_NEWLINE = "\\"
 
 
 def read_unified(text: str, path: str = "") -> list[FilePatch]:
-    """The patches of all files, in their order.
+    """The patches of all files, in order.
 
     Args:
-        path: the file of hunks that stand below no header.
+        path: the file of hunks without a header.
 
     Raises:
-        PatchError: a binary patch, or hunks of no file.
+        PatchError: a binary patch, or hunks without a file.
     """
     reader = _Reader(text, path)
     while reader.more:
@@ -32,7 +32,7 @@ def read_unified(text: str, path: str = "") -> list[FilePatch]:
 
 
 class _File:
-    """What is read of one file."""
+    """The parsed parts of one file."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
@@ -94,7 +94,7 @@ class _Reader:
             self._at += 1
 
     def _of_git(self, line: str) -> None:
-        """What git says of a file above its hunks, or in place of them.
+        """The headers of git above the hunks, or instead of them.
 
         https://git-scm.com/docs/git-diff#generate_patch_text_with_p
         """

@@ -1,4 +1,4 @@
-"""Text files that are written as a whole, or added to at the end."""
+"""Writing whole text files, and appending to them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .known import KnownFiles
 from .snapshot import LARGEST, Snapshot, place_of
 
 _DIFF_LIMIT = 1_000_000
-"""Bytes of a file, old or new, beyond which no difference is made."""
+"""The maximum size of a file for a diff, in bytes."""
 
 
 class WrittenFile(Record):
-    """A file that was written as a whole: its bytes now and before, the latter None where there was none.
+    """A written file: its bytes now and before, the latter None for a new file.
 
-    `diff` is empty where nothing changed, and where one of the two is too large for it or no text.
+    `diff` is empty if nothing changed, and if one of the two is too large or is not text.
     """
 
     size: int
@@ -29,10 +29,10 @@ class WrittenFile(Record):
 
 
 class AppendedText(Record):
-    """A text that was appended: its bytes, and those of the whole file now.
+    """The result of appending: the bytes of the text, and those of the whole file now.
 
-    `joins_line` says that the file did not end in a newline, so that its last line goes on with the text;
-    `mixes_line_ends` that the file has CRLF line ends and the text LF.
+    `joins_line` says that the file did not end in a newline, so that the text continues its last line;
+    `mixes_line_ends` that the file has CRLF line endings and the text LF.
     """
 
     size: int
@@ -45,17 +45,18 @@ class AppendedText(Record):
 def write_text_file(
     paths: Paths, path: str, text: str, *, create_only: bool = False, known: KnownFiles | None = None
 ) -> WrittenFile:
-    """Write a whole text file, its folders made where they are missing.
+    """Write a whole text file, and create its missing folders.
 
-    An old one keeps its encoding, a new one is UTF-8.
+    An existing file keeps its encoding, a new one is UTF-8.
 
     Args:
         create_only: it must not exist yet.
-        known: what the session knows of files; then one with content is only replaced if it was read, and is as it was.
+        known: the files that the session knows; then one with content is replaced only if it is unchanged since
+            read.
 
     Raises:
         FileChanged: another program wrote it meanwhile.
-        ToolError: it cannot be written, or with `create_only` exists (the cause is then a `FileExistsError`).
+        ToolError: it cannot be written, or with `create_only` it exists (the cause is then a `FileExistsError`).
     """
     _refuse_nul(text)
     if create_only:
@@ -78,13 +79,13 @@ def write_text_file(
 
 
 def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | None = None) -> AppendedText:
-    """Append a text to an existing text file, exactly as it is given, in the encoding of the file.
+    """Append a text to an existing text file, unchanged, in the encoding of the file.
 
     Args:
-        known: what the session knows of files; then one with content has to be as it was when it was read.
+        known: the files that the session knows; then one with content must be unchanged since it was read.
 
     Raises:
-        ToolError: there is no such file (the cause is a `FileNotFoundError`), it is no text, or cannot be written.
+        ToolError: it does not exist (the cause is a `FileNotFoundError`), is not text, or cannot be written.
     """
     _refuse_nul(text)
     with ExitStack() as stack:
@@ -109,7 +110,7 @@ def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | No
 
 
 def require_known(file: Snapshot, known: KnownFiles | None) -> None:
-    """Refuse to write a file that has content of which the session does not know.
+    """Refuse to write a file whose content the session does not know.
 
     Raises:
         FileChanged: it was not read, or was changed since.
@@ -128,7 +129,7 @@ def require_known(file: Snapshot, known: KnownFiles | None) -> None:
 
 
 def note_written(paths: Paths, path: str, known: KnownFiles) -> None:
-    """What was just written counts as read; what is gone is forgotten."""
+    """Note a written file as known, and forget a deleted one."""
     try:
         with paths.open(path) as stream:
             status = os.fstat(stream.fileno())
@@ -138,7 +139,7 @@ def note_written(paths: Paths, path: str, known: KnownFiles) -> None:
 
 
 def _append_to_large(paths: Paths, old: Snapshot, text: str) -> AppendedText:
-    """Append to a file that is not read: what is ASCII is the same in every encoding of text but the wide ones."""
+    """Append without reading the file: ASCII is the same in all text encodings but the wide ones."""
     with paths.open(old.path) as stream:
         head = stream.read(4)
     if not text.isascii() or utf16_codec(head) is not None:
@@ -161,7 +162,7 @@ def _snapshot(paths: Paths, path: str, stack: ExitStack) -> Snapshot | None:
 
 
 def _codec_of(old: Snapshot) -> tuple[Codec, str | None]:
-    """How a file that is replaced is encoded, and its text; UTF-8 where it is none."""
+    """The encoding and the text of a file that is replaced; UTF-8 if it is not text."""
     if old.status.st_size > LARGEST:
         return UTF8, None
     try:

@@ -1,4 +1,4 @@
-"""Which new files belong into a commit, and which are left out until somebody names them."""
+"""Selects the new files for a commit; the others have to be named."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HABITUALLY_IGNORED = tuple(
         " .hypothesis .gradle .terraform .next .nuxt .cache .parcel-cache .eggs"
     ).split()
 )
-"""Folders that people ignore by habit: what is in them is fetched or made again."""
+"""Folders that are usually ignored: their content is fetched or generated."""
 _NAMES = tuple(
     (re.compile(pattern), reason)
     for pattern, reason in (
@@ -27,21 +27,21 @@ _NAMES = tuple(
         (r"\.ds_store|thumbs\.db|desktop\.ini", "a system file"),
     )
 )
-"""Names of files, in lower case, and why they are left out."""
+"""File names, in lower case, with the reason why they are left out."""
 _MARVINS = re.compile(r"(?:^|/)\.marvin/(?:(?:logs|memories|report|undo|worktrees)(?:/|$)|\.gitignore$)")
 _LARGEST = 20_000_000
 _PRIVATE_KEY = re.compile(rb"^-----BEGIN [A-Z ]*PRIVATE KEY", re.MULTILINE)
 KEY_SAMPLE = 4_096
-"""Bytes of the beginning of a file in which a private key is looked for."""
+"""The number of first bytes that are searched for a private key."""
 
 
 def is_marvins(name: str) -> bool:
-    """Whether a file is a log, a memory or the like of Marvin's own."""
+    """Whether a file is a log, a memory or other data of Marvin."""
     return _MARVINS.search(name) is not None
 
 
 def why_left_out(name: str) -> str:
-    """Why a new file is left out of a commit, told from its name as git has it; empty where it is not."""
+    """Why a new file is left out of a commit, from its name in git; empty if it is not."""
     if name.endswith("/"):
         return "another repository"
     if is_marvins(name):
@@ -53,7 +53,7 @@ def why_left_out(name: str) -> str:
 
 
 def why_content_left_out(size: int, sample: bytes) -> str:
-    """The same told from its size and from its first `KEY_SAMPLE` bytes."""
+    """The same, from its size and its first `KEY_SAMPLE` bytes."""
     if size > _LARGEST:
         return f"over {_LARGEST // 1_000_000} MB"
     return "it contains a private key" if _PRIVATE_KEY.search(sample) else ""

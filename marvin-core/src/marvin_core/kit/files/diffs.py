@@ -1,4 +1,4 @@
-"""Unified diffs for the interface, in a time that does not explode with the size of the files."""
+"""Unified diffs, in bounded time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _COMPARED_LINES = 3_000
 
 
 def unified_diff(path: str, old: str, new: str) -> str:
-    """The difference of two texts; empty where they are equal.
+    """The unified diff of two texts; empty if they are equal.
 
-    What both begin and end with is left out of the comparison, which takes quadratic time. Where too
-    many lines are left, all old ones are shown as replaced by all new ones.
+    Their common beginning and end are left out of the comparison, which takes quadratic time. If too many lines are
+    left, all old ones are shown as replaced by all new ones.
     """
     before, after = _lines(old), _lines(new)
     if before == after:

@@ -1,4 +1,4 @@
-"""Text in files: encodings that are kept as they are, and what is no text at all."""
+"""Encodings of text files, which are preserved, and the detection of binary files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ...api.errors import ToolError
 from ...api.record import Record
 
 HEAD_BYTES = 8_192
-"""How much of a file its kind is told from."""
+"""The size of the sample for the detection of the file type."""
 
 _DECLARED_IN = 1_024
 _DECLARATION = (
@@ -34,7 +34,7 @@ _BINARIES = {
 
 
 class Codec(Record):
-    """How the bytes of a file become text and back, without loss."""
+    """Decodes and encodes the bytes of a file without loss."""
 
     name: str
     errors: str = "strict"
@@ -48,7 +48,7 @@ class Codec(Record):
         """The bytes, with the byte order mark.
 
         Raises:
-            ToolError: where the encoding of the file has no such characters.
+            ToolError: the encoding of the file lacks a character.
         """
         try:
             return self.mark + text.encode(self.name, self.errors)
@@ -63,7 +63,7 @@ UTF8 = Codec(name="utf-8")
 
 
 def utf16_codec(head: bytes) -> Codec | None:
-    """The codec of a file that starts with the byte order mark of UTF-16."""
+    """The codec of a file with the byte order mark of UTF-16."""
     mark = head[:2]
     if mark not in _UTF16_MARKS or head.startswith(_UTF32_MARK):
         return None
@@ -71,14 +71,14 @@ def utf16_codec(head: bytes) -> Codec | None:
 
 
 def has_utf8_mark(head: bytes) -> bool:
-    """Whether a file starts with a byte order mark of UTF-8."""
+    """Whether a file starts with the byte order mark of UTF-8."""
     return head.startswith(_UTF8_MARK)
 
 
 def codec_of(data: bytes) -> Codec | None:
-    """The codec that a text file is written in; each keeps every byte. None where that is not certain.
+    """The codec of a text file, which preserves every byte. None if it is uncertain.
 
-    It is what the file declares, else what its byte order mark says, else UTF-8, and else what is told from all of it.
+    It is the declared one, else that of the byte order mark, else UTF-8, else one detected from the whole content.
     """
     wide = utf16_codec(data)
     candidates = [wide] if wide is not None else [_declared(data), _utf8(data)]
@@ -98,7 +98,7 @@ def _utf8(data: bytes) -> Codec:
 
 
 def _declared(data: bytes) -> Codec | None:
-    """What a file says of its own encoding, in its first lines."""
+    """The encoding that a file declares in its first lines."""
     if has_utf8_mark(data):
         return None
     head = data[:_DECLARED_IN]
@@ -118,10 +118,10 @@ def _declared(data: bytes) -> Codec | None:
 
 
 def _keeps(codec: Codec, data: bytes) -> bool:
-    """Whether a file is text in a codec, and comes out of it as it went in."""
+    """Whether a file decodes with a codec and encodes to the same bytes."""
     try:
         return codec.mark + codec.decode(data).encode(codec.name, codec.errors) == data
-    except (UnicodeError, LookupError, AttributeError, TypeError):  # some names are those of no encoding of text
+    except (UnicodeError, LookupError, AttributeError, TypeError):  # some names are not those of text encodings
         return False
 
 
@@ -133,7 +133,7 @@ def image_type(head: bytes) -> str:
 
 
 def binary_kind(head: bytes) -> str:
-    """What a file is if it is no text, with its article; an empty string for text."""
+    """The type of a binary file, with its article; an empty string for text."""
     if image_type(head):
         return "an image"
     for magic, kind in _BINARIES.items():
@@ -145,10 +145,10 @@ def binary_kind(head: bytes) -> str:
 
 
 def refuse_binary(path: str, head: bytes, size: int) -> None:
-    """Raise where a file is no text.
+    """Raise if a file is not text.
 
     Raises:
-        ToolError: naming what it is.
+        ToolError: the file is not text; the message names its type.
     """
     kind = binary_kind(head)
     if kind:

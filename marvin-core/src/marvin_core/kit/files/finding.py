@@ -1,4 +1,4 @@
-"""Finding files by their names, as a programmer thinks of them: without what .gitignore excludes."""
+"""Finding files by name, without those that .gitignore excludes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FoundFile(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The path on one line, quoted where it holds what cannot be seen."""
+        """The path on one line, quoted if it holds invisible characters."""
         return shown_name(self.path)
 
 
@@ -38,20 +38,20 @@ async def find_files(
     any_case: bool = False,
     bad_rules: list[str] | None = None,
 ) -> list[FoundFile]:
-    """The files below a folder that a glob pattern fits, the newest first.
+    """The files below a folder that match a glob pattern, newest first.
 
-    `*`, `?`, `[...]`, `{a,b}` and `**` mean what they mean in a shell. Names that begin with a dot are found only
-    where the pattern names one. Links are found, and what is behind a linked folder is not.
+    `*`, `?`, `[...]`, `{a,b}` and `**` mean the same as in a shell. Names that begin with a dot match only if the
+    pattern has the dot. Links are returned; linked folders are not searched.
 
     Args:
-        pattern: counts from `start`.
-        start: a folder, checked and relative to the root, as `real_place` gives it.
-        anywhere: a pattern without a slash fits in every folder below.
-        any_case: small and capital letters are the same; not with `anywhere`.
-        bad_rules: gets the lines of .gitignore that are no rules, as `path:number: line`, where git is not asked.
+        pattern: relative to `start`.
+        start: a folder, checked and relative to the root, as returned by `real_place`.
+        anywhere: a pattern without a slash matches in all folders below.
+        any_case: ignore case; not with `anywhere`.
+        bad_rules: receives invalid lines of .gitignore, as `path:number: line`, if git is not used.
 
     Raises:
-        ToolError: the pattern is none, or leads out of the folder.
+        ToolError: the pattern is invalid, or leads out of the folder.
     """
     pattern = _relative(context, pattern, start)
     hidden, tails = names_hidden(pattern), () if any_case else literal_tails(pattern)
@@ -94,9 +94,9 @@ def _relative(context: ToolContext, pattern: str, start: str) -> str:
 
 
 def relative_filter(context: ToolContext, text: str) -> str:
-    """A list of patterns as `GlobFilter` takes it, absolute ones counted from the root.
+    """A list of patterns for `GlobFilter`, with absolute ones made relative to the root.
 
-    A pattern with a slash in front that is no absolute path below the root already counts from it.
+    A pattern with a leading slash that is not an absolute path below the root is relative to it already.
     """
     if "/" not in text:
         return text

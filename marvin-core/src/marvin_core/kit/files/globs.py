@@ -13,10 +13,10 @@ _ANY_DEPTH = re.compile(r"\*\*/\*[^*?\[\]/]+")
 
 
 def compile_glob(pattern: str, *, any_case: bool = False) -> re.Pattern[str]:
-    """The expression that a whole path, written with `/`, must match; in `any_case` whatever its letters' case.
+    """The regular expression for a whole path, written with `/`; with `any_case` it ignores case.
 
     Raises:
-        ToolError: where the pattern is none; the text says why.
+        ToolError: the pattern is invalid; the text says why.
     """
     alternatives = expand_braces(pattern.removeprefix("./"))
     expression = "|".join(f"(?:{_translate(alternative)})" for alternative in alternatives)
@@ -27,10 +27,10 @@ def compile_glob(pattern: str, *, any_case: bool = False) -> re.Pattern[str]:
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """All patterns that one with `{a,b}` stands for, nested ones too.
+    """All expansions of a pattern with `{a,b}`, nested ones too.
 
     Raises:
-        ToolError: where they are too many.
+        ToolError: there are too many.
     """
     opening = pattern.find("{")
     depth = 0
@@ -54,7 +54,7 @@ def expand_braces(pattern: str) -> list[str]:
 
 
 def split_globs(text: str) -> list[str]:
-    """The patterns of a comma-separated list; a comma in braces belongs to its pattern."""
+    """The patterns of a comma-separated list; a comma in braces is part of its pattern."""
     depth = 0
     found = [""]
     for character in text:
@@ -67,24 +67,24 @@ def split_globs(text: str) -> list[str]:
 
 
 def names_hidden(pattern: str) -> bool:
-    """Whether a pattern asks for names that begin with a dot."""
+    """Whether a pattern matches names that begin with a dot."""
     names = [name for alternative in expand_braces(pattern) for name in alternative.split("/")]
     return any(name.startswith(".") and name not in (".", "..") for name in names)
 
 
 def literal_tails(pattern: str) -> tuple[str, ...]:
-    """How every name ends that a pattern fits, as `str.endswith` takes it; empty where that is not known."""
+    """The endings of all matching names, for `str.endswith`; empty if unknown."""
     tails = tuple(re.split(r"[*?\[\]]", alternative)[-1] for alternative in expand_braces(pattern))
     return tails if all(tails) else ()
 
 
 def at_any_depth(pattern: str) -> bool:
-    """Whether a pattern fits every name that ends as it says, in whatever folder: `**/*.py`, or `**/*.{ts,tsx}`."""
+    """Whether a pattern matches all names with its ending, in any folder: `**/*.py`, or `**/*.{ts,tsx}`."""
     return all(_ANY_DEPTH.fullmatch(alternative) for alternative in expand_braces(pattern))
 
 
 class GlobFilter:
-    """Chooses files by a list of patterns as .gitignore has them: without a slash at any depth, `!` excludes."""
+    """Filters files by a list of patterns like those of .gitignore: without a slash at any depth, `!` excludes."""
 
     def __init__(self, text: str) -> None:
         patterns = split_globs(text)
@@ -95,7 +95,7 @@ class GlobFilter:
         self._unwanted = [_anywhere(pattern[1:]) for pattern in patterns if pattern.startswith("!")]
 
     def __call__(self, path: str, start: str) -> bool:
-        """Whether a file is wanted; patterns with a slash count from the root and from `start`."""
+        """Whether a file is selected; patterns with a slash are relative to the root and to `start`."""
         below = path if start == "." else path.removeprefix(f"{start}/")
         if self._unwanted and any(self._is_unwanted(place) for place in (*_places(path), *_places(below))):
             return False
@@ -105,9 +105,9 @@ class GlobFilter:
         return any(pattern.fullmatch(place) for pattern in self._unwanted)
 
     def for_ripgrep(self) -> list[str]:
-        """Options with which ripgrep leaves out much of what is unwanted, and nothing that is wanted.
+        """Options for ripgrep that leave out many unwanted files, and no wanted ones.
 
-        Its `--glob` would bring back what .gitignore excludes; its types do not, and know the names of files alone.
+        Its `--glob` would include what .gitignore excludes; its types do not, but they match file names only.
         """
         options = [
             f"--glob={pattern}"

@@ -1,4 +1,4 @@
-"""What .gitignore files exclude, where git itself cannot be asked."""
+"""The rules of .gitignore files, for use without git."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 NEVER = (".git", ".tickets")
-"""Folders that are not listed, whatever their case."""
+"""Folders that are not listed, ignoring case."""
 
 _BYTES = "latin-1"
 _MOST_BYTES = 1_000_000
@@ -39,11 +39,11 @@ _CLASSES = {
 
 
 class IgnoreRules:
-    """The rules of the .gitignore files from one folder downwards, each read when it is first needed.
+    """The rules of the .gitignore files from one folder downwards, each read on first use.
 
     Args:
-        top: the folder whose .gitignore is the first that counts, relative to the root; empty for the root.
-        bad: gets the lines that are no rules, each with where it stands.
+        top: the folder of the first .gitignore, relative to the root; empty for the root.
+        bad: receives invalid lines, each with its position.
     """
 
     def __init__(self, context: ToolContext, top: str = "", bad: list[str] | None = None) -> None:
@@ -53,7 +53,7 @@ class IgnoreRules:
         self._specs: dict[str, GitIgnoreSpec | None] = {}
 
     def ignores(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a path below the top is excluded; the deepest file that has a rule for it decides."""
+        """Whether a path below the top is excluded; the deepest file with a matching rule decides."""
         folder = path
         while folder != self._top and folder:
             folder = folder.rpartition("/")[0]
@@ -66,7 +66,7 @@ class IgnoreRules:
         return False
 
     def ignores_above(self, path: str) -> bool:
-        """Whether a folder, or one that it is in, is excluded."""
+        """Whether a folder, or one of its parents, is excluded."""
         names = path.split("/")
         return any(self.ignores("/".join(names[: end + 1]), is_folder=True) for end in range(len(names)))
 
@@ -87,7 +87,7 @@ class IgnoreRules:
 
 
 def _decision(spec: GitIgnoreSpec, path: str, *, is_folder: bool) -> bool | None:
-    """What the last rule says that fits; None where none does."""
+    """The result of the last matching rule; None without a match."""
     found = [spec.check_file(path)]
     if is_folder:  # asked for a folder alone, the library sets rules for folders back behind those for all names
         found.append(spec.check_file(f"{path}/"))
@@ -100,7 +100,7 @@ def _as_bytes(path: str) -> str:
 
 
 def _for_library(line: str) -> str:
-    """A line without what the library reads in another way than git."""
+    """A line without syntax that the library reads differently from git."""
     line = _CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), line.removesuffix("\r"))
     if line.removeprefix("!") == "/":
         return ""
@@ -108,10 +108,10 @@ def _for_library(line: str) -> str:
 
 
 def _compiled(lines: list[str]) -> tuple[GitIgnoreSpec, list[int]]:
-    """The rules of a file. As with git, a line that is none has no effect, and takes no other with it.
+    """Parse the rules of a file. Like git, this ignores invalid lines.
 
     Returns:
-        The rules, and the numbers of the lines that are none.
+        The rules, and the numbers of the invalid lines.
     """
     import warnings
 

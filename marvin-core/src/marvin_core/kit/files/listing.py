@@ -1,4 +1,4 @@
-"""The files below a folder as a programmer thinks of them: without what .gitignore excludes."""
+"""Lists the files below a folder, without those that .gitignore excludes."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ async def list_files(
     tails: tuple[str, ...] = (),
     bad_rules: list[str] | None = None,
 ) -> Listed:
-    """The wanted files at or below a folder, links not followed, relative to the root.
+    """The selected files at or below a folder, relative to the root; links are not followed.
 
     Args:
         start: a checked path relative to the root.
         hidden: whether names below `start` may begin with a dot.
-        tails: every wanted name ends with one of them; without any, it may end with anything.
-        bad_rules: gets the lines of .gitignore that are no rules, where git is not asked.
+        tails: the possible endings of the names; empty for any.
+        bad_rules: receives invalid lines of .gitignore, if git is not used.
     """
 
     def look(names: Names) -> Awaitable[Listed]:
@@ -71,7 +71,7 @@ async def list_files(
 
 
 def _is_reached(context: ToolContext, folder: str) -> bool:
-    """Whether tools may look into a folder."""
+    """Whether tools may access a folder."""
     try:
         context.paths.locate(folder or ".")
     except PathRefused:
@@ -84,7 +84,7 @@ def _is_reached(context: ToolContext, folder: str) -> bool:
 async def _looked_at(
     context: ToolContext, start: str, names: Names, wanted: Wanted, *, hidden: bool, tails: tuple[str, ...]
 ) -> Listed:
-    """The wanted ones among names that git listed."""
+    """The selected files among names from git."""
     root = context.paths.root
     found: Listed = []
     has_modules = (root / ".gitmodules").exists()  # git lists them as it lists files
@@ -116,7 +116,7 @@ def _entry(name: str, status: os.stat_result) -> tuple[str, int, int, int]:
 
 
 def real_place(context: ToolContext, path: str) -> str:
-    """Where a file or folder is, relative to the root, all links resolved: git looks behind none."""
+    """The real path of a file or folder, relative to the root: git does not follow links."""
     root = context.paths.root
     located = context.paths.locate(path)
     try:
@@ -146,7 +146,7 @@ def _is_listed(name: str, start: str, hidden: bool) -> bool:
 async def _from_git(
     context: ToolContext, start: str, look: Callable[[Names], Awaitable[Listed]], tails: tuple[str, ...]
 ) -> Listed | None:
-    """What git knows or would add, as far as it is wanted; None where git cannot say, or says nothing."""
+    """The selected files that are tracked or could be added; None if git fails or lists nothing."""
     root = context.paths.root
     if not in_repository(root):
         return None
@@ -172,9 +172,9 @@ async def _from_git(
 
 
 async def _git_tracked(context: ToolContext, start: str, tails: tuple[str, ...]) -> Names | None:
-    """What git knows, as `_git_names`; names with none of the endings are left out where git can do that.
+    """The tracked files, as `_git_names`; other endings are left out if git can do that.
 
-    Others are many times as many, to be written, read and looked at.
+    A full list could be many times as long.
     """
     if tails and start == "." and not (context.paths.root / ".gitmodules").exists():
         ending = [f"*{re.escape(tail)}" for tail in tails]

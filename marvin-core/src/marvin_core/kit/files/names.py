@@ -1,8 +1,8 @@
-"""Names of files as they are shown: one line each, whatever they hold."""
+"""File names for display, each on one line."""
 
 from __future__ import annotations
 
 
 def shown_name(name: str) -> str:
-    """The name; quoted, with escapes, where it holds a line break or anything else that cannot be seen."""
+    """The name; quoted and escaped if it holds a line break or another invisible character."""
     return name if name.isprintable() else repr(name)

@@ -1,11 +1,11 @@
-"""Which encoding a file without any mark is written in: a library looks at what its bytes would mean."""
+"""Detects legacy encodings of files without a mark, with a library that examines the decoded text."""
 
 from __future__ import annotations
 
 import re
 
 _SAMPLE = 200_000
-"""Bytes of what is not ASCII, and of what stands around it, that are looked at."""
+"""The maximum number of bytes that are examined: those that are not ASCII, and their context."""
 _CERTAIN = 0.1
 """How much of a text has to be in the usual letters of a language, as the library counts them."""
 _WESTERN = ("cp1252", "latin_1")
@@ -17,7 +17,7 @@ _SIGN = re.compile(rb"[\x80\x85\x91-\x97\xa0\xa7\xab\xb0\xbb]")
 
 
 def detected(data: bytes) -> str:
-    """The encoding that the bytes are in with certainty; empty where they may be in several."""
+    """The encoding of the bytes if it is certain; otherwise empty."""
     from charset_normalizer import from_bytes
 
     sample = _telling(data)

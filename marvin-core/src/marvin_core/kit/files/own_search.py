@@ -1,4 +1,4 @@
-"""Searching with Marvin's own program, where ripgrep is missing."""
+"""Searching with Marvin's own program, if ripgrep is missing."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .search_results import (
 
 
 async def own_search(context: ToolContext, query: SearchQuery, places: SearchPlaces) -> SearchResult:
-    """Search with Marvin's own program: a child process, since an expression may take for ever.
+    """Search with Marvin's own program, in a child process, since a regular expression may take for ever.
 
     Raises:
-        ToolError: where the pattern is no regular expression, or takes too long.
+        ToolError: the pattern is not a valid regular expression, or takes too long.
     """
     lists_files = query.output == "files"
     reader = LineReader(query.most, lambda path: True)

@@ -1,4 +1,4 @@
-"""Reading text files of any size by their lines."""
+"""Reads lines of text files of any size."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOOKED_AT = 1_000_000
-"""Bytes from which the encoding of a larger file is told."""
+"""The size of the sample for the encoding of a large file, in bytes."""
 _GLANCED_AT = 65_536
-"""Bytes from which that of a very large one is told, which is not looked at as a whole in any case."""
+"""The same for a very large file, which is never examined as a whole."""
 _CONVERTED = 20_000_000
-"""Bytes of a file that is looked at as a whole, and made UTF-8 in memory, where it is in another encoding."""
+"""The maximum size of a file that is examined as a whole, and converted to UTF-8 in memory if needed."""
 _COUNTED = 64_000_000
-"""Bytes of a file whose lines are all counted; those of a larger one are not, unless somebody asks for its end."""
+"""The maximum size of a file whose lines are all counted; in a larger one only if its end is requested."""
 _AT_ONCE = 262_144
-"""Bytes of a file that is read without a thread."""
+"""The maximum size of a file that is read without a thread, in bytes."""
 _PLAIN = ("utf-8", "strict")
 _SHOWN = "backslashreplace"
-"""How bytes that are no text in the encoding are shown: as `\\xff`."""
+"""Bytes that are invalid in the encoding are shown as `\\xff`."""
 _ANY_NUMBER = 1_000_000_000
 
 
 class TextSource:
     """A text file that is open for reading; `size` is in bytes.
 
-    `codec` tells how it is encoded, None where that is not certain. Of a large file that is told from its beginning
-    and from what was read of it so far.
+    `codec` is its encoding, None if uncertain. That of a large file is detected from its beginning and from what was
+    read so far.
 
     Args:
-        path: how it is called in errors.
-        file: as `ToolContext.paths.open` gives it; whoever opened it closes it.
+        path: its name in errors.
+        file: the result of `ToolContext.paths.open`; the caller closes it.
 
     Raises:
-        ToolError: it is no text; the error names what it is.
+        ToolError: it is not text; the error names its type.
     """
 
     def __init__(self, path: str, file: BinaryIO) -> None:
@@ -67,38 +67,38 @@ class TextSource:
         self._file = file
         self._text: BinaryIO | None = None
         self._whole: str | None = None
-        """All of a small file in UTF-8."""
+        """The whole text of a small file in UTF-8."""
         self._encoding = _PLAIN
         self.codec: Codec | None = UTF8
 
     async def section(
         self, first: int = 1, last: int | None = None, *, limit: int, most: int = _ANY_NUMBER
     ) -> TextSection:
-        """Some lines, as far as they fit.
+        """A range of lines, as far as it fits.
 
-        The rest of the file is not read, where it is large: then nobody knows the number of its lines.
+        The rest of a large file is not read, so that the number of its lines is unknown.
 
         Args:
-            first, last: their numbers, from 1 on; without `last` up to the end.
-            limit: the most bytes of UTF-8 that they may have, their numbers included.
-            most: the most lines.
+            first, last: line numbers, from 1 on; by default up to the end.
+            limit: the maximum number of bytes in UTF-8, including line numbers.
+            most: the maximum number of lines.
         """
         return await self._run(lambda stopped: self._section(Wanted(first, last, limit, most), stopped))
 
     async def part(self, number: int, column: int, *, limit: int) -> LinePart | None:
-        """A part of a long line, from a character on, counted from 1; None where there is no such line.
+        """A part of a long line, from a character on, counted from 1; None if the line does not exist.
 
         Args:
-            limit: the most bytes of UTF-8.
+            limit: the maximum number of bytes in UTF-8.
         """
         return await self._run(lambda stopped: self._part(number, column, limit, stopped))
 
     async def lines(self) -> tuple[int, bool]:
-        """How many lines there are, and whether they were counted: of a large file the number is an estimate."""
+        """The number of lines, and whether it was counted: that of a large file is an estimate."""
         return await self._run(self._lines)
 
     async def _run(self, work: Callable[[Stopped], T]) -> T:
-        """Do what reads, off the event loop where it may take long; it stops soon where nobody waits any more."""
+        """Read outside of the event loop where it may take long; stops soon after a cancellation."""
         if self.size <= _AT_ONCE and self._is_quick():
             return work(lambda: False)
         stop = threading.Event()

@@ -1,4 +1,4 @@
-"""Searching with ripgrep; what it finds is looked at again without following a link."""
+"""Searches with ripgrep, and checks each match again without following links."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ _MARK_BYTES = 3
 
 
 class CannotSearch(ToolError):
-    """The program is missing, or does not understand the pattern."""
+    """The program is missing, or does not support the pattern."""
 
 
 class _HasNoSuchExpression(CannotSearch):
-    """The pattern may be one for PCRE2."""
+    """The pattern may require PCRE2."""
 
 
 async def ripgrep(context: ToolContext, query: SearchQuery, places: SearchPlaces) -> SearchResult:
     """Search with ripgrep.
 
     Raises:
-        CannotSearch: where it is not installed, or does not take the pattern.
+        CannotSearch: it is not installed, or does not support the pattern.
         ToolError: the pattern takes too long.
     """
     if len(os.fsencode(query.pattern)) > _ARGUMENT_BYTES:

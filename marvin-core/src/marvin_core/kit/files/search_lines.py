@@ -1,4 +1,4 @@
-"""What searching programs write, read while they write it: lines that match, and those beside them."""
+"""Parses the output of search programs while they write it: matching lines and their context."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ...api.record import Record
 
 OUTPUT_BYTES = 8_000_000
-"""What is read of the output of one search; no line that is longer is shown."""
+"""The maximum number of bytes of a line in the output."""
 
 # Path, number, then for a match its column and for all lines where they begin in the file. A name may hold line
 # breaks, a line holds no NUL. Before it may stand what the program says of a binary file.
@@ -18,7 +18,7 @@ _COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 
 
 class FoundLine(Record):
-    """A line that was found, or one beside it. `column` is where in it the first match begins, from 0."""
+    """A matching line, or a context line. `column` is the position of the first match in it, from 0."""
 
     path: str
     number: int
@@ -28,7 +28,7 @@ class FoundLine(Record):
 
 
 class RawLine(Record):
-    """A line as a program wrote it; `start` is the place of its first byte in the file, `column` counts bytes."""
+    """A line of the program's output; `start` is its byte offset in the file, `column` counts bytes."""
 
     path: bytes
     number: int
@@ -57,11 +57,11 @@ def line_text(data: bytes) -> str:
 
 
 class LineReader:
-    """Takes the output of a program piece by piece, and says when it is enough.
+    """Parses the output of a program piece by piece, and says when it has enough.
 
     Args:
-        most: so many matches, and one more, are enough.
-        counts: whether the matches of a file, given by its path relative to the root, are among those.
+        most: the number of matches to show; one more shows that there are others.
+        counts: whether matches of a file count, by its path relative to the root.
     """
 
     def __init__(self, most: int, counts: Callable[[str], bool]) -> None:
@@ -73,7 +73,7 @@ class LineReader:
         self._bytes = 0
 
     def __call__(self, chunk: bytes) -> bool:
-        """Take the next bytes; returns whether no more are needed."""
+        """Parse the next bytes; returns whether no more are needed."""
         self._bytes += len(chunk)
         self._rest.append(chunk)
         if b"\n" in chunk:
@@ -87,7 +87,7 @@ class LineReader:
 
     @property
     def has_any(self) -> bool:
-        """Whether any byte has come."""
+        """Whether there was any output."""
         return self._bytes > 0
 
     @property
@@ -115,5 +115,5 @@ class LineReader:
 
 
 def parsed_counts(output: bytes) -> dict[str, int]:
-    """The files that matched, by their paths relative to the root, each with the number of its lines that match."""
+    """The number of matching lines of each file, by its path relative to the root."""
     return {os.fsdecode(found[1]).removeprefix("./"): int(found[2]) for found in _COUNT.finditer(output)}

@@ -1,7 +1,7 @@
-"""A program that searches files as ripgrep does, for machines without it.
+"""A program that searches files like ripgrep, for machines without it.
 
-It reads its query as JSON from standard input and writes what `rg --null --column --byte-offset` would, or
-`rg --null --count`. Run in the folder that the paths are relative to. It holds a few lines of a file at a time.
+It reads its query as JSON from standard input and writes the same as `rg --null --column --byte-offset` or
+`rg --null --count`. The paths are relative to its working directory. It holds a few lines of a file at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...guard.files.no_links import open_file
 from .encodings import Codec, codec_of
 
 NO_EXPRESSION = 2
-"""The exit code for a pattern that is no regular expression."""
+"""The exit code for an invalid regular expression."""
 TOO_LONG = 3
 """The exit code for a pattern that takes too long."""
 
@@ -35,7 +35,7 @@ class _TooLongError(Exception):
 
 
 def main(source: BinaryIO, target: BinaryIO) -> int:
-    """Search; returns the exit code. What is wrong with the pattern goes to standard error."""
+    """Search; returns the exit code. Errors of the pattern go to standard error."""
     query = json.loads(source.read())
     pattern = re.escape(query["pattern"]) if query["literal"] else query["pattern"]
     signal.signal(signal.SIGALRM, _give_up)

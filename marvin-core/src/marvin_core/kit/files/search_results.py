@@ -1,4 +1,4 @@
-"""What a search is asked for, where it looks, and what it answers."""
+"""The query, the scope and the results of a text search."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _ANSWER_CHARACTERS = 60_000
 
 
 class SearchQuery(Record):
-    """What to look for, and where.
+    """A text search and its scope.
 
-    `pattern` is a regular expression that is matched within lines; with `literal` it is the text itself. `start` is a
-    folder or file, checked and relative to the root, as `real_place` gives it. `files` chooses among the files below
-    it as .gitignore does, as in `*.py` or `*.ts,!*.test.ts`. `context_lines` are shown before and after each line that
-    matches. `output` is `lines`, `files` for the first match of each file alone, or `count` for how many lines match
-    in each file.
+    `pattern` is a regular expression that is matched within lines; with `literal` it is plain text. `start` is a
+    folder or file, checked and relative to the root, as returned by `real_place`. `files` selects files below it with
+    patterns like those of .gitignore, as in `*.py` or `*.ts,!*.test.ts`. `context_lines` are shown before and after
+    each matching line. `output` is `lines`, `files` for the first match of each file alone, or `count` for the number
+    of matching lines of each file.
     """
 
     pattern: str
@@ -40,11 +40,11 @@ class SearchQuery(Record):
 
 
 class SearchResult(Record):
-    """The lines that were found and those beside them, in the order of the files.
+    """The matching lines and their context, in the order of the files.
 
-    `has_more` says that there are more than `most` matches, or more than fit into an answer. `has_files` is False
-    where no file passes `files`. `counts` has the files and how many of their lines match, where those were asked for;
-    `matches` is their sum then.
+    `has_more` says that there are more than `most` matches, or more than fit into the result. `has_files` is False
+    if no file matches `files`. `counts` has the number of matching lines by file, if requested; `matches` is then
+    their sum.
     """
 
     lines: tuple[FoundLine, ...]
@@ -55,9 +55,9 @@ class SearchResult(Record):
     counts: tuple[tuple[str, int], ...] = ()
 
     def text(self) -> str:
-        """The lines as `path:number: text`, with `-` in place of `:` beside a match, and `--` between places.
+        """The lines as `path:number: text`, with `-` instead of `:` for context, and `--` between groups.
 
-        Counts are `path: count`. Of a long line the part around the match is shown.
+        Counts are `path: count`. A long line is cut around the match.
         """
         shown = [f"{shown_name(path)}: {count:,}" for path, count in self.counts]
         previous = None
@@ -69,14 +69,14 @@ class SearchResult(Record):
         return "\n".join(shown)
 
     def files(self) -> tuple[str, ...]:
-        """The files with lines that match, each once, as they are shown."""
+        """The files with matching lines, each once, for display."""
         return tuple(dict.fromkeys(shown_name(line.path) for line in self.lines if line.is_match))
 
 
 class SearchPlaces(Record):
-    """Where to look: `files` are all of them, relative to the root; None are those below the start of the query.
+    """The scope: `files` are all of them, relative to the root; None for those below the start of the query.
 
-    Below the start a program chooses as git would; `wanted` says which of them count.
+    Below the start the program applies .gitignore; `wanted` says which files count.
     """
 
     files: tuple[str, ...] | None

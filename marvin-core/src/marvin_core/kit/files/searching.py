@@ -1,4 +1,4 @@
-"""Searching text with ripgrep, or with Marvin's own program where that is missing; the answers look the same."""
+"""Text search with ripgrep, or with Marvin's own program if that is missing; the results look the same."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .search_results import SearchPlaces, SearchQuery, SearchResult, holds_keys
 
 
 async def search_files(context: ToolContext, query: SearchQuery) -> SearchResult:
-    """Search the text files of a folder, without what .gitignore excludes, hidden ones only where they are named.
+    """Search the text files of a folder, without those that .gitignore excludes; hidden files only if named.
 
-    It uses ripgrep where that is installed, with PCRE2 for what its own expressions lack, as look-ahead; else a program
-    of Marvin's with Python's expressions. A search ends with the first match that is not shown.
+    It uses ripgrep if installed, with PCRE2 for features such as look-ahead; otherwise a program of Marvin's with
+    Python's regular expressions. A search ends with the first match that is not shown.
 
     Raises:
-        ToolError: the pattern is no regular expression or takes too long, or `start` is a file that is no text.
+        ToolError: the pattern is invalid or takes too long, or `start` is a file that is not text.
     """
     places = await _places(context, query)
     if places.files == () and not places.wanted.is_everything:

@@ -1,4 +1,4 @@
-"""Ranges of lines, and parts of long lines, out of files of any size, read in pieces. All of it blocks."""
+"""Reads ranges of lines, and parts of long lines, from files of any size, in pieces. Everything blocks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import BinaryIO, ClassVar, NamedTuple
 from ...api.record import Record
 
 LINE_LIMIT = 2_000
-"""Characters of a line that are shown among others."""
+"""The maximum length of a shown line, in characters."""
 
 CHUNK = 262_144
-"""Bytes that are read at once."""
+"""The number of bytes of one read."""
 
 _LINE_BYTES = 4 * LINE_LIMIT + 4  # that many characters, whatever their width in UTF-8
 
@@ -19,7 +19,7 @@ Stopped = Callable[[], bool]
 
 
 class Wanted(NamedTuple):
-    """Lines from `first` to `last` (None: the end), `most` at most, as far as they fit into `limit` bytes of UTF-8."""
+    """Lines from `first` to `last` (None: the end), at most `most`, as far as they fit into `limit` bytes of UTF-8."""
 
     first: int
     last: int | None
@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
 
 
 class RawLine:
-    """A line as far as it is kept. `is_whole` tells that `size` counts all of its bytes."""
+    """The kept part of a line. `is_whole` says that `size` counts all of its bytes."""
 
     __slots__ = ("is_whole", "kept", "size")
 
@@ -38,13 +38,13 @@ class RawLine:
         self.is_whole = False
 
     def extend(self, piece: bytes) -> None:
-        """Add what follows."""
+        """Append to it."""
         self.size += len(piece)
         self.kept += piece[: max(0, _LINE_BYTES - len(self.kept))]
 
 
 class RawSection(Record):
-    """Lines as bytes. `is_cut` says that there was no room for all, `at_end` that the file ends behind them."""
+    """Lines as bytes. `is_cut` says that not all of them fit, `at_end` that they end the file."""
 
     lines: tuple[RawLine, ...]
     is_cut: bool = False
@@ -54,7 +54,7 @@ class RawSection(Record):
 
 
 class LinePart(Record):
-    """A part of one long line. `first` and `last` count its characters from 1; `is_cut` says that the line goes on."""
+    """A part of a long line. `first` and `last` count its characters from 1; `is_cut` says that the line continues."""
 
     text: str
     first: int
@@ -142,7 +142,7 @@ def count_lines_of(file: BinaryIO, most: int, stopped: Stopped) -> tuple[int, in
 def part_of_line(file: BinaryIO, column: int, limit: int, encoding: tuple[str, str]) -> Iterator[LinePart | None]:
     """A part of the line at whose beginning the file stands, of `limit` bytes of UTF-8.
 
-    It yields None after each piece of the file, so that whoever reads can stop, and the part at last.
+    It yields None after each piece of the file, so that the caller can stop, and the part at last.
 
     Args:
         column: its first character, from 1 on.
@@ -190,11 +190,11 @@ def _decoded(kept: bytearray, encoding: tuple[str, str], *, is_whole: bool) -> s
 
 
 class TextSection(Record):
-    """Some lines of a file, as text.
+    """A range of lines of a file, as text.
 
-    `total` is the number of lines of the file, None where it is so large that they were not counted; `first` and `last`
-    are the numbers of the lines held here. `is_cut` says that there was no room for more of what was asked for.
-    `long_lines` are the numbers of those of which only the beginning is shown, `line_limit` characters.
+    `total` is the number of lines of the file, None if it is too large to count them; `first` and `last` are the
+    line numbers of this range. `is_cut` says that not all requested lines fit. `long_lines` are the numbers of lines
+    that were cut to `line_limit` characters.
     """
 
     first: int
@@ -208,23 +208,23 @@ class TextSection(Record):
 
     @property
     def last(self) -> int:
-        """The number of the last line that is held; the one before the first where there is none."""
+        """The number of the last line in the range; the one before `first` if it is empty."""
         return self.first + len(self.lines) - 1
 
     def numbered(self) -> str:
-        """The lines, each with its number and a tab before it."""
+        """The lines, each after its number and a tab."""
         return "\n".join(f"{number}\t{line}" for number, line in enumerate(self.lines, self.first))
 
     def plain(self) -> str:
-        """The lines as they are."""
+        """The lines without numbers."""
         return "".join(f"{line}\n" for line in self.lines)
 
 
 def as_text(wanted: Wanted, raw: RawSection, total: int | None, encoding: tuple[str, str]) -> TextSection:
-    """Lines as they are shown, as many as there is room for.
+    """The lines for display, as many as fit.
 
     Args:
-        encoding: the name of the codec, and what it does with errors.
+        encoding: the name of the codec, and its error handler.
     """
     lines: list[str] = []
     long_lines: list[int] = []

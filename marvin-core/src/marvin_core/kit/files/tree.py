@@ -1,4 +1,4 @@
-"""A folder as a tree: what is in it and in the folders below, without what .gitignore excludes."""
+"""A folder as a tree of its files and folders, without those that .gitignore excludes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FOLDERS_AT_ONCE = 50
 
 
 class FolderTree(Record):
-    """A tree as lines, each folder above what is in it, indented by two spaces a level.
+    """A tree as lines, each folder above its entries, indented by two spaces per level.
 
-    `entries` counts what is shown, `is_cut` says that there is more than the 500 entries that are shown at most. A
-    folder shows 100 entries of its own at most, and how many more there are. `bad_rules` are the lines of .gitignore
-    that are no rules, as `path:number: line`, where git was not asked.
+    `entries` counts the shown entries, `is_cut` says that there are more than the maximum of 500. A folder shows at
+    most 100 entries of its own, and the number of the others. `bad_rules` are invalid lines of .gitignore, as
+    `path:number: line`, if git was not used.
     """
 
     lines: tuple[str, ...]
@@ -38,12 +38,12 @@ class FolderTree(Record):
 
 
 async def folder_tree(context: ToolContext, start: str, *, depth: int, ignored: bool = False) -> FolderTree:
-    """What is in a folder, folders first.
+    """The entries of a folder, folders first.
 
     Args:
-        start: a folder, checked and relative to the root, as `real_place` gives it.
-        depth: how many levels are shown.
-        ignored: show what .gitignore excludes as well.
+        start: a folder, checked and relative to the root, as returned by `real_place`.
+        depth: the number of levels.
+        ignored: also show what .gitignore excludes.
     """
     top = _Folder(start)
     skips = None if ignored else _Skips(context, start)

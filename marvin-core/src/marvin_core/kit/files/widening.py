@@ -1,7 +1,7 @@
-"""Expressions that also fit what they mean in files of old encodings, whose bytes are no UTF-8.
+"""Widens regular expressions so that they also match in files of legacy encodings, which are not UTF-8.
 
-A program that reads UTF-8 finds no `é` in a file of Windows-1252, nor does its `.` fit one. A widened expression fits
-each line that the plain one fits. It fits more of those that are not ASCII: what it finds there is looked at again.
+A program that reads UTF-8 finds no `é` in a file of Windows-1252, nor does its `.` match one. A widened expression
+matches every line that the original one matches, and more lines that are not ASCII: those are checked again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The part of a login that happens in the user's browser: its page is opened, and it comes back to this machine."""
+"""The browser part of a login: opens the page, and receives the redirect on this machine."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .kept import LoginNeeded, LoginPage
 
 _PATH = "/callback"
 _REASON = 200
-"""The most characters of why a login failed."""
+"""The maximum length of the reason of a failed login, in characters."""
 _LONGEST = 8_000
-"""Characters of the address of a page for logging in."""
+"""The maximum length of the address of a login page, in characters."""
 
 
 class Browser:
-    """One server's login. Where the user cannot be asked, whoever needs it is told how to get it.
+    """The login of one server. Without a user, the error says how to log in.
 
     Args:
-        known: what is kept of an earlier login: its port, and with that the client that was registered, hold on.
+        known: the stored data of an earlier login, whose port and registered client are used again.
     """
 
     def __init__(self, server: McpServer, known: Mapping[str, Any], timeouts: Timeouts, page: LoginPage) -> None:
@@ -43,16 +43,16 @@ class Browser:
 
     @property
     def address(self) -> str:
-        """Where the browser is sent to at the end."""
+        """The redirect URI."""
         return f"http://127.0.0.1:{self._port}{_PATH}"
 
     def check(self) -> None:
-        """Raises `LoginNeeded` where the user cannot be asked now."""
+        """Raises `LoginNeeded` if the user cannot be asked now."""
         if not self._page.may():
             raise LoginNeeded(self._server.name)
 
     async def open(self, url: str) -> None:
-        """Begin to wait, and open the page."""
+        """Begin to listen, and open the page."""
         self.check()
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or len(url) > _LONGEST:
@@ -68,10 +68,10 @@ class Browser:
         self._url = url
 
     async def came_back(self) -> Mapping[str, str]:
-        """What the browser brought.
+        """The parameters of the redirect.
 
         Raises:
-            LoginNeeded: where the login was denied, or nobody logged in.
+            LoginNeeded: the login was denied, or timed out.
         """
         assert self._came is not None
         async with self._stack:
@@ -93,14 +93,14 @@ class Browser:
         return given
 
     def take(self, address: str) -> bool:
-        """Take the address that a browser of another machine ended at; false where it is none of this login."""
+        """Accept the final address of a browser on another machine; false if it belongs to another login."""
         return self._take(urlsplit(address.strip()).query)
 
     def _take(self, query: str) -> bool:
         from hmac import compare_digest
 
         given = {name: values[0] for name, values in parse_qs(query).items()}
-        # Whoever does not know the state can neither log in as somebody else nor end the login.
+        # Without the state nobody can log in as somebody else, or end the login.
         if self._came is None or not compare_digest(given.get("state", "").encode(), self._state.encode()):
             return False
         if not self._came.done():
@@ -109,7 +109,7 @@ class Browser:
 
 
 async def open_page(url: str, variable: Callable[[str], str | None]) -> None:
-    """Open a page in the browser, where there is a desktop or the user names a browser."""
+    """Open a page in the browser, if there is a desktop or the user has set a browser."""
     if any(variable(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
         import webbrowser
 

@@ -1,4 +1,4 @@
-"""`marvin mcp login NAME`: the login of a server, made once by the user and kept."""
+"""`marvin mcp login NAME`: logs in to a server and stores the login."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class LoggingIn:
 
     Args:
         say: shows a text to the user.
-        read_line: reads a line that the user pastes, blocking; empty at the end of input. None where nobody can.
-        variable: the value of a variable of the environment.
+        read_line: reads a pasted line, and blocks; empty at the end of input. None in a non-interactive run.
+        variable: returns the value of an environment variable.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class LoggingIn:
         self._shown = False
 
     async def run(self) -> str:
-        """Have the user log in; returns what to tell.
+        """Have the user log in; returns the message to show.
 
         Raises:
-            MarvinError: where the server cannot be reached, or the login failed.
+            MarvinError: the server cannot be reached, or the login failed.
         """
         server, config = self._server, self._config
         await in_thread(partial(self._logins.keep, server, {"tokens": None}))

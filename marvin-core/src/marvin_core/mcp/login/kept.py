@@ -1,4 +1,4 @@
-"""The logins of servers at addresses: one file of the configuration folder that only this user can read."""
+"""Stored logins of servers: a file in the configuration folder that only this user can read."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _SECRETS = ("access_token", "refresh_token", "client_secret", "registration_acce
 
 
 class LoginNeeded(ToolError):
-    """Nobody is logged in, or the server does not take the login any more; the text says what to do."""
+    """There is no login, or the server rejects it; the text says what to do."""
 
     def __init__(self, server: str, why: str = "it wants a login") -> None:
         super().__init__(f"{why}. Run `{command_name()} mcp login {server}`")
 
 
 class LoginPage(Record):
-    """How the user gets to see the page of a login. Both are called in the event loop."""
+    """Shows the login page to the user. Both are called in the event loop."""
 
     show: Callable[[str], Awaitable[bool]]
-    """Shows its address for as long as the login waits; false ends that."""
+    """Shows its address while the login waits; false ends the login."""
     may: Callable[[], bool] = lambda: True
     """Whether the user can be asked now."""
 
 
 class Logins:
-    """`mcp-logins.json`: for each server the tokens, the client that was registered, and where both are from.
+    """`mcp-logins.json`: for each server its tokens, the registered client, and their issuer.
 
     Args:
         folder: the configuration folder.
@@ -47,16 +47,16 @@ class Logins:
         self._timeouts = timeouts
 
     def of(self, server: McpServer) -> Mapping[str, Any]:
-        """The login of a server at its address; empty where there is none."""
+        """The login of a server at its address; empty if there is none."""
         entry = self._entries().get(server.name)
         return entry if isinstance(entry, dict) and entry.get("url") == server.url else {}
 
     def keep(self, server: McpServer, values: Mapping[str, Any]) -> None:
-        """Keep these parts of a login, the others stay. Blocks.
+        """Update these parts of a login. Blocks.
 
         Raises:
-            MarvinError: where another process holds the file for too long.
-            OSError: where it cannot be written.
+            MarvinError: another process holds the lock of the file for too long.
+            OSError: the file cannot be written.
         """
 
         def changed(content: bytes | None) -> bytes:
@@ -71,11 +71,11 @@ class Logins:
 
         if not self.path.exists():
             replace_file(self.path, b"{}")
-        self.path.chmod(0o600)  # a file that was copied here keeps its mode else
+        self.path.chmod(0o600)  # otherwise a copied file would keep its mode
         update_file(self.path, changed, self._timeouts)
 
     def forget(self, name: str) -> bool:
-        """Forget a login; whether there was one. Blocks; raises as `keep`."""
+        """Delete a login; returns whether there was one. Blocks; raises as `keep`."""
         found = False
 
         def changed(content: bytes | None) -> bytes | None:
@@ -89,7 +89,7 @@ class Logins:
         return found
 
     def renewing(self) -> AbstractAsyncContextManager[None]:
-        """See the function of that name."""
+        """Lock the renewal of a login, since a refresh token may be valid only once."""
         return renewing(self.path, self._timeouts)
 
     def _entries(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def secrets_in(text: str) -> Iterable[str]:
 
 
 def _parsed(content: bytes | None) -> dict[str, Any] | None:
-    """What the file holds; None where that is nothing of ours."""
+    """The content of the file; None if it is not valid."""
     if content is None:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The login of a server by OAuth 2.1: the provider of the official SDK over what Marvin keeps."""
+"""OAuth 2.1 login of a server: the provider of the official SDK with stored logins."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from .browser import Browser
 from .kept import Logins
 
 _EARLY = 60
-"""Seconds before its end from which on a token is renewed, so that none ends on its way."""
+"""A token is renewed this many seconds before it expires, so that none expires in transit."""
 _FROM_CONFIG = "client_secret_post"
 
 
 class Kept:
-    """What the SDK's provider knows between runs: its `TokenStorage`.
+    """The `TokenStorage` of the SDK's provider.
 
-    It keeps more than the provider asks for. Without the end of the token the provider would send it for ever, and
-    without the address of the login service it would look for one at the server's own.
+    It stores more than the provider requires. Without the expiry time the provider would use a token for ever, and
+    without the address of the login service it would look for one at the server.
     """
 
     def __init__(self, server: McpServer, logins: Logins) -> None:
@@ -43,12 +43,12 @@ class Kept:
 
     @property
     def access_token(self) -> str:
-        """The token that is kept; empty without one."""
+        """The stored token; empty without one."""
         tokens = self._logins.of(self._server).get("tokens")
         return str(tokens.get("access_token", "")) if isinstance(tokens, dict) else ""
 
     async def get_tokens(self) -> OAuthToken | None:
-        """The tokens, and with them what the provider has to know about them."""
+        """The tokens, with the data that the provider needs about them."""
         entry = self._logins.of(self._server)
         try:
             found = OAuthToken.model_validate(entry["tokens"])
@@ -64,7 +64,7 @@ class Kept:
         return found
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep tokens."""
+        """Store tokens."""
         context = self._context
         expires = time.time() + tokens.expires_in if tokens.expires_in else 0
         if expires:
@@ -78,7 +78,7 @@ class Kept:
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """The client that is registered: by the user's own word, else by an earlier login."""
+        """The registered client: the configured one, else that of an earlier login."""
         server = self._server
         if server.client_id:
             return OAuthClientInformationFull(
@@ -93,16 +93,16 @@ class Kept:
             return None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep the client that was registered."""
+        """Store the registered client."""
         await self._keep(client=client_info.model_dump(mode="json", exclude_none=True))
 
     def settle_method(self) -> None:
-        """Have the user's own client send its secret as the login service says, which is known by now."""
+        """Set how the configured client sends its secret, now that the login service is known."""
         if self._server.client_secret:
             self._context.client_info.token_endpoint_auth_method = self._method()
 
     def _method(self) -> str:
-        """How the secret of the user's own client is sent: as the login service says, else in the form."""
+        """How the configured client sends its secret: as the login service requires, else in the form."""
         service = self._context.oauth_metadata
         known = (service.token_endpoint_auth_methods_supported if service is not None else None) or [_FROM_CONFIG]
         return _FROM_CONFIG if _FROM_CONFIG in known else known[0]
@@ -117,10 +117,10 @@ class Kept:
 
 
 class Login(OAuthClientProvider):
-    """The provider, which renews a login in one process at a time: a token for that may count once.
+    """The provider, which renews a login in one process at a time: a refresh token may be valid only once.
 
     Args:
-        browser: has the user log in, where they can be asked.
+        browser: has the user log in, if there is one.
     """
 
     def __init__(self, server: McpServer, logins: Logins, browser: Browser) -> None:
@@ -137,7 +137,7 @@ class Login(OAuthClientProvider):
         return AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
 
     async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """The SDK's own flow, which has one request at a time answered, is gone through only where there is a need."""
+        """Uses the SDK's own flow, which serializes requests, only if a token is needed."""
         renewed = False
         while True:
             if not self._initialized:
@@ -178,12 +178,12 @@ class Login(OAuthClientProvider):
             await flow.aclose()
 
     def _is_newer(self) -> bool:
-        """Whether another process has renewed the login by now."""
+        """Whether another process has renewed the login meanwhile."""
         spent = self.context.current_tokens
         return spent is not None and self._kept.access_token not in ("", spent.access_token)
 
     def _may_renew(self, renewed: bool) -> bool:
-        """Whether a token that was refused may be one that somebody revoked; it counts as ended then."""
+        """Whether a rejected token may have been revoked; it then counts as expired."""
         if renewed or not self.context.can_refresh_token():
             return False
         self.context.token_expiry_time = 1.0
