@@ -1,4 +1,4 @@
-"""How calls of the GitHub tools look in other programs, and what they mean here."""
+"""Maps calls of the GitHub tools, as models trained with other programs write them, to our arguments."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def grep_file_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _repository(given: dict[str, Any], several: str) -> None:
-    """Make one name of an owner and a name that were given apart."""
+    """Join an owner and a name that were given separately."""
     one(given, "repo", several)
     owner = taken(given, "owner", "org", "user")
     repo = given.get("repo")

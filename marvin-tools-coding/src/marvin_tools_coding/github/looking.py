@@ -1,4 +1,4 @@
-"""The tools that look into clones: github_read_file and github_grep."""
+"""The tools that read clones: github_read_file and github_grep."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def github_read_file(
 
 
 def _listed(reading: ToolContext, path: str) -> str:
-    """The names in a folder, folders first. Blocks."""
+    """The names in a folder, subfolders first. Blocks."""
     found = [entry for entry in reading.paths.list(path, _ENTRIES + 2) if entry.path != ".git"]
     entries = sorted(found, key=lambda entry: (entry.kind != "folder", entry.path))
     lines = [_shown(entry.path) + {"folder": "/", "link": " (a link)"}.get(entry.kind, "") for entry in entries]
