@@ -23,7 +23,14 @@ from marvin_core import (
 )
 
 from ..shell.commands import shown_path
-from .habits import LAUNCH_IGNORED, LAUNCH_NAMES, RESEARCH_IGNORED, RESEARCH_NAMES, launch_arguments, research_arguments
+from .adapters import (
+    LAUNCH_IGNORED,
+    LAUNCH_NAMES,
+    RESEARCH_IGNORED,
+    RESEARCH_NAMES,
+    launch_arguments,
+    research_arguments,
+)
 
 _TICKET = re.compile(r"[A-Za-z0-9][\w.-]*")
 _DESIGN = ".marvin/design.md"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from marvin_core import Table, ToolError, ToolResult, one_line, tool
 
-from ..habits import IGNORED
+from ..adapters import IGNORED
 from .plan_arguments import PLAN_NAMES, plan_arguments
 
 _MOST = 50

@@ -24,8 +24,8 @@ from marvin_core import (
     write_text_file,
 )
 
-from ..habits import IGNORED, PATHS, for_real
-from ..lsp.known import SUFFIXES
+from ..adapters import IGNORED, PATHS, for_real
+from ..lsp.catalog import SUFFIXES
 from .edit_arguments import EVERY, NEWS, OLDS, PATCHES, EditArguments, patches_of
 
 FilePath = Annotated[str, "File below the working directory"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from marvin_core import FilePatch, Hunk, Record, ToolError, is_patch, read_patch
 
-from ..habits import PATHS
+from ..adapters import PATHS
 
 OLDS = ("old_string", "oldString", "oldText", "old_text", "old", "search", "oldStr", "original", "target_content")
 NEWS = ("new_string", "newString", "newText", "new_text", "new", "replace", "newStr", "replacement", "updated")

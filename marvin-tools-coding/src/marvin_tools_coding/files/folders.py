@@ -9,8 +9,8 @@ from typing import Annotated
 
 from marvin_core import Field, ToolContext, ToolError, folder_tree, real_place, tool
 
-from ..habits import FOLDERS, IGNORED
-from .habits import TREE_IGNORED, TREE_NAMES, tree_arguments
+from ..adapters import FOLDERS, IGNORED
+from .adapters import TREE_IGNORED, TREE_NAMES, tree_arguments
 
 _ALL_IGNORED = "everything here is ignored by git; respect_gitignore=false shows it"
 _NO_RULES = 3

@@ -7,7 +7,7 @@ from typing import Annotated, BinaryIO
 
 from marvin_core import Field, KnownFiles, ToolContext, ToolResult, tool
 
-from .habits import READ_IGNORED, READ_NAMES, read_arguments
+from .adapters import READ_IGNORED, READ_NAMES, read_arguments
 from .reading import Range, ReadCall
 from .showing import shown_file
 

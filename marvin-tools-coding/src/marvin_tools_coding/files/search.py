@@ -19,8 +19,8 @@ from marvin_core import (
     tool,
 )
 
+from .adapters import GLOB_IGNORED, GLOB_NAMES, GREP_IGNORED, GREP_NAMES, glob_arguments, grep_arguments
 from .folders import no_rules
-from .habits import GLOB_IGNORED, GLOB_NAMES, GREP_IGNORED, GREP_NAMES, glob_arguments, grep_arguments
 
 
 class SearchOptions(TypedDict):

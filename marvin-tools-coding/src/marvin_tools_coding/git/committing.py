@@ -8,11 +8,11 @@ from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
-from .habits import COMMIT_NAMES, GIT_IGNORED, commit_arguments
+from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
 from .place import Place, find
 from .running import ERROR_LIMIT, failure, names, try_write
 from .staging import Staged, shortened, stage, summary
-from .taking_back import made_since, state_before, taken_back
+from .undo import made_since, state_before, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _FILE_MODES = ("100644", "100755")
@@ -43,7 +43,7 @@ async def git_commit(
         raise ToolError("The commit message is empty. Describe in one line what changes, and why.")
     place = await find(context, "git commit")
     if take_back:
-        return await taken_back(context, *take_back.partition(" ")[::2])
+        return await undo_commit(context, *take_back.partition(" ")[::2])
     before = await state_before(context, place)
     scope = [context.paths.locate(path) for path in paths or ()]
     await _refuse_conflicts(context, place)

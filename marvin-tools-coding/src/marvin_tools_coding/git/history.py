@@ -7,7 +7,7 @@ from typing import Annotated
 
 from marvin_core import Field, ProcessResult, ToolContext, ToolError, output_text, tool
 
-from .habits import BLAME_NAMES, GIT_IGNORED, SHOW_NAMES, blame_arguments, show_arguments
+from .adapters import BLAME_NAMES, GIT_IGNORED, SHOW_NAMES, blame_arguments, show_arguments
 from .place import Place, find
 from .running import DIFF_LIMIT, LIST_LIMIT, hash_of, read, try_read
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, output_text, tool
 
-from .habits import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
+from .adapters import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
 from .place import Place, find
 from .running import LIST_LIMIT, failure, hash_of, keep, names, read, try_read, write
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from marvin_core import ToolContext, ToolError, in_thread, one_line, tool
 
 from ..git.running import try_read
+from .adapters import CLONE_IGNORED, CLONE_NAMES, clone_arguments
 from .api import SETTINGS, TOKENS, get, program
 from .cloning import Order, Workshop
-from .habits import CLONE_IGNORED, CLONE_NAMES, clone_arguments
 from .repositories import FOLDER, Clones, Repository, host_of, named
 
 _LIMIT = 900.0

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from marvin_core import Field, ToolContext, ToolError, one_line, tool
 
+from .adapters import SEARCH_IGNORED, SEARCH_NAMES, search_arguments
 from .api import ACCEPT, SETTINGS, TOKENS, get
-from .habits import SEARCH_IGNORED, SEARCH_NAMES, search_arguments
 
 SearchType: TypeAlias = Literal["repositories", "code", "issues", "commits", "users"]
 

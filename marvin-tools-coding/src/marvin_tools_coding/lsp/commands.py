@@ -13,17 +13,17 @@ import typer
 from marvin_core import CliContext, MarvinError, SessionControl, in_thread
 
 from . import installing, report
-from .finding import found, installed
-from .known import KINDS, ServerKind, by_name
+from .catalog import KINDS, ServerKind, by_name
+from .lookup import found, installed
 from .service import language_servers, noted_in
-from .standing import noted, still_there
+from .status import noted, still_there
 
 
 async def diagnostics(session: SessionControl, text: str) -> str:
     """What /diagnostics shows: the servers of the session and all their diagnostics."""
     servers = await session.resource(language_servers)
-    standings = servers.standings()
-    said = report.overview(await in_thread(lambda: still_there(standings)))
+    statuses = servers.statuses()
+    said = report.overview(await in_thread(lambda: still_there(statuses)))
     return said or "No language server is running yet: the first edit of a file starts the servers of its language."
 
 

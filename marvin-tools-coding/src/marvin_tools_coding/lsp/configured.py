@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .known import ServerKind
+from .catalog import ServerKind
 
 _NOTHING = -32601
 _NULL = (

@@ -12,8 +12,8 @@ from typing import Self
 
 from marvin_core import ToolError
 
-from .finding import FOLDER, WHOLE
-from .known import ServerKind
+from .catalog import ServerKind
+from .lookup import FOLDER, WHOLE
 
 # Programs of environments are not run by name outside of the sandbox, where another one of that name would run.
 _BY_PIP = """

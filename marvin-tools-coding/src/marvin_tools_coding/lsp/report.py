@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .documents import Diagnostic
 
 if TYPE_CHECKING:
-    from .standing import Standing
+    from .status import ServerStatus
 
 _SHOWN = 20
 """Diagnostics in the result of one edit at most."""
@@ -25,19 +25,19 @@ def listed(found: Mapping[str, Sequence[Diagnostic]], most: int = _SHOWN) -> str
     return "\n".join(lines[:most]) + more
 
 
-def overview(standings: Sequence[Standing]) -> str:
+def overview(statuses: Sequence[ServerStatus]) -> str:
     """Language servers, each folder followed by its diagnostics; empty where there are none."""
-    return "\n\n".join(_of_folder([one for one in standings if one.root == root]) for root in _roots(standings))
+    return "\n\n".join(_of_folder([one for one in statuses if one.root == root]) for root in _roots(statuses))
 
 
-def _roots(standings: Sequence[Standing]) -> Sequence[str]:
-    return list(dict.fromkeys(one.root for one in standings))
+def _roots(statuses: Sequence[ServerStatus]) -> Sequence[str]:
+    return list(dict.fromkeys(one.root for one in statuses))
 
 
-def _of_folder(standings: Sequence[Standing]) -> str:
+def _of_folder(statuses: Sequence[ServerStatus]) -> str:
     lines = []
     found: dict[str, dict[Diagnostic, None]] = {}
-    for one in standings:
+    for one in statuses:
         names = [*one.waiting[:_NAMED], *(["others"] if len(one.waiting) > _NAMED else [])]
         waiting = f"; it has not looked at {', '.join(names)} yet" if names else ""
         lines.append(f"{one.name}: {one.state}, process {one.pid or '-'}, {one.root}{waiting}")

@@ -10,10 +10,10 @@ from typing import Any
 
 from marvin_core import Conversation, Processes, ToolError
 
+from .catalog import ServerKind
 from .configured import answer_of, options_of, passing, refusal
 from .documents import Document, path_of
-from .known import ServerKind
-from .standing import Standing
+from .status import ServerStatus
 from .wire import MessageReader, WireError, packed
 
 _START = 60.0
@@ -76,7 +76,7 @@ class Server:
         return self.fault or ("running" if self._ready else "starting")
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> ServerStatus:
         """Its state, and the diagnostics of its open files."""
         said, waiting = {}, []
         for path, document in self.documents.items():
@@ -86,7 +86,7 @@ class Server:
             else:
                 said[name] = document.said
         pid, root = self.pid, str(self.root)
-        return Standing(name=self.kind.name, state=self.state, pid=pid, root=root, waiting=waiting, said=said)
+        return ServerStatus(name=self.kind.name, state=self.state, pid=pid, root=root, waiting=waiting, said=said)
 
     def start(self, processes: Processes) -> None:
         """Start it in the background."""

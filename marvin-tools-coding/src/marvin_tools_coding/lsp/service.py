@@ -13,12 +13,12 @@ from marvin_core import PackContext, ToolContext, ToolError, in_thread
 
 from ..settings import CodingSettings, LspSettings
 from . import report
+from .catalog import SUFFIXES, ServerKind, kinds_of
 from .documents import Diagnostic
-from .finding import found
-from .known import SUFFIXES, ServerKind, kinds_of
-from .offering import Offers
+from .lookup import found
+from .offers import Offers
 from .server import Server
-from .standing import Notes, Standing
+from .status import Notes, ServerStatus
 
 _FOLDER = "lsp"
 """In the pack's folder for machine-local data: where sessions write the state of their servers."""
@@ -39,7 +39,7 @@ class LanguageServers:
     def __init__(self) -> None:
         self.servers: list[Server] = []
         self.offers = Offers()
-        self.notes = Notes(self.standings)
+        self.notes = Notes(self.statuses)
         self._starts: dict[tuple[str, Path], int] = defaultdict(int)
         self._owed: list[tuple[Server, str, Path]] = []
         """Files whose diagnostics did not come in time."""
@@ -140,9 +140,9 @@ class LanguageServers:
                 way = f" The user can install it: {server.kind.way}" if not server.was_ready else ""
                 yield f"[The language server {server.kind.name} does not work: {server.fault}.{way}]"
 
-    def standings(self) -> Sequence[Standing]:
+    def statuses(self) -> Sequence[ServerStatus]:
         """The state of the servers, and all their diagnostics."""
-        return [server.standing for server in self.servers]
+        return [server.status for server in self.servers]
 
     async def close(self) -> None:
         """Shut all of them down."""

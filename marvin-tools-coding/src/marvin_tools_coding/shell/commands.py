@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from marvin_core import Field, Job, ProcessResult, ToolContext, ToolError, ToolResult, output_text, tool
 
-from .habits import RUN_IGNORED, RUN_NAMES, run_arguments
+from .adapters import RUN_IGNORED, RUN_NAMES, run_arguments
 
 OUTPUT_LIMIT = 50_000
 """Bytes of a command's output that the model sees, half from the start and half from the end."""

@@ -173,7 +173,7 @@ def _output(context: ToolContext, result: ProcessResult) -> str:
 
 
 def _done(context: ToolContext, manager: Manager, packages: Sequence[str], *, dev: bool) -> str:
-    back = manager.taking_back(packages, dev=dev)
+    back = manager.removing(packages, dev=dev)
     parts = [f"{manager.name} ({manager.because}) has added them"]
     if manager.name == "pip":
         files = [name for name in REQUIREMENTS if context.paths.exists(name)]

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from marvin_core import Field, Job, ToolContext, ToolError, one_line, output_text, tool
 
+from .adapters import JOB_IGNORED, JOB_NAMES, LONGEST, job_arguments
 from .commands import OUTPUT_LIMIT, exit_text, shown_path
-from .habits import JOB_IGNORED, JOB_NAMES, LONGEST, job_arguments
 
 _OWN_TIME = 60
 """Seconds for the call itself, in addition to the wait."""

@@ -56,7 +56,7 @@ _FOR_DEVELOPMENT: Mapping[str, Sequence[str]] = {
     "yarn": ["--dev"],
     "cargo": ["--dev"],
 }
-_TAKING_BACK = {
+_REMOVING = {
     "uv": "uv remove",
     "pip": f"{ENVIRONMENT}/bin/python -m pip uninstall --yes",
     "poetry": "poetry remove",
@@ -98,7 +98,7 @@ class Manager(Record):
     @property
     def is_known(self) -> bool:
         """Whether Marvin calls it; others are only named in messages."""
-        return self.name in _TAKING_BACK
+        return self.name in _REMOVING
 
     @property
     def is_python(self) -> bool:
@@ -115,13 +115,13 @@ class Manager(Record):
         ending = ["--"] if self.name in _ENDS_OPTIONS else []
         return [*_ADDING[self.name], *options, *ending, *packages]
 
-    def taking_back(self, packages: Sequence[str], *, dev: bool) -> str:
+    def removing(self, packages: Sequence[str], *, dev: bool) -> str:
         """The shell command that removes the packages; empty where their names are unknown, as of a URL."""
         names = [name for name in map(self._bare, packages) if name]
         if len(names) < len(packages):
             return ""
         group = _OF_DEVELOPMENT.get(self.name, "") if dev else ""
-        return " ".join(filter(None, (_TAKING_BACK[self.name], group, *self.extra, shlex.join(names))))
+        return " ".join(filter(None, (_REMOVING[self.name], group, *self.extra, shlex.join(names))))
 
     def _bare(self, package: str) -> str:
         """The name without a version."""

@@ -22,7 +22,7 @@ from marvin_core import (
     tool,
 )
 
-from .habits import LINE_IGNORED, LINE_NAMES, line_arguments
+from .adapters import LINE_IGNORED, LINE_NAMES, line_arguments
 
 _LONGEST = 100_000
 """Characters of a line: a ticket with its description."""

@@ -9,7 +9,7 @@ from typing import Literal
 from marvin_core import ToolContext, ToolError, in_thread, one_line, output_text
 
 from . import installing
-from .known import ServerKind, offered_for
+from .catalog import ServerKind, offered_for
 
 _LIMIT = 600.0
 _ANSWERS = ("yes", "not now", "never")

@@ -9,8 +9,7 @@ from marvin_core import Field, ToolContext, ToolError, ToolResult, in_thread, to
 from ..files.reading import Range, ReadCall, ReadTool
 from ..files.search import found_lines
 from ..files.showing import shown_file
-from .api import SETTINGS
-from .habits import (
+from .adapters import (
     GREP_FILE_IGNORED,
     GREP_FILE_NAMES,
     READ_FILE_IGNORED,
@@ -18,6 +17,7 @@ from .habits import (
     grep_file_arguments,
     read_file_arguments,
 )
+from .api import SETTINGS
 from .repositories import Clones, host_of, named
 
 _ENTRIES = 500

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from .known import ServerKind
+from .catalog import ServerKind
 
 FOLDER = "lsp"
 """The folder below the configuration folder with one folder for each server."""

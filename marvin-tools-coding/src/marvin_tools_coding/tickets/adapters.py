@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..habits import IGNORED
+from ..adapters import IGNORED
 
 LINE_NAMES = {"args": ("command", "cmd", "line", "arguments", "input", "argv")}
 LINE_IGNORED = IGNORED

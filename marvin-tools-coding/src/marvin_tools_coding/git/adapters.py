@@ -7,7 +7,7 @@ from typing import Any
 
 from marvin_core import ToolError
 
-from ..habits import IGNORED, MOST, PATHS, at_most, for_real, lines, one, refuse, taken
+from ..adapters import IGNORED, MOST, PATHS, at_most, for_real, lines, one, refuse, taken
 
 _FILES = (*PATHS, "paths", "files", "dir_path", "directory", "pathspec")
 _REFS = ("commit", "revision", "rev", "commit_hash", "hash", "sha", "target", "branch", "base", "commit_id")

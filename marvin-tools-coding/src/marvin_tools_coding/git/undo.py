@@ -36,7 +36,7 @@ async def made_since(context: ToolContext, before: Before) -> str:
     return f"{commit} {before.index}".rstrip()
 
 
-async def taken_back(context: ToolContext, commit: str, index: str) -> ToolResult:
+async def undo_commit(context: ToolContext, commit: str, index: str) -> ToolResult:
     """Move the branch to the commit before, and restore the index if nothing was staged since.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from marvin_core import Field, ProcessResult, ToolContext, ToolError, output_text, tool
 
-from .habits import (
+from .adapters import (
     BRANCH_NAMES,
     DIFF_NAMES,
     GIT_IGNORED,

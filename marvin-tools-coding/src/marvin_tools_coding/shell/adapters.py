@@ -9,7 +9,7 @@ from typing import Any
 
 from marvin_core import ToolError
 
-from ..habits import IGNORED, for_real, number, opposite, refuse, taken, truth
+from ..adapters import IGNORED, for_real, number, opposite, refuse, taken, truth
 
 LONGEST = 3600
 """Seconds that a command, or waiting for one, may take."""

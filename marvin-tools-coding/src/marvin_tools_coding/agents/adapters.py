@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..habits import IGNORED, refuse, says_yes, truth
+from ..adapters import IGNORED, refuse, says_yes, truth
 
 LAUNCH_NAMES = {
     "ticket_id": ("ticket", "ticketId", "issue"),

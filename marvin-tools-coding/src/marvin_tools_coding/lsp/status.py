@@ -33,7 +33,7 @@ _FORGOTTEN = 3_600.0
 """The age in seconds after which a folder without a state file is removed: its session was killed while making it."""
 
 
-class Standing(Record):
+class ServerStatus(Record):
     """A language server, its `root` folder, and the diagnostics of files below it by path.
 
     `pid` is 0 where it does not run. `waiting` are files without diagnostics yet.
@@ -51,11 +51,11 @@ class Notes:
     """Writes the state of a session's servers, for `marvin lsp status`.
 
     Args:
-        standings: returns the current state of the servers.
+        statuses: returns the current state of the servers.
     """
 
-    def __init__(self, standings: Callable[[], Sequence[Standing]]) -> None:
-        self._standings = standings
+    def __init__(self, statuses: Callable[[], Sequence[ServerStatus]]) -> None:
+        self._statuses = statuses
         self._note: _Note | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_open = False
@@ -81,7 +81,7 @@ class Notes:
             await asyncio.sleep(_PAUSE)
             self._is_stale = False
             with suppress(OSError):
-                await in_thread(partial(note.write, self._standings()), to_the_end=True)
+                await in_thread(partial(note.write, self._statuses()), to_the_end=True)
 
     async def close(self) -> None:
         """Remove the state file."""
@@ -92,12 +92,12 @@ class Notes:
             await in_thread(self._note.close, to_the_end=True)
 
 
-def noted(parent: Path) -> Sequence[Standing]:
+def noted(parent: Path) -> Sequence[ServerStatus]:
     """The servers of all running sessions; what killed sessions left is removed. Blocks."""
-    return [standing for folder in sorted(parent.glob(f"{_BEGIN}*")) for standing in _read(folder)]
+    return [status for folder in sorted(parent.glob(f"{_BEGIN}*")) for status in _read(folder)]
 
 
-def still_there(standings: Sequence[Standing]) -> Sequence[Standing]:
+def still_there(statuses: Sequence[ServerStatus]) -> Sequence[ServerStatus]:
     """The same without files that were removed by others than the tools. Blocks."""
 
     def kept(root: str, said: Mapping[str, T]) -> Mapping[str, T]:
@@ -105,7 +105,7 @@ def still_there(standings: Sequence[Standing]) -> Sequence[Standing]:
 
     return [
         one.replace(said=kept(one.root, one.said), waiting=[*kept(one.root, dict.fromkeys(one.waiting))])
-        for one in standings
+        for one in statuses
     ]
 
 
@@ -118,9 +118,9 @@ class _Note:
         self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def write(self, standings: Sequence[Standing]) -> None:
+    def write(self, statuses: Sequence[ServerStatus]) -> None:
         new = self._folder / "new"
-        new.write_text(json.dumps([_as_dict(one) for one in standings]), encoding="utf-8")
+        new.write_text(json.dumps([_as_dict(one) for one in statuses]), encoding="utf-8")
         new.replace(self._folder / _NOTE)
 
     def close(self) -> None:
@@ -128,28 +128,28 @@ class _Note:
         os.close(self._lock)
 
 
-def _as_dict(standing: Standing) -> Mapping[str, Any]:
+def _as_dict(status: ServerStatus) -> Mapping[str, Any]:
     said = {
         path: [(one.line, one.severity, one.message, one.server) for one in found]
-        for path, found in standing.said.items()
+        for path, found in status.said.items()
     }
-    about = {"name": standing.name, "state": standing.state, "pid": standing.pid, "root": standing.root}
-    return {**about, "waiting": list(standing.waiting), "said": said}
+    about = {"name": status.name, "state": status.state, "pid": status.pid, "root": status.root}
+    return {**about, "waiting": list(status.waiting), "said": said}
 
 
-def _read(folder: Path) -> Iterator[Standing]:
+def _read(folder: Path) -> Iterator[ServerStatus]:
     if not _is_held(folder):
         _remove_left(folder)
         return
     try:
         given = json.loads((folder / _NOTE).read_bytes())
-        found = [_standing(one) for one in given]
+        found = [_status(one) for one in given]
     except (OSError, ValueError, TypeError, KeyError):  # not there yet, or damaged
         return
     yield from found
 
 
-def _standing(given: Mapping[str, Any]) -> Standing:
+def _status(given: Mapping[str, Any]) -> ServerStatus:
     said = {
         str(path): [
             Diagnostic(line=int(line), severity=str(severity), message=str(message), server=str(server))
@@ -157,7 +157,7 @@ def _standing(given: Mapping[str, Any]) -> Standing:
         ]
         for path, found in dict(given["said"]).items()
     }
-    return Standing(
+    return ServerStatus(
         name=str(given["name"]),
         state=str(given["state"]),
         pid=int(given["pid"]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..files.habits import GREP_IGNORED, GREP_NAMES, READ_IGNORED, READ_NAMES, grep_arguments, read_arguments
-from ..habits import IGNORED, MOST, at_most, one, refuse, taken
+from ..adapters import IGNORED, MOST, at_most, one, refuse, taken
+from ..files.adapters import GREP_IGNORED, GREP_NAMES, READ_IGNORED, READ_NAMES, grep_arguments, read_arguments
 
 _REPOSITORY = ("repository", "repo_name", "repoName", "full_name", "url", "repo_url", "project")
 _KINDS = {

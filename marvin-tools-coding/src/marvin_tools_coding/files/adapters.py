@@ -8,7 +8,7 @@ from typing import Any
 
 from marvin_core import ToolError
 
-from ..habits import (
+from ..adapters import (
     FOLDERS,
     IGNORED,
     MOST,
