@@ -66,7 +66,7 @@ async def recipe_lookup(meal_id: Annotated[str, "From recipe_search"], *, contex
 
 def meals_in(answer: Any) -> list[Mapping[str, Any]]:
     meals = answer["meals"]
-    if meals is None or isinstance(meals, str):  # as it says that there are none
+    if meals is None or isinstance(meals, str):  # its way of saying that there are none
         return []
     found = values.objects(values.required(meals))
     if any(not given(meal, "strMeal") for meal in found):

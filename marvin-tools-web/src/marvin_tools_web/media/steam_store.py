@@ -1,4 +1,4 @@
-"""Steam's shop: search, pages of games, what is on offer. The shop has no key, and no description of its interface.
+"""Steam's store: search, pages of games, offers. The store API needs no key and has no official documentation.
 
 Source: wiki.teamfortress.com/wiki/User:RJackson/StorefrontAPI
 """
@@ -77,7 +77,7 @@ async def steam_featured(*, context: ToolContext) -> ToolResult:
 
 
 def featured_in(answer: Any) -> tuple[str, list[Link]]:
-    """What is featured, numbered through, and links to it."""
+    """The featured games, numbered, and links to them."""
     parts: list[str] = []
     links: list[Link] = []
     for key, title in _SECTIONS:
