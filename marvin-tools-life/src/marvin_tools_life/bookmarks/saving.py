@@ -10,7 +10,7 @@ from ..undoing import Change, before_of, change
 from .store import Bookmark, bookmarks, split_tags, tags_of, told
 
 _LONGEST = 10_000
-"""Characters of an address, a title or notes."""
+"""Characters of a URL, a title or notes."""
 
 
 @tool(access=["write"], aliases={"url": ("link", "address", "href")}, unlisted=["taken_back"])
