@@ -1,7 +1,7 @@
-"""Phase 4b: the program is tried from end to end, as somebody would who uses it.
+"""Phase 4b: an end-to-end test of the program.
 
-An agent writes `.marvin/smoke.sh`, which uses the program by its real entry point. That it is worth something is not
-for the agent to say: in an empty folder the script has to fail.
+An agent writes `.marvin/smoke.sh`, which uses the program through its real entry point. To show that the script tests
+anything, it also has to fail in an empty folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SCRIPT = ".marvin/smoke.sh"
 _LARGEST = 100_000
 _LEFT = re.compile(r"empty-[a-z0-9_]{8}")
-"""As `tempfile` names a folder."""
+"""The name of a folder made by `tempfile`."""
 _MISSING = (
     f"The script {SCRIPT} does not exist yet. Write it: a Bash script that is run in the project's folder and uses "
     "the program through its real entry point, like a user who has only read the documentation."
@@ -40,10 +40,10 @@ _WORTHLESS = (
 
 
 async def run_e2e(run: Run) -> PhaseEnd:
-    """Try the program and mend until it works, for `e2e_rounds` rounds at most.
+    """Run the end-to-end test and fix failures until it passes, for `e2e_rounds` rounds at most.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
     """
     from ..evidence.held import held_tests
 
@@ -84,14 +84,14 @@ async def _smoke(run: Run) -> Finding:
 
 
 def remove_empty_folders(root: Path) -> None:
-    """Remove the empty folders of runs that were killed."""
+    """Remove the empty folders that killed runs left."""
     for left in (root / ".marvin").glob("empty-*"):
         if _LEFT.fullmatch(left.name):
             shutil.rmtree(left, ignore_errors=True)
 
 
 def _copied(script: Path, root: Path) -> Path:
-    """An empty folder with nothing but the script in it, below `.marvin`, where the sandbox lets it be run."""
+    """A folder with only the script in it, below `.marvin`, where the sandbox allows it to run."""
     folder = Path(tempfile.mkdtemp(prefix="empty-", dir=root / ".marvin"))
     (folder / ".marvin").mkdir()
     (folder / SCRIPT).write_text(text_of(script, _LARGEST), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Phase 4c: where the project serves a frontend, it is built, served, and its pages are loaded with all they name.
+"""Phase 4c: if the project serves a frontend, it is built and served, and its pages are loaded with their assets.
 
-No browser takes part: neither is one among what Marvin needs, nor may the tools for pages reach this machine. So
-scripts are loaded and not run, and nobody sees a page; the report says so.
+No browser is used: Marvin does not require one, and web tools may not reach this machine. So scripts are loaded but not
+run, and pages are not rendered; the report says so.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NO_BROWSER = "No browser was used, so no script on the pages was run."
 
 
 async def run_frontend(run: Run) -> PhaseEnd:
-    """Build, serve and look, and mend what is wrong, for `fe_rounds` rounds at most. Skipped without a frontend.
+    """Build, serve and check, and fix failures, for `fe_rounds` rounds at most. Skipped without a frontend.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
     """
     from ..evidence.held import held_tests
 
@@ -78,7 +78,7 @@ def serving(root: Path, commands: ProjectCommands) -> ProjectCommand | None:
 
 
 async def _seen(run: Run, commands: ProjectCommands) -> Finding:
-    """What is wrong with the pages."""
+    """The finding about the pages."""
     command = await in_thread(lambda: serving(run.folder, commands))
     if command is None:
         line = "The project no longer serves its frontend."
@@ -104,7 +104,7 @@ async def _seen(run: Run, commands: ProjectCommands) -> Finding:
 
 
 class ProbeLimits(Record):
-    """Seconds: for the server to answer, for one request, between two looks whether it answers, and for all of it."""
+    """Seconds: for the server's start, for one request, between two connection attempts, and in total."""
 
     start: float
     request: float
@@ -113,7 +113,7 @@ class ProbeLimits(Record):
 
 
 class Seen(Record):
-    """What a look at a frontend found."""
+    """The result of checking a frontend."""
 
     problems: tuple[str, ...]
     pages: int = 0
@@ -122,7 +122,7 @@ class Seen(Record):
 
 
 async def probe(processes: Processes, root: Path, command: ProjectCommand, limits: ProbeLimits) -> Seen:
-    """Serve a frontend and look at it. Both happen in the sandbox, whose network may be one of its own."""
+    """Serve a frontend and check it. Both run in the sandbox, which may have a network of its own."""
     folder = root / command.folder
     argv = list(command.argv)
     if "/" in argv[0] and not argv[0].startswith("/"):

@@ -1,4 +1,4 @@
-"""Look, mend, look again: the loop of the phases that work on a program until a check finds nothing."""
+"""The repair loop of the phases that work on a program: check, fix, check again, until a check finds nothing."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
 _SHOWN, _DIAGNOSIS = 200, 8_000
 _ROUNDS_TOLD = 8
 _BLOCKING = 20
-"""Lines of what is left that a report names."""
+"""Lines of open problems in a report."""
 
 
 class Finding(Record):
-    """What a check found. `failure` is empty where all is well, else a fingerprint of what is wrong."""
+    """The result of a check. `failure` is empty for success, else a fingerprint of the failure."""
 
     failure: str = ""
     text: str = ""
-    """What is wrong, for an agent that mends it: the command, and what it printed."""
+    """The failure for the agent that fixes it: the command, and its output."""
     lines: tuple[str, ...] = ()
     """The same for people, one line each."""
     passed: int = 0
     failed: int = 0
     summary: str = ""
-    """What was looked at, for the report."""
+    """What was checked, for the report."""
 
 
 Check: TypeAlias = Callable[[], Awaitable[Finding]]
-"""Looks at the program. It changes nothing that counts."""
+"""Checks the program without changing it."""
 
 
 def time_for_command(run: Run) -> float:
-    """The seconds that a command of the project may take: no more than the run has left.
+    """The timeout in seconds for a command of the project: at most the rest of the run's time.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
     """
     run.limits.check()
     most, left = run.settings.command_timeout, run.limits.time_left
@@ -53,11 +53,11 @@ def time_for_command(run: Run) -> float:
 
 
 class Mending(Record):
-    """What a phase mends, and who does it."""
+    """What a phase repairs, and with which agent."""
 
     phase: str
     role: str
-    """The role of the agent that mends; its prompt has the same name."""
+    """The role of the fixing agent; its prompt has the same name."""
     rounds: int
     commands: str = ""
     """The commands of the project, for the agent."""
@@ -71,14 +71,14 @@ _WHY: dict[EndReason, str] = {
 
 
 async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
-    """Check and mend until the check finds nothing, or until it is no use to go on.
+    """Check and fix until the check finds nothing, or until further rounds are pointless.
 
-    A failure that comes again changes the strategy: first an agent that changes nothing looks for the cause, then the
-    one that mends is told to take another way. Each round ends with a checkpoint. A run that was killed goes on
-    with the round that it was in.
+    A repeated failure changes the strategy: first a read-only agent diagnoses the cause, then the fixing agent
+    is told to take another approach. Each round ends with a checkpoint. A killed run resumes
+    the round that it was in.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
         GitFault: a checkpoint cannot be made.
     """
     rounds = await in_thread(lambda: Rounds(Progress(run.files, mending.phase, "mending"), mending.rounds))
@@ -111,7 +111,7 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
 
 
 class _Told(Record):
-    """What an agent is told of the rounds so far. `begun` is the commit that the loop began with."""
+    """The rounds so far, for an agent. `begun` is the commit at the start of the loop."""
 
     round: int
     history: tuple[str, ...]
@@ -137,7 +137,7 @@ async def _round(run: Run, mending: Mending, step: Step, finding: Finding, told:
 
 
 def _strategy(step: Step, diagnosis: str) -> str:
-    """How this round is to go about it."""
+    """The instructions for this round."""
     parts = []
     if step.is_unchanged:
         parts.append("Nothing in the project has changed since the last round, so its instructions were not followed.")

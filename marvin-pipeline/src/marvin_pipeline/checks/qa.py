@@ -1,4 +1,4 @@
-"""Phase 5: the program is attacked, what is found is mended, and the tests pass afterwards."""
+"""Phase 5: the program is attacked, the problems found are fixed, and the tests still pass afterwards."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LENSES = "its security, its speed with large input, and edge cases of its input
 
 
 async def run_qa(run: Run) -> PhaseEnd:
-    """Attack and mend, for `qa_rounds` rounds at most, then see to it that the tests still pass.
+    """Attack and fix, for `qa_rounds` rounds at most, then make sure that the tests still pass.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
-        ReviewFailed: the attacker said nothing at all.
+        BudgetExceeded: the budget or the time is used up.
+        ReviewFailed: the attacker gave no answer.
     """
     from ..evidence.held import held_tests
     from ..review.convergence import Rules
