@@ -1,4 +1,4 @@
-"""What people ask for and the tool that they mean, and the tools of strangers that stand beside ours."""
+"""What people ask for and the tool that they mean, and third-party tools next to ours."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def set_aside() -> list[tuple[str, str]]:
     return [*requests()[1], *(request for part in requests(MORE) for request in part)]
 
 
-def strangers() -> Iterator[ToolSpec]:
+def third_party_tools() -> Iterator[ToolSpec]:
     """380 tools such as servers of others bring: many services, with the same verbs for all that they hold."""
     for service, things in _SERVICES.items():
         for thing in things:

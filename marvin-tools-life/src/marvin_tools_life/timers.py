@@ -19,7 +19,7 @@ from marvin_core import (
 )
 
 from .names import folded
-from .undoing import Change, before_of, change
+from .undo import Change, before_of, change
 
 Timer = dict[str, Any]
 """`name` as given, `started` in seconds since the epoch, `duration` in seconds, 0 for a stopwatch."""

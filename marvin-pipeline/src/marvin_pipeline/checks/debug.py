@@ -10,7 +10,7 @@ from marvin_core import in_thread
 
 from ..progress import most_tests, note_tests
 from ..state import PHASES
-from .mending import Finding, Mending, mend, time_for_command
+from .repair import Finding, RepairPlan, repair, time_for_command
 from .running import CommandRun, commands_of, run_until_failure
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ async def run_debug(run: Run, held: HeldTests) -> PhaseEnd:
         BudgetExceeded: the budget or the time is used up.
     """
     commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
-    mending = Mending(phase="4a", role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
-    return await mend(run, mending, held.watched(Suite(run, "4a").check))
+    plan = RepairPlan(phase="4a", role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
+    return await repair(run, plan, held.watched(Suite(run, "4a").check))
 
 
 def _failed(last: CommandRun, passed: int, failed: int) -> Finding:

@@ -17,7 +17,7 @@ from marvin_core import in_thread
 from .commands import ProjectCommand
 from .debug import Suite
 from .files import is_file, text_of
-from .mending import Finding, Mending, mend, time_for_command
+from .repair import Finding, RepairPlan, repair, time_for_command
 from .running import commands_of, run_command
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def run_e2e(run: Run) -> PhaseEnd:
 
     suite, held = Suite(run, "4b"), await held_tests(run, "4b")
     commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
-    mending = Mending(phase="4b", role="e2e", rounds=run.settings.e2e_rounds, commands=commands.told)
+    plan = RepairPlan(phase="4b", role="e2e", rounds=run.settings.e2e_rounds, commands=commands.told)
 
     async def check() -> Finding:
         smoke = await _smoke(run)
@@ -59,7 +59,7 @@ async def run_e2e(run: Run) -> PhaseEnd:
         tested = await suite.run(found.of("install", "build", "test", "e2e"))
         return tested.replace(summary=f"{smoke.summary} {tested.summary}")
 
-    return (await mend(run, mending, held.watched(check))).then(held.left_over())
+    return (await repair(run, plan, held.watched(check))).then(held.left_over())
 
 
 async def _smoke(run: Run) -> Finding:

@@ -18,7 +18,7 @@ from ..run.ends import PhaseEnd
 from .commands import PORT, ProjectCommand, ProjectCommands
 from .debug import Suite
 from .files import files_below, is_file
-from .mending import Finding, Mending, mend, time_for_command
+from .repair import Finding, RepairPlan, repair, time_for_command
 from .running import commands_of, run_until_failure
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ async def run_frontend(run: Run) -> PhaseEnd:
     if await in_thread(lambda: serving(run.folder, commands)) is None:
         return PhaseEnd(outcome="skipped", reason="The project has no frontend.")
     suite, held = Suite(run, "4c"), await held_tests(run, "4c")
-    mending = Mending(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
+    plan = RepairPlan(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
 
     async def check() -> Finding:
         found = await commands_of(run.folder, processes, run.settings.test_command)
@@ -61,7 +61,7 @@ async def run_frontend(run: Run) -> PhaseEnd:
         tested = await suite.run(found.of("test")) if found.of("test") else Finding()
         return tested.replace(summary=f"{seen.summary} {tested.summary}")
 
-    return (await mend(run, mending, held.watched(check))).then(held.left_over())
+    return (await repair(run, plan, held.watched(check))).then(held.left_over())
 
 
 def serving(root: Path, commands: ProjectCommands) -> ProjectCommand | None:

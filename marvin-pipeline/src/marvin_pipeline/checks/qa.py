@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..run.ends import PhaseEnd
 from .debug import Suite
-from .mending import Mending, mend
+from .repair import RepairPlan, repair
 from .running import commands_of
 
 if TYPE_CHECKING:
@@ -44,6 +44,6 @@ async def run_qa(run: Run) -> PhaseEnd:
         end = end.then(await ReviewLoop(run, subject).run())
     if not end.goes_on:
         return end
-    mending = Mending(phase=_PHASE, role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
-    end = end.then(await mend(run, mending, held.watched(Suite(run, _PHASE).check)))
+    plan = RepairPlan(phase=_PHASE, role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
+    end = end.then(await repair(run, plan, held.watched(Suite(run, _PHASE).check)))
     return end.then(held.left_over())

@@ -13,7 +13,7 @@ from ..review.texts import fenced
 
 if TYPE_CHECKING:
     from ..run.context import Run
-    from .looking import Place
+    from .comparison import Place
 
 _ID = re.compile(r"W\d+")
 _SHOWN = 100

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from marvin_core import MarvinError, Record, in_thread, one_line
 
-from ..checks.mending import Check, Finding
+from ..checks.repair import Check, Finding
 from ..progress import Progress
 from ..review.findings import Finding as ReviewFinding
 from ..review.texts import fenced, line_of
 from ..run.ends import PhaseEnd
 from .accepting import Judgement, judge
-from .looking import Looked, Place, look
+from .comparison import Looked, Place, look
 from .records import EvidenceLog, Gate, GateName, GateOutcome
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from marvin_core import Record, ToolError, in_thread
 
-from ..checks.mending import time_for_command
+from ..checks.repair import time_for_command
 from ..checks.running import commands_of
 from ..run.checkpoints import GitFault
 from .ci.files import text_below

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from marvin_core import MarvinError, in_thread
 
-from ..checks.mending import time_for_command
+from ..checks.repair import time_for_command
 from ..checks.running import commands_of, run_command
 from ..progress import Progress
 from ..review.fixing import changed_files
@@ -85,7 +85,7 @@ async def prove_red(run: Run, phase: str, role: str, begun: str, held: HeldTests
         await held.hold(role)
 
 
-async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends_later: bool = False) -> PhaseEnd:
+async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, fixed_later: bool = False) -> PhaseEnd:
     """Make sure that the tests which failed now pass, that none is missing, and that they fail without the code.
 
     Problems go back to an agent, `proof_rounds` times at most.
@@ -93,7 +93,7 @@ async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends
     Args:
         role: the agent that gets the problems.
         held: checks the agent's fixes before the tests run: weakened tests pass as well.
-        mends_later: a later phase fixes failing tests; only missing tests, and tests that prove nothing, go back.
+        fixed_later: a later phase fixes failing tests; only missing tests, and tests that prove nothing, go back.
 
     Raises:
         NotProven: a problem remains.
@@ -114,7 +114,7 @@ async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends
         await proof.record("green", judged, commit)
         if judged.outcome != "failed":
             return PhaseEnd(outcome="passed", reason=judged.reason)
-        if mends_later and not judged.is_missing and not judged.is_hollow:
+        if fixed_later and not judged.is_missing and not judged.is_hollow:
             return PhaseEnd(outcome="ended", reason=f"{judged.reason} Phase 4a fixes that.")
         await proof.send_back("green", judged, role)
         await held.hold(role)

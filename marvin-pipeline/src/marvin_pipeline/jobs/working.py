@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from marvin_core import BudgetExceeded, MarvinError, Record, RunControl, TurnResult, in_thread
 
 from ..checks.debug import Suite
-from ..checks.mending import Mending, mend
+from ..checks.repair import RepairPlan, repair
 from ..checks.running import commands_of
 from ..progress import Progress
 from ..prompts.loading import Prompts
@@ -34,7 +34,7 @@ from .texts import job_text
 if TYPE_CHECKING:
     from ..review.subjects import Subject
 
-_MENDING = 5
+_REPAIR_ROUNDS = 5
 """Rounds of fixes for tests that passed before the review and fail now."""
 _TRACEBACK = 2_000
 _LINES = 100
@@ -144,8 +144,8 @@ class ReviewWork:
         subject = await self._subject(run, commands.told)
         end = PhaseEnd(outcome="passed", reason="").then(await ReviewLoop(run, subject).run())
         if before is not None and before.passed:
-            mending = Mending(phase=PHASE, role="debug", rounds=_MENDING, commands=commands.told)
-            end = end.then(await mend(run, mending, Suite(run, most=before.count).check))
+            plan = RepairPlan(phase=PHASE, role="debug", rounds=_REPAIR_ROUNDS, commands=commands.told)
+            end = end.then(await repair(run, plan, Suite(run, most=before.count).check))
         elif before is not None:
             end = end.then(
                 PhaseEnd(outcome="passed", reason="", carried=("The tests already failed before the review.",))

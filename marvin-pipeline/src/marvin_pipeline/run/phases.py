@@ -116,7 +116,7 @@ async def _implementation(run: Run) -> PhaseEnd:
     end = await _reviewed(run, "3", begun, held)
     if not end.goes_on:
         return end
-    return await _and_held(end, held, prove_green(run, "3", "implementation", held, mends_later=True))
+    return await _and_held(end, held, prove_green(run, "3", "implementation", held, fixed_later=True))
 
 
 async def _and_held(end: PhaseEnd, held: HeldTests, proof: Awaitable[PhaseEnd | None]) -> PhaseEnd:

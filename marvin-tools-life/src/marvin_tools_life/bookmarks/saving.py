@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from marvin_core import ToolContext, ToolError, ToolResult, call_of, tool, web_address
 
-from ..undoing import Change, before_of, change
+from ..undo import Change, before_of, change
 from .store import Bookmark, bookmarks, split_tags, tags_of, told
 
 _LONGEST = 10_000

@@ -13,10 +13,10 @@ from marvin_core import ToolContext, ToolError, ToolResult, call_of, in_thread, 
 
 from ..scheduling.jobs import Job
 from .choosing import TITLE, chosen, digest
+from .formatting import span
 from .one_day import replaced, without_day
 from .reminders import KIND, forget, remind, reminders_of
 from .store import CalendarFile
-from .telling import span
 from .text import CalendarText, EventText
 from .times import EventTime, event_time
 

@@ -23,7 +23,7 @@ def take_over(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be imported.")] = False,
 ) -> None:
     """Import the data of an older version: tickets, bookmarks, places, topics, logins, typed lines. Copies are kept."""
-    from .taking import COPIES, Import
+    from .importer import COPIES, Import
 
     run: CliContext = context.obj
     here = run.config.config_folder

@@ -18,7 +18,7 @@ from marvin_core import (
     write_text_file,
 )
 
-from ..undoing import check_undo
+from ..undo import check_undo
 from .place import Notes
 
 _NAMES = ("file_path", "filename", "file", "name", "title", "note")

@@ -24,7 +24,7 @@ from marvin_core import (
 )
 
 from ..names import folded
-from ..undoing import Change, before_of, change
+from ..undo import Change, before_of, change
 from .messages import ask, take
 from .subscriptions import Subscription, alarm_topic, server, shown, subscriptions
 

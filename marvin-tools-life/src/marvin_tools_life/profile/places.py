@@ -19,7 +19,7 @@ from marvin_core import (
 )
 
 from ..names import folded
-from ..undoing import Change, before_of, change
+from ..undo import Change, before_of, change
 
 Place: TypeAlias = "dict[str, Any]"
 """`label`, and those of `name`, `address`, `phone`, `website`, `lat`, `lng` and `notes` that are known."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from marvin_core import MarvinError, ToolContext, ToolError, ToolResult, call_of, in_thread, one_line, tool
 
 from ..names import folded
-from ..undoing import before_of, change
+from ..undo import before_of, change
 
 Preference: TypeAlias = Literal[
     "distance_unit",

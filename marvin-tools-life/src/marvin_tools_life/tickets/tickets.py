@@ -22,7 +22,7 @@ from marvin_core import (
 )
 
 from ..names import folded
-from ..undoing import check_undo
+from ..undo import check_undo
 from .store import all_tickets, digest, look, run
 
 Kind: TypeAlias = Literal["bug", "feature", "task", "epic", "chore"]

@@ -23,9 +23,9 @@ from marvin_core import (
     web_address,
 )
 
-from . import filenames, part_files, undoing
+from . import filenames, part_files, undo
 from .placing import placed, size_text
-from .undoing import Marks
+from .undo import Marks
 
 if TYPE_CHECKING:
     import httpx
@@ -58,7 +58,7 @@ async def download_file(
     """Download a file into ~/Downloads. An existing file is never overwritten: the new one gets a number."""
     folder = context.home / _FOLDER
     if taken_back is not None:
-        return ToolResult(content=await undoing.remove(context, folder, taken_back))
+        return ToolResult(content=await undo.remove(context, folder, taken_back))
     if filename and filenames.safe(filename) != filename:
         raise ToolError(
             f"{filename!r} is not a valid file name. Give a plain name without folders, such as report.pdf."
@@ -77,7 +77,7 @@ async def download_file(
         content=f"Saved {shown} ({size_text(size)}, {kind}).{packed}",
         details={"path": str(saved), "bytes": size, "type": kind, "url": str(response.url)},
         show=[Link(url=saved.as_uri(), text=shown)],
-        undo=call_of(download_file, url=url, taken_back=undoing.marks(folder, [saved])),
+        undo=call_of(download_file, url=url, taken_back=undo.marks(folder, [saved])),
     )
 
 

@@ -27,9 +27,9 @@ from marvin_core import (
 )
 
 from .. import child_process
-from . import filenames, undoing
+from . import filenames, undo
 from .placing import placed, size_text
-from .undoing import Marks
+from .undo import Marks
 
 _DOWNLOADER = child_process.program("marvin_tools_web.downloads.video_downloader")
 _FOLDER = Path("Downloads", "yt-dlp")
@@ -55,7 +55,7 @@ async def yt_dlp_download(
     """Download a video, or a playlist's first 50, into ~/Downloads/yt-dlp. An existing file is never overwritten."""
     base = context.home / _FOLDER
     if taken_back is not None:
-        return ToolResult(content=await undoing.remove(context, base, taken_back))
+        return ToolResult(content=await undo.remove(context, base, taken_back))
     address = str(web_address(url))
     await context.may_reach(address)
     target = base / _checked(output_dir)
@@ -72,7 +72,7 @@ async def yt_dlp_download(
         content=f"Saved {len(saved)} file{'s' if len(saved) > 1 else ''}{origin}:\n{numbered(lines, _SHOWN)}{note}",
         details={"files": [str(path) for path in saved], "url": found.get("url") or address},
         show=[Link(url=path.as_uri(), text=path.name) for path in saved],
-        undo=call_of(yt_dlp_download, url=url, taken_back=undoing.marks(base, saved)),
+        undo=call_of(yt_dlp_download, url=url, taken_back=undo.marks(base, saved)),
     )
 
 

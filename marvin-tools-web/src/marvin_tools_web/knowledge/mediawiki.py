@@ -14,7 +14,7 @@ from marvin_core import Record, RequestFailed, ToolContext, plain_text
 from ..services import values
 from ..services.catalog import WIKIPEDIA, Service
 from ..services.client import ServiceClient
-from ..services.seen import seen
+from ..services.visible_text import seen
 from ..settings import WebSettings
 
 _TEXT = 3_000_000

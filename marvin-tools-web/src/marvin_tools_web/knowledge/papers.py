@@ -27,10 +27,10 @@ from marvin_core import (
 
 from .. import child_process
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import Backend, first_answer, source_line
 from ..services.catalog import ARXIV, SEMANTIC_SCHOLAR
 from ..services.client import ServiceClient
+from ..services.queries import checked
 
 _QUERY = 300
 _RESULTS = 9_000

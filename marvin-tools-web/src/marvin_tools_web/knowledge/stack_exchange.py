@@ -32,7 +32,7 @@ from ..services import values
 from ..services.backends import source_line
 from ..services.catalog import STACKEXCHANGE
 from ..services.client import ServiceClient
-from ..services.seen import seen
+from ..services.visible_text import seen
 
 _RESULTS = 6_000
 _QUERY = 500

@@ -16,7 +16,7 @@ from ..services import values
 from ..services.backends import source_line
 from ..services.catalog import MYMEMORY
 from ..services.client import ServiceClient
-from ..services.seen import seen
+from ..services.visible_text import seen
 
 _BYTES = 480
 """Bytes of one request; the service allows 500."""

@@ -21,8 +21,8 @@ from marvin_core import (
 )
 
 from .. import child_process
-from ..services.asked import checked
 from ..services.backends import source_line
+from ..services.queries import checked
 from . import mediawiki
 from .saved_articles import SavedArticles
 

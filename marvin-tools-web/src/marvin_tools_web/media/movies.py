@@ -13,10 +13,10 @@ from marvin_core import Link, RequestFailed, ToolContext, ToolError, ToolResult,
 
 from ..search.web import LABELS, web_search
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import OMDB
 from ..services.client import ServiceClient
+from ..services.queries import checked
 from .facts import given, joined, labelled, lines, listed
 
 _KEY = "OMDB_API_KEY"

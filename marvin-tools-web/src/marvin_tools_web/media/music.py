@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, head_and_tail, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import MUSICBRAINZ
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from .facts import given, joined, labelled, lines, listed, names
 
 Entity: TypeAlias = Literal["artist", "release", "recording"]

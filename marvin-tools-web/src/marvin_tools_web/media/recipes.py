@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 from marvin_core import Link, ToolContext, ToolError, ToolResult, plain_text, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import THEMEALDB
 from ..services.client import ServiceClient
-from ..services.seen import seen
+from ..services.queries import checked
+from ..services.visible_text import seen
 from .facts import given, joined, labelled, lines, listed
 
 _QUERY = 100

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, call_of, numbered, one_line, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import SPOTIFY
 from ..services.client import Params
 from ..services.oauth import Login
-from . import spotify_undoing
+from ..services.queries import checked
+from . import spotify_undo
 from .facts import given, joined, lines, listed, names
 from .spotify_login import CLIENT_ID, LOGIN, Spotify
 
@@ -45,7 +45,7 @@ async def spotify_auth(
     """Log in to Spotify: gives the address that the user opens. Afterwards the other tools work by themselves."""
     login = Login(context, LOGIN)
     if taken_back:
-        spotify_undoing.check(context)
+        spotify_undo.check(context)
         await login.forget()
         return ToolResult(content="The user is logged out of Spotify.")
     undo = call_of(spotify_auth, taken_back=True)
@@ -93,8 +93,8 @@ async def spotify_create_playlist(
 ) -> ToolResult:
     """Make a playlist for the user on Spotify."""
     if taken_back:
-        spotify_undoing.check(context)
-        return ToolResult(content=await spotify_undoing.remove_playlist(context, _playlist(taken_back), name))
+        spotify_undo.check(context)
+        return ToolResult(content=await spotify_undo.remove_playlist(context, _playlist(taken_back), name))
     title = " ".join(name.split())
     if not title or len(title) > _NAME or len(description) > _ABOUT:
         raise ToolError(
@@ -136,8 +136,8 @@ async def spotify_add_tracks(
     """Add tracks to a playlist of the user: for each search the first that Spotify finds."""
     playlist = _playlist(playlist_id)
     if taken_back:
-        spotify_undoing.check(context)
-        return ToolResult(content=await spotify_undoing.remove_tracks(context, playlist, track_queries))
+        spotify_undo.check(context)
+        return ToolResult(content=await spotify_undo.remove_tracks(context, playlist, track_queries))
     queries = [query for query in track_queries if query.strip()]
     if not 1 <= len(queries) <= _MOST_TRACKS:
         raise ToolError(f"{len(queries)} tracks were given. Give 1 to {_MOST_TRACKS} at a time.")

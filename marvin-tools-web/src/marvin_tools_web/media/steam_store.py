@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import STEAM_STORE
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from .facts import given, joined, labelled, lines, listed, names
 
 _QUERY = 200

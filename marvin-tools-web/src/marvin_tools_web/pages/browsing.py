@@ -26,7 +26,7 @@ from marvin_core import (
 )
 
 from .. import child_process
-from ..services.seen import seen
+from ..services.visible_text import seen
 
 LARGEST = 20_000_000
 """Bytes of a page or document at most."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, in_thread, one_line, tool, web_address
 
 from .. import child_process
-from ..services.seen import seen
+from ..services.visible_text import seen
 from .browsing import Page, part_of
 
 _BROWSER = child_process.program("marvin_tools_web.pages.browser")

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from marvin_core import Field, ToolContext, ToolError, ToolResult, tool
 
-from ..services.asked import checked
 from ..services.backends import Answered, Backend, first_answer
 from ..services.catalog import GOOGLE_PLACES, NOMINATIM, OVERPASS
+from ..services.queries import checked
 from . import around, google, kinds
+from .adapters import adapting
 from .found import FoundPlace, listed
-from .given import adapting
 from .google_access import CLIENT_ID, access
 from .points import Point, point, point_of
 

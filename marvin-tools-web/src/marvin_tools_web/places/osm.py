@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from marvin_core import Fetched, Field, Record, RequestFailed, ToolContext, ToolError, ToolResult, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import NOMINATIM, OVERPASS
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from .found import FoundPlace, listed, place, shown_tags
 
 _LONGEST = 1_000

@@ -9,10 +9,10 @@ from typing import Any
 from marvin_core import Record, ToolContext, ToolError
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import Backend, first_answer
 from ..services.catalog import NOMINATIM, OPEN_METEO_PLACES
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 
 _LONGEST = 300
 _COORDINATES = re.compile(r"\s*\(?\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*[,;\s]\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*\)?\s*")

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 from marvin_core import Fetched, Field, Link, ToolContext, ToolError, ToolResult, numbered, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import all_failed, source_line
 from ..services.catalog import DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from .results import Result, texts, without_duplicates
 
 _LONGEST = 300

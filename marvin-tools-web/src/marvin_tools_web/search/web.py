@@ -10,10 +10,10 @@ from marvin_core import Fetched, Field, Link, RequestFailed, ToolContext, ToolEr
 
 from .. import child_process
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import Backend, first_answer
 from ..services.catalog import BRAVE, DUCKDUCKGO, MOJEEK, SEARXNG
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from ..settings import WebSettings
 from .results import Result, texts, unwrapped, without_duplicates
 

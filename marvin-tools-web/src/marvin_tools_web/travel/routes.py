@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 from marvin_core import Link, Record, RequestFailed, ToolContext, ToolError, ToolResult, numbered, tool
 
-from ..places.given import adapting
+from ..places.adapters import adapting
 from ..places.points import Point, coordinates_in, point_of
 from ..services.backends import source_line
 from ..services.catalog import OPEN_METEO, Service

@@ -52,7 +52,7 @@ def time_for_command(run: Run) -> float:
     return most if left is None else min(most, left)
 
 
-class Mending(Record):
+class RepairPlan(Record):
     """What a phase repairs, and with which agent."""
 
     phase: str
@@ -70,7 +70,7 @@ _WHY: dict[EndReason, str] = {
 }
 
 
-async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
+async def repair(run: Run, plan: RepairPlan, check: Check) -> PhaseEnd:
     """Check and fix until the check finds nothing, or until further rounds are pointless.
 
     A repeated failure changes the strategy: first a read-only agent diagnoses the cause, then the fixing agent
@@ -81,8 +81,8 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
         BudgetExceeded: the budget or the time is used up.
         GitFault: a checkpoint cannot be made.
     """
-    rounds = await in_thread(lambda: Rounds(Progress(run.files, mending.phase, "mending"), mending.rounds))
-    begun = await run.git.checkpoint(f"{mending.phase}: before the first check")
+    rounds = await in_thread(lambda: Rounds(Progress(run.files, plan.phase, "mending"), plan.rounds))
+    begun = await run.git.checkpoint(f"{plan.phase}: before the first check")
     if not await run.git.knows(rounds.begun):
         await in_thread(partial(rounds.begin, begun))
     while True:
@@ -92,7 +92,7 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
         step = await in_thread(partial(rounds.next, attempt, _first(finding)))
         run.journal.note(
             "check",
-            phase=mending.phase,
+            phase=plan.phase,
             round=rounds.done,
             failure=finding.failure,
             passed=finding.passed,
@@ -102,11 +102,11 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
             lines=list(finding.lines[:_BLOCKING]),
         )
         if step.end:
-            return _end(mending, rounds.done, step, finding)
-        run.tell(f"{mending.phase}: round {rounds.done} of {mending.rounds}, {step.strategy}: {_first(finding)}")
+            return _end(plan, rounds.done, step, finding)
+        run.tell(f"{plan.phase}: round {rounds.done} of {plan.rounds}, {step.strategy}: {_first(finding)}")
         told = _Told(round=rounds.done, history=tuple(rounds.history), begun=rounds.begun)
-        await _round(run, mending, step, finding, told)
-        await run.git.checkpoint(f"{mending.phase}: after round {rounds.done} ({step.strategy})")
+        await _round(run, plan, step, finding, told)
+        await run.git.checkpoint(f"{plan.phase}: after round {rounds.done} ({step.strategy})")
         await in_thread(rounds.ended)
 
 
@@ -118,22 +118,22 @@ class _Told(Record):
     begun: str
 
 
-async def _round(run: Run, mending: Mending, step: Step, finding: Finding, told: _Told) -> None:
+async def _round(run: Run, plan: RepairPlan, step: Step, finding: Finding, told: _Told) -> None:
     values = {
-        "commands": mending.commands,
+        "commands": plan.commands,
         "failure": fenced(finding.text),
-        "round": f"{told.round} of {mending.rounds}",
+        "round": f"{told.round} of {plan.rounds}",
         "history": "\n".join(told.history[-_ROUNDS_TOLD:]),
         "begun": told.begun[:12],
     }
     diagnosis = ""
     if step.strategy == "diagnose":
-        said = await run.ask("diagnosis", values, phase=mending.phase, read_only=True)
+        said = await run.ask("diagnosis", values, phase=plan.phase, read_only=True)
         diagnosis = head_and_tail(said.text.strip(), _DIAGNOSIS) if said.answered else ""
     strategy = _strategy(step, diagnosis)
-    result = await run.ask(mending.role, {**values, "strategy": strategy}, phase=mending.phase)
+    result = await run.ask(plan.role, {**values, "strategy": strategy}, phase=plan.phase)
     if not result.answered:
-        run.tell(f"{mending.phase}: the agent did not finish ({result.ended}): {one_line(result.reason, _SHOWN)}")
+        run.tell(f"{plan.phase}: the agent did not finish ({result.ended}): {one_line(result.reason, _SHOWN)}")
 
 
 def _strategy(step: Step, diagnosis: str) -> str:
@@ -159,11 +159,11 @@ def _strategy(step: Step, diagnosis: str) -> str:
     return "\n\n".join(parts) or "Fix the root cause, not its symptoms."
 
 
-def _end(mending: Mending, rounds: int, step: Step, finding: Finding) -> PhaseEnd:
+def _end(plan: RepairPlan, rounds: int, step: Step, finding: Finding) -> PhaseEnd:
     done = f"after {counted(rounds, 'round')} of fixes" if rounds else "at once"
     if step.end == "passed":
         return PhaseEnd(outcome="passed", reason=f"{finding.summary} All checks passed {done}.".strip())
-    why = _WHY[step.end].format(rounds=counted(mending.rounds, "round"))
+    why = _WHY[step.end].format(rounds=counted(plan.rounds, "round"))
     return PhaseEnd(
         outcome="failed",
         reason=f"The phase ended {done}, because {why}. {_first(finding)}",

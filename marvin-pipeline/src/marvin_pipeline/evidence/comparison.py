@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from marvin_core import Record, ToolError, in_thread, one_line, output_text
 
-from ..checks.mending import time_for_command
+from ..checks.repair import time_for_command
 from .syntax.files import counts, is_among_tests, is_data, is_settings, language_of
 from .syntax.mocks import ALTERNATIVES
 
