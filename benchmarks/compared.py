@@ -1,4 +1,4 @@
-"""What a comparison measures: how one sample of each row is taken on one side."""
+"""The rows of a comparison: how one sample of each row is measured on one side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ONE = [answers.text(1)]
 
 
 class Subject(NamedTuple):
-    """Rows that come of one sample.
+    """Rows that are measured by one sample.
 
     `rows` are their names and units, in the order of the sample's values; `share` is less than 1 where a sample
     takes seconds: how many pairs are measured for each that is asked for.

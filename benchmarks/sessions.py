@@ -1,4 +1,4 @@
-"""What a long session costs to open, and to go on with."""
+"""The cost of opening and resuming a long session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MESSAGES = 10_000
 _SINCE = 40
 """Messages after the newest compaction."""
 _GOALS = {"compacted": 0.05, "whole": 3.0}
-# Comparisons read this name, and that of the function `_session`, from the files of other commits.
+# Comparisons import this name, and the function `_session`, from other commits.
 _TIMED = """
 import gc, json, sys, time
 from pathlib import Path

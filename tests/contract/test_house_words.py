@@ -30,6 +30,11 @@ WORDS = {
 """What must not come back, as a regular expression, and what the field says."""
 VOCABULARY = {"marvin-pipeline/src/marvin_pipeline/review/reading.py"}
 """Modules with lists of the words that models use."""
+REWRITTEN = sorted(
+    [*(folder for folder in SOURCES if folder.parent.name != "marvin-core"), ROOT / "benchmarks", ROOT / "scripts"]
+)
+STORED = {f"marvin-pipeline/src/marvin_pipeline/{name}.py" for name in ("evidence/findings", "progress")}
+"""Modules that explain the values of stored files, which keep their words."""
 
 
 def messages(folder: Path) -> Iterator[tuple[str, str]]:
@@ -46,6 +51,17 @@ def messages(folder: Path) -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
 
 
+def docstrings_in(folder: Path) -> Iterator[tuple[str, str]]:
+    """The docstrings below a folder, those of attributes included, each with its place."""
+    for path in sorted(folder.rglob("*.py")):
+        place = str(path.relative_to(ROOT))
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if place in STORED or not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+                continue
+            if isinstance(node.value.value, str):
+                yield f"{place}:{node.lineno}", node.value.value
+
+
 def found_in(text: str) -> list[str]:
     """The house words of a text, each with what the field says."""
     shown = " ".join(text.split())
@@ -55,6 +71,13 @@ def found_in(text: str) -> list[str]:
 @pytest.mark.parametrize("folder", SOURCES, ids=lambda folder: folder.parent.name)
 def test_messages_have_no_house_words(folder: Path) -> None:
     texts = list(messages(folder))
+    assert texts
+    assert [f"{place} {found}" for place, text in texts for found in found_in(text)] == []
+
+
+@pytest.mark.parametrize("folder", REWRITTEN, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_docstrings_have_no_house_words(folder: Path) -> None:
+    texts = list(docstrings_in(folder))
     assert texts
     assert [f"{place} {found}" for place, text in texts for found in found_in(text)] == []
 

@@ -1,4 +1,4 @@
-"""A repository with a mistake, and the agents that find and mend it in a review job."""
+"""A repository with a mistake, and the agents that find and fix it in a review job."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ class Fixer:
     def _values(self, loop: Convergence) -> dict[str, str]:
         findings = loop.decision.findings
         given = {finding.id for finding in findings}
-        mended = (known for known in loop.known.values() if known.attempts and known.finding.id not in given)
-        earlier = known_list(mended, loop.round)
+        fixed = (known for known in loop.known.values() if known.attempts and known.finding.id not in given)
+        earlier = known_list(fixed, loop.round)
         return {
             **self._subject.values,
             "findings": list_of(findings, loop.tried_before),

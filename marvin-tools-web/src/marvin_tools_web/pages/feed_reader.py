@@ -73,8 +73,8 @@ def _parsed(url: str, kind: str, body: bytes) -> Any:
     except Exception:
         # Encodings that are not of text, entities of the document, invalid character numbers, coordinates and sizes.
         headers["content-type"] = "application/xml; charset=utf-8"
-        mended = _REFERENCE.sub(_character, _MEASURES.sub(b"", _DECLARED.sub(b"", body, count=1)))
-        return feedparser.parse(io.BytesIO(mended), response_headers=headers, **options)
+        repaired = _REFERENCE.sub(_character, _MEASURES.sub(b"", _DECLARED.sub(b"", body, count=1)))
+        return feedparser.parse(io.BytesIO(repaired), response_headers=headers, **options)
 
 
 def _character(reference: re.Match[bytes]) -> bytes:
