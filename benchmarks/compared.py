@@ -151,7 +151,7 @@ def _sessions() -> Iterator[Subject]:
     yield Subject("compaction", [(f"compaction of {compaction.TOKENS:,} tokens", "ms")], _compaction)
     for what, name in (("no compaction", "whole"), ("a compaction near the end", "compacted")):
         yield Subject("sessions", [(f"open 10,000 messages, {what}", "ms")], partial(_opened, name))
-    yield Subject("sessions", [("  gone on with, to first request", "ms")], _gone_on_with)
+    yield Subject("sessions", [("  resumed, to first request", "ms")], _resumed)
 
 
 def _compaction(side: Side) -> Sequence[float]:
@@ -162,7 +162,7 @@ def _opened(name: str, side: Side) -> Sequence[float]:
     return [sessions.opened(side.lab, side.scripts["sessions"], "resume", side.session(name))]
 
 
-def _gone_on_with(side: Side) -> Sequence[float]:
+def _resumed(side: Side) -> Sequence[float]:
     # A copy, and gone afterwards: other rows have a home without long sessions.
     folder = sessions.sessions_folder(side.lab)
     folder.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ def launch_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def research_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
-    """The arguments of launch_research_agent; launch_agent has the same ones."""
+    """The arguments of launch_research_agent, which launch_agent shares."""
     refuse(
         given, ("run_in_background", "background"), "A call waits for its agent; several researchers may run at once."
     )
