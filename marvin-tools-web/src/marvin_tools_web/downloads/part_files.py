@@ -56,7 +56,7 @@ def _remove(path: str) -> None:
 
 
 def _is_held(descriptor: int, *, certain: bool = False) -> bool:
-    """Whether a file's lock is held. Where locks are not supported, the answer is `not certain`."""
+    """Take a file's lock; returns whether that worked. Where locks are not supported, the answer is `not certain`."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
