@@ -1,1 +1,1 @@
-"""How fast Marvin is beside a script that does the same by hand; `make bench` prints it."""
+"""Benchmarks of Marvin against hand-written scripts that do the same; `make bench` prints them."""

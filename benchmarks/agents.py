@@ -1,4 +1,4 @@
-"""What a sub-agent costs: to its first request, beside the time of its model in all, and in memory."""
+"""The cost of a sub-agent: time to its first request, total time without its model's, and memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TWO = [_CALL, *_ONE, _CALL, *_ONE, *_ONE]
 """Two agents, one after the other: with the first one, what starts agents is imported."""
 _SECOND = 3
 _IDLE = [answers.call("read_file", {"path": NOTE}, pause=_PAUSE), answers.text(1, pause=0.6)]
-"""An agent that has called a tool and waits for its model, long enough to be looked at."""
+"""An agent that has called a tool and waits for its model, long enough to be measured."""
 
 
 def rows(lab: Lab, rounds: int) -> Iterator[Row]:
@@ -54,7 +54,7 @@ def _to_request(runs: list[Run]) -> float:
 
 
 def _beside_model(runs: list[Run]) -> float:
-    """Milliseconds from exec to end, without those in which the model answers."""
+    """Milliseconds from exec to exit, without the time in which the model answers."""
     return median([(run.ended - run.begun - sum(map(_answered, run.exchanges))) / 1e6 for run in runs])
 
 

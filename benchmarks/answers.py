@@ -1,4 +1,4 @@
-"""Scripted answers of the server, byte by byte as a chat completions service streams them.
+"""Scripted answers of the server, as the bytes that a chat completions service streams.
 
 The suite describes an answer by a small dictionary (`text`, `call`); the server makes its bytes of
 that before the clock runs.
@@ -15,7 +15,7 @@ Description: TypeAlias = "dict[str, Any]"
 PIECE = " word"
 """One token of text."""
 LAST = "the end"
-"""What a paced answer ends with."""
+"""The last text of a paced answer."""
 _LINE = 12
 """Tokens in a line of a paced answer."""
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -23,7 +23,7 @@ _END = b"0\r\n\r\n"
 
 
 class Write(NamedTuple):
-    """Bytes that are sent at once, `pause` seconds after those before them.
+    """Bytes that are sent at once, `pause` seconds after the bytes before them.
 
     The moment before the sending is stamped under the name `mark`, if there is one.
     """
@@ -52,7 +52,7 @@ def call(name: str, arguments: Mapping[str, Any], *, size: int = 16, pause: floa
 
 
 def writes(description: Description, number: int) -> list[Write]:
-    """The bytes of an answer. Its content begins at the mark `content` and it ends with the mark `last`."""
+    """The bytes of an answer. Its content starts at the mark `content`, and it ends with the mark `last`."""
     if "every" in description:
         return _paced(description["chunks"], description["every"])
     if "chunks" in description:

@@ -1,4 +1,4 @@
-"""How much less proposed rules would ask: the dry run of `marvin permissions history` over recorded sessions."""
+"""How much proposed rules would reduce questions: a dry run of `marvin permissions history` over recorded sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SESSIONS = Path(__file__).resolve().parents[1] / "tests" / "support" / "session
 
 
 def rows() -> Iterator[Row]:
-    """The questions that past sessions would bring today, without the proposed rules and with them."""
+    """The questions of past sessions today, without the proposed rules and with them."""
     calls = list(past_calls(_SESSIONS, 1_000))
     with TemporaryDirectory() as folder:
         tools = [spec for _, spec in load_index(Path(folder)).tools]

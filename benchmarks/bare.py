@@ -1,4 +1,4 @@
-"""The bare script: the same exchanges by hand, with httpx clients built the usual way, and nothing else.
+"""The baseline script: the same exchanges with plain httpx clients, and nothing else.
 
     python bare.py async|sync BASE_URL PROMPT     a chat with a tool loop
     python bare.py spawn SHELL COUNT              COUNT times `SHELL -c true`; prints the nanoseconds of each
@@ -56,7 +56,7 @@ class Answer:
         self.calls: list[dict[str, Any]] = []
 
     def take(self, line: str) -> None:
-        """Print or keep what this line of the stream brings."""
+        """Print or store the content of this line of the stream."""
         if not line.startswith("data: ") or line == "data: [DONE]":
             return
         for choice in json.loads(line[6:])["choices"]:
@@ -120,7 +120,7 @@ async def chat_async(base_url: str, prompt: str) -> None:
 
 
 def spawn(shell: str, count: int) -> None:
-    """How long `SHELL -c true` takes."""
+    """The duration of `SHELL -c true`."""
     import subprocess
     import time
 

@@ -1,4 +1,4 @@
-"""The clones and runs of a batch by nothing but child processes: what `marvin pipeline batch` is measured against."""
+"""The clones and runs of a batch with child processes only: the baseline for `marvin pipeline batch`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main(python: str, source: str, place: str, tasks: int, workers: int, prompt: str) -> None:
-    """Clone the repository for each task and run the pipeline in it, so many at a time."""
+    """Clone the repository for each task and run the pipeline in it, with a limited number at a time."""
     Path(place).mkdir()
 
     def work(number: int) -> None:

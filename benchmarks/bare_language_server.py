@@ -1,4 +1,4 @@
-"""A language server without Marvin: told of a file and its changes, and waited for until it has looked at them."""
+"""A language server without Marvin: it gets a file and its changes, and the script waits for the diagnostics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BareServer:
         self._send({"method": "initialized", "params": {}})
 
     def look_at(self, text: str) -> int:
-        """Have it look at a text; how many diagnostics there are."""
+        """Send a text; returns the number of diagnostics."""
         self._file.write_text(text)
         self._version += 1
         known = {"uri": self._file.as_uri(), "version": self._version}

@@ -1,4 +1,4 @@
-"""The bare chat: the line editor of prompt_toolkit, and answers printed above it line by line; nothing else.
+"""The baseline chat: prompt_toolkit's line editor, and answers printed above it line by line; nothing else.
 
 python bare_prompt.py                         a prompt, and no more
 python bare_prompt.py BASE_URL                a chat that can be typed in while an answer comes in

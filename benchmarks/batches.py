@@ -1,4 +1,4 @@
-"""What a batch costs beside its tasks: the same clones and runs by a script that only starts child processes."""
+"""The overhead of a batch, compared with a script that only starts the same clones and runs as child processes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _seconds(run: Run) -> float:
 
 
 def _repository(lab: Lab) -> Path:
-    """A project of which all phases are finished, so that no model has a part in a run."""
+    """A project with all phases finished, so that a run needs no model."""
     source = lab.folder / "finished"
     (source / ".marvin").mkdir(parents=True)
     (source / ".marvin/request.md").write_text(f"{_PROMPT}\n")

@@ -1,4 +1,4 @@
-"""A model service that bills: it counts what it is sent and what it streams, as services do, whatever it reports.
+"""A model service with bills: it counts the tokens that it gets and streams, as services do, whatever it reports.
 
 It speaks chat completions. Every answer says something and calls a tool, until it may call none.
 """
@@ -21,7 +21,7 @@ _DEFAULT_LIMIT = 32_000
 _PIECE = 500
 """Bytes of text at once."""
 _SPEED = 2_000
-"""Tokens a second of an answer beyond its limit, as the fastest services make them: what is not read is billed."""
+"""Tokens a second of an answer beyond its limit, as the fastest services: output that is not read is billed."""
 
 
 class Manner(NamedTuple):
@@ -79,12 +79,12 @@ class Billing:
             return self.requests
 
     def wait_for(self, count: int, limit: float) -> bool:
-        """Block until so many requests have come; whether they did."""
+        """Block until this many requests have come; returns whether they did."""
         with self._arrived:
             return self._arrived.wait_for(lambda: self.requests >= count, limit)
 
     def billed(self, limit: float) -> bool:
-        """Block until every request has its bill; whether they have."""
+        """Block until every request has its bill; returns whether they have."""
         with self._arrived:
             return self._arrived.wait_for(lambda: not self._open, limit)
 
@@ -100,7 +100,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that go away; what they owe is billed."""
+        """Ignore clients that disconnect; what they owe is billed."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
     billing: Billing
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:  # http.server's name
         self._document(200, {"object": "list", "data": []})
@@ -135,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._stream(answer, manner, fed, cut=fate == "cut")
 
     def _stream(self, answer: _Answer, manner: Manner, fed: float, *, cut: bool) -> None:
-        """Stream an answer; whoever leaves early pays for what was sent by then."""
+        """Stream an answer; a client that disconnects early pays for what was sent."""
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")

@@ -1,4 +1,4 @@
-"""Calendars and notes of any size, for what is measured of the tools that work on them."""
+"""Calendars and notes of any size, for benchmarks of the tools that work on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EVERY = 20
 
 
 def calendar_of(count: int, line_end: str = "\r\n") -> str:
-    """A calendar with so many events, five a day from 2020 on."""
+    """A calendar with this many events, five a day from 2020 on."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Benchmark//EN"]
     for number in range(count):
         start = _FIRST + timedelta(days=number // 5, hours=number % 5)
@@ -25,7 +25,7 @@ def calendar_of(count: int, line_end: str = "\r\n") -> str:
 
 
 def write_notes(folder: Path, count: int) -> None:
-    """So many notes, in folders of a hundred; one of them tells of the needle."""
+    """This many notes, in folders of a hundred; one of them contains the needle."""
     for number in range(count):
         path = folder / f"folder{number // 100}" / f"note{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)

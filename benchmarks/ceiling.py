@@ -1,4 +1,4 @@
-"""What is spent under a cost ceiling, by the service's own bill, where services behave and where they do not."""
+"""The cost under a cost ceiling by the service's own bill, with well-behaved and misbehaving services."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _AGENTS = 8
 _MODEL = "billed-model"
 _PAID = "anthropic/claude-opus-4-6"
 _LIMIT = 120.0
-"""Seconds after which something hangs."""
+"""Seconds after which a run counts as hanging."""
 _TIMEOUTS = (
     "timeouts: {retry_backoff: [0.01, 0.01, 0.01], ceiling_poll: 0.02, model_idle: 0.5, model_idle_coding: 0.5}\n"
 )
 
 
 class Case(NamedTuple):
-    """A row: how the service behaves, and how it is used."""
+    """A row: the behaviour of the service, and how it is used."""
 
     what: str
     manner: Manner
@@ -37,7 +37,7 @@ class Case(NamedTuple):
     agents: int = 1
     runs: int = 1
     lines: int = 0
-    """Prompts of a chat, where it is none of non-interactive runs."""
+    """Prompts of a chat; 0 for non-interactive runs."""
     killed: int = 0
     fallback: Manner | None = None
     model: str = _MODEL
@@ -71,7 +71,7 @@ CASES: Sequence[Case] = (
 
 
 def rows(*, quick: bool) -> Iterator[Row]:
-    """The rows of the table: what was spent, as a multiple of the ceiling; where it is to be quick, of single runs."""
+    """The rows of the table: the cost as a multiple of the ceiling; in quick mode of single runs."""
     for case in CASES:
         if quick and case.agents > 1:
             continue
@@ -82,7 +82,7 @@ def rows(*, quick: bool) -> Iterator[Row]:
 
 
 def measured(case: Case) -> tuple[float, int]:
-    """What the service bills, in USD, and the requests that it got.
+    """The bill of the service in USD, and the number of requests.
 
     Raises:
         BenchmarkError: the runs did not do what they should.
@@ -101,7 +101,7 @@ def measured(case: Case) -> tuple[float, int]:
 
 
 class _Home:
-    """Where the agents of a case run."""
+    """The home folder of a case's agents."""
 
     def __init__(self, folder: Path, case: Case, billing: Billing) -> None:
         self._case, self._billing, self._folder = case, billing, folder

@@ -1,4 +1,4 @@
-"""What the chat on a terminal costs: until its prompt is there, from key to echo, while an answer is drawn."""
+"""The cost of the chat on a terminal: time to its prompt, from key to echo, and of drawing an answer."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchmarks.table import Row
 
 _BARE = str(Path(__file__).with_name("bare_prompt.py"))
 SIGN = b">\x08\x1b[2C"
-"""The prompt as prompt_toolkit draws it: its space is a step of the cursor."""
+"""The prompt as prompt_toolkit draws it: it moves the cursor instead of printing the space."""
 READY = (b"works.", SIGN)
 """How Marvin's chat is drawn: the end of its greeting, and the prompt."""
 _KEYS = b"qwertyuiopasdfgjkzxcvbn"
-"""No letter that steers a terminal: an h would be found in what is drawn before it."""
+"""No letters of escape sequences: an h would be found in the output before it."""
 _STILL = 0.015
-"""Seconds without output after which a program only waits for the next key."""
+"""Seconds without output after which a program counts as waiting for the next key."""
 SHORT, LONG = 24, 1_024
 _EVERY = 0.002
 """Seconds from token to token: 500 a second, which is a fast service."""
@@ -37,7 +37,7 @@ def keys(lab: Lab, command: Sequence[str], *ready: bytes) -> tuple[float, float]
 
 
 def drawing(lab: Lab, command: Sequence[str], tokens: int, *ready: bytes) -> tuple[float, int]:
-    """Seconds of processor time of a chat with one answer of so many tokens, and the bytes that it wrote."""
+    """Processor time in seconds of a chat with one answer of this many tokens, and the bytes that it wrote."""
     with lab.on_terminal(command, [answers.paced(tokens, _EVERY)]) as terminal:
         terminal.until(*ready)
         terminal.type(b"go\r")

@@ -1,4 +1,4 @@
-"""The chat when much is going on: keys while an answer streams, a slow line, a long session, many files, a peer."""
+"""The chat under load: keys while an answer streams, a slow line, a long session, many files, another chat."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from benchmarks.table import Row
 from benchmarks.terminal import Terminal
 
 _KEYS = b"QVXYZUTSRPONMLIGFE"
-"""Letters that no answer has, and that steer no terminal."""
+"""Letters that occur in no answer and in no escape sequence."""
 _EVERY = 0.002
 """Seconds from token to token: 500 a second."""
 _BETWEEN = 0.08
 """Seconds from key to key."""
 _DELAY = 0.1
-"""Seconds to the program, and back: 200 ms in all."""
+"""Seconds in each direction: a round trip takes 200 ms."""
 _GOAL = 20.0
 _STILL = 0.15
-"""Seconds without output after which all was drawn that a key leads to."""
+"""Seconds without output after which the reaction to a key counts as complete."""
 _FOLDERS, _FILES = 1_000, 100
 _WORDS = (b"quux", b"i5qx")
 """The name of one file of them, and letters that stand apart in its path."""
 _LISTED = 5.0
-"""Seconds in which the list of files is made."""
+"""Seconds that listing the files may take."""
 _MB = 1_000_000
 
 
@@ -44,7 +44,7 @@ def rows(lab: Lab, rounds: int, folders: int = _FOLDERS) -> Iterator[Row]:
 
 
 def echoes(lab: Lab, *, streaming: bool, delay: float) -> float:
-    """Milliseconds from a key to its echo beyond what the line takes, the median of 18 keys one after the other."""
+    """Milliseconds from a key to its echo without the line's delay, the median of 18 keys one after the other."""
     tokens = int(len(_KEYS) * (_BETWEEN + 2 * delay + 0.1) / _EVERY)
     script = [answers.paced(tokens, _EVERY)] if streaming else []
     with lab.on_terminal([lab.program.marvin], script, delay=delay) as terminal:
@@ -77,7 +77,7 @@ def _echoes(lab: Lab, rounds: int) -> Iterator[Row]:
 
 
 def resident(lab: Lab, *flags: str) -> float:
-    """Megabytes that a chat holds once its prompt is there."""
+    """Megabytes of resident memory of a chat at its prompt."""
     with lab.on_terminal([lab.program.marvin, *flags]) as terminal:
         terminal.until(*READY)
         terminal.settle(_STILL)
@@ -114,7 +114,7 @@ def _files(lab: Lab, folders: int) -> Iterator[Row]:
 
 
 def _completed(terminal: Terminal, word: bytes) -> list[float]:
-    """Milliseconds from each key of a word to the last that was drawn then."""
+    """Milliseconds from each key of a word to the end of the output."""
     terminal.type(b"\x15@")
     terminal.last_drawn(1.0)
     taken = []
@@ -146,7 +146,7 @@ def started(lab: Lab, command: Sequence[str], env: dict[str, str], *ready: bytes
 
 
 def _peers(lab: Lab, rounds: int) -> Iterator[Row]:
-    """Other chats that are installed here; there is no goal, since what they do at their start is another thing."""
+    """Other chats that are installed here, without a goal, as their start does other work."""
     program = shutil.which("llm")
     if program is None:
         return

@@ -1,4 +1,4 @@
-"""What it costs to make room in a conversation that fills the window, beside the summary of a model."""
+"""The cost of compacting a conversation that fills the window, without the model's summary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.lab import BenchmarkError, Lab, interleaved, median
 from benchmarks.table import Row
 
 TOKENS = 200_000
-# Comparisons read this name from the files of other commits.
+# Comparisons import this name from other commits.
 _TIMED = """
 import asyncio, json, os, sys, time
 from pathlib import Path

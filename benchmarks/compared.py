@@ -1,4 +1,4 @@
-"""What a comparison measures: how one sample of each row is taken on one side."""
+"""The rows of a comparison: how one sample of each row is measured on one side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ONE = [answers.text(1)]
 
 
 class Subject(NamedTuple):
-    """Rows that come of one sample.
+    """Rows that are measured by one sample.
 
     `rows` are their names and units, in the order of the sample's values; `share` is less than 1 where a sample
     takes seconds: how many pairs are measured for each that is asked for.
@@ -151,7 +151,7 @@ def _sessions() -> Iterator[Subject]:
     yield Subject("compaction", [(f"compaction of {compaction.TOKENS:,} tokens", "ms")], _compaction)
     for what, name in (("no compaction", "whole"), ("a compaction near the end", "compacted")):
         yield Subject("sessions", [(f"open 10,000 messages, {what}", "ms")], partial(_opened, name))
-    yield Subject("sessions", [("  gone on with, to first request", "ms")], _gone_on_with)
+    yield Subject("sessions", [("  resumed, to first request", "ms")], _resumed)
 
 
 def _compaction(side: Side) -> Sequence[float]:
@@ -162,7 +162,7 @@ def _opened(name: str, side: Side) -> Sequence[float]:
     return [sessions.opened(side.lab, side.scripts["sessions"], "resume", side.session(name))]
 
 
-def _gone_on_with(side: Side) -> Sequence[float]:
+def _resumed(side: Side) -> Sequence[float]:
     # A copy, and gone afterwards: other rows have a home without long sessions.
     folder = sessions.sessions_folder(side.lab)
     folder.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from benchmarks.lab import Lab, interleaved, median
 from benchmarks.table import Row
 from marvin_core.testing import ToolRunner
 from marvin_core.testing.environment import own_home, own_working_dir
-from marvin_tools_coding.lsp.known import ServerKind, by_name
+from marvin_tools_coding.lsp.catalog import ServerKind, by_name
 
 _GOAL = 1.3
 _START_GOAL = 1.05

@@ -1,4 +1,4 @@
-"""How long an edit of a file of 100,000 lines takes: where the text is there, nearly there, and not there."""
+"""The duration of an edit in a file of 100,000 lines: the text matches exactly, nearly, or not at all."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _bare(path: Path, text: str, line: str) -> None:
 
 
 def _median(count: int, work: Callable[[], None], begin: Callable[[], None]) -> float:
-    """Milliseconds that it takes; what makes it ready is not counted."""
+    """The median in milliseconds, without the preparation."""
     taken = []
     for _ in range(count):
         begin()

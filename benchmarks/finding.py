@@ -1,4 +1,4 @@
-"""How long tools take to find things among 100,000 files, beside the bare programs."""
+"""The duration of searches in 100,000 files, compared with the bare programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = ("py", "ts", "md", "txt")
 
 
 class _Pair(NamedTuple):
-    """A call, and the shell command that does the same."""
+    """A call, and the equivalent shell command."""
 
     title: str
     goal: float
@@ -33,7 +33,7 @@ class _Pair(NamedTuple):
 
 
 _PAIRS = (
-    # With the two lines around each match that the tool shows: the program reads the files in another way for them.
+    # With the two context lines that the tool shows: they change how the program reads files.
     _Pair("code_grep, a rare word", 1.1, "rg -nC2 needle", code_grep, {"pattern": "needle"}),
     _Pair("code_grep, a glob", 1.5, "rg -nC2 -g'*.py' needle", code_grep, {"pattern": "needle", "glob_filter": "*.py"}),
     _Pair("code_grep, first 20", 3.0, "rg -nC2 common | head -20", code_grep, {"pattern": "common"}),
@@ -74,7 +74,7 @@ def _measured(count: int, bare: Callable[[], None], own: Callable[[], None]) -> 
         for seconds, work in zip(taken, (bare, own), strict=True):
             begun = time.perf_counter()
             work()
-            if turn:  # the first one fills caches
+            if turn:  # the first run fills caches
                 seconds.append(time.perf_counter() - begun)
     return statistics.median(taken[0]), statistics.median(taken[1])
 

@@ -1,6 +1,6 @@
-"""How many instructions a program takes, counted by valgrind: the same number on a busy machine as on a quiet one.
+"""The number of instructions of a program, counted by valgrind: it does not depend on the machine's load.
 
-What the kernel does for it, and what it waits for, is not counted, nor what its children do.
+The kernel's work, waiting and child processes are not counted.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from benchmarks.lab import BenchmarkError, Lab
 _VALGRIND = shutil.which("valgrind")
 _COUNTED = re.compile(r"I\s+refs:\s+([\d,]+)")
 AVAILABLE = _VALGRIND is not None
-"""Whether they can be counted here."""
+"""Whether they can be counted on this machine."""
 
 
 def counted(lab: Lab, command: Sequence[str], script: Sequence[Description] = ()) -> float:
-    """Millions of instructions from exec to end.
+    """Millions of instructions from exec to exit.
 
     Raises:
         BenchmarkError: the command failed, or there is no valgrind.

@@ -1,4 +1,4 @@
-"""How long it takes to judge a command, and what ten hooks add to a call."""
+"""The duration of judging a command, and the overhead of ten hooks for a call."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _median(
     async def measured() -> list[float]:
         taken: list[float] = []
         for work in works:
-            await work()  # imports, and what is kept
+            await work()  # imports and caches
             for _ in range(count):
                 begun = time.perf_counter()
                 await work()

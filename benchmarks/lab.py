@@ -1,4 +1,4 @@
-"""Where the measuring happens: a home, a working folder and a server of their own, and processes with a stop-watch."""
+"""The environment of the benchmarks: a home, a working folder and a server of their own, and timed processes."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ BARE = str(Path(__file__).with_name("bare.py"))
 PROMPT = "Do what the script says."
 NOTE = "note.txt"
 _LIMIT = 60.0
-"""Seconds after which something hangs."""
+"""Seconds after which a run counts as hanging."""
 _READ = 64 * 1024
 
 
 _SAMPLED = 0.02
-"""Seconds between two looks at a chat's memory."""
+"""Seconds between two samples of a chat's memory."""
 _LAST = 5
-"""Of these looks, the last ones count."""
+"""The number of last samples that count."""
 
 
 class BenchmarkError(Exception):
-    """What was measured did not do what it should; its numbers would mean nothing."""
+    """The measured program did not do what it should; its numbers would be meaningless."""
 
 
 class Program(NamedTuple):
-    """What is measured: the Marvin of a checkout, in the environment that the checkout has of its own."""
+    """A measured program: the Marvin of a checkout, in the checkout's own environment."""
 
     root: Path
     python: str
@@ -68,7 +68,7 @@ def checkout(root: Path) -> Program:
 
 
 class Run(NamedTuple):
-    """One process from its exec to its end.
+    """A process from its exec to its exit.
 
     `begun`, `first_output` and `ended` are nanoseconds of the monotonic clock, `cpu` is seconds in
     user and system mode, `peak` is resident memory in bytes.
@@ -93,7 +93,7 @@ class Run(NamedTuple):
 
 
 class Lab:
-    """A folder for everything that a run touches, and the server; both are gone at the end.
+    """The folder of all files of a run, and the server; both are removed at the end.
 
     Args:
         program: what is measured.
@@ -114,7 +114,7 @@ class Lab:
                 each.mkdir()
             (self.work / NOTE).write_text("".join(f"This is line {number}.\n" for number in range(1, 21)))
             self.check("git", "init", "--quiet", ".")
-            # As installed files are: compiled. What the environment says about that does not count here.
+            # Compiled, as installed files are, whatever the environment says.
             self.check(self.program.python, "-m", "compileall", "-q", *map(str, self.program.root.glob("*/src")))
             self._service = self._shared or stack.enter_context(Service())
             self._env["OPENAI_COMPAT_URL"] = self.url = self._service.url
@@ -130,7 +130,7 @@ class Lab:
         return [self.program.marvin, *self._flags()]
 
     def with_all_tools(self) -> list[str]:
-        """The same with all tools that are installed, as it is usual."""
+        """The same with all installed tools, as usual."""
         return [self.program.marvin, "--non-interactive", "--prompt", PROMPT, "--working-dir", str(self.work)]
 
     def module(self) -> list[str]:
@@ -250,7 +250,7 @@ class Lab:
             )
 
     def check(self, *command: str) -> None:
-        """Run a command in the working folder that has to succeed, and that is not measured."""
+        """Run a command in the working folder that has to succeed, without measuring it."""
         subprocess.run(command, cwd=self.work, env=self._env, check=True, timeout=_LIMIT)
 
 
@@ -259,7 +259,7 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def _read(process: subprocess.Popen[bytes]) -> tuple[int | None, bytes]:
-    """What the process writes, and when its first bytes came."""
+    """The process's output, and the time of its first bytes."""
     if process.stdout is None:
         return None, b""
     first, parts = None, []
@@ -291,7 +291,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def per_thousand(more: int, short: float, long: float) -> float:
-    """Milliseconds of processor time for 1,000 tokens, of the seconds that a short and a long answer took.
+    """Milliseconds of processor time for 1,000 tokens, from the seconds of a short and a long answer.
 
     `more` is the number of tokens that the long one has beyond the short one: what starting costs is in both.
     """

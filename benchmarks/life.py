@@ -90,7 +90,7 @@ def _bare_add(path: Path) -> None:
 
 
 def _by_turns(one: Callable[[], None], other: Callable[[], None], count: int) -> tuple[float, float]:
-    """The medians of two works, in milliseconds; each has a turn before, for what is done once."""
+    """The medians of two functions in milliseconds, called alternately, after one call of each for caches."""
     taken: tuple[list[float], list[float]] = ([], [])
     for turn in range(count + 1):
         for work, times in zip((one, other), taken, strict=True):

@@ -1,4 +1,4 @@
-"""What servers with tools (MCP) cost: a start where some are set up, and a call beside the SDK's client alone."""
+"""The cost of MCP servers: a start with some configured, and a call compared with the SDK's own client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows(lab: Lab, count: int) -> Iterator[Row]:
 
 
 def _start(lab: Lab, count: int) -> Row:
-    """A start to its first request. What the servers bring is known, so that none of them is started."""
+    """A start to its first request. The servers' tools are cached, so none of them is started."""
     config = lab.folder / "home" / ".config" / "marvin" / "config.yaml"
     config.parent.mkdir(parents=True, exist_ok=True)
     entries = {f"server{number}": {"command": _SERVER[0], "args": _SERVER[1:]} for number in range(_SERVERS)}

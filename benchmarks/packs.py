@@ -1,4 +1,4 @@
-"""What installed packs, and other distributions, add to a start."""
+"""The startup cost of installed packs and of other distributions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def marvin_register_tools():
 _ENDS = "import os\nos._exit(3)\n"
 _SLOW = f"import time\ntime.sleep(0.5)\n{HOOKS}"
 _SLOWNESS = re.compile(r"^slow_0  .*\n  note: takes ([0-9.]+) s of each start$", re.MULTILINE)
-# Comparisons read this name from the files of other commits.
+# Comparisons import this name from other commits.
 _LOAD = """
 import json, sys, time
 from pathlib import Path
@@ -125,7 +125,7 @@ def load_index(lab: Lab, script: str, packages: Path) -> float:
 
 
 def distributions(folder: Path) -> Path:
-    """A folder with 200 distributions that are no packs."""
+    """A folder with 200 distributions that are not packs."""
     for number in range(_DISTRIBUTIONS):
         _distribution(folder, f"other-{number}", "[console_scripts]\nother = other:main\n")
     return folder

@@ -1,4 +1,4 @@
-"""Pairs of measured values, old and new, and what they say: ratios, their interval, a verdict."""
+"""Pairs of measured values, old and new, and their statistics: ratios, intervals, a verdict."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from benchmarks.lab import median
 from benchmarks.table import aligned
 
 ALLOWED = 0.03
-"""What a row may be worse by."""
+"""How much worse a row may be."""
 _TELLING = 8
-"""Fewer pairs cannot tell an interval of 99 %."""
+"""The minimum number of pairs for a 99 % interval."""
 
 
 class Pairs(NamedTuple):
@@ -26,7 +26,7 @@ class Pairs(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Of the medians, new to old."""
+        """The ratio of the medians, new to old."""
         return median(self.new) / median(self.old)
 
     @property
@@ -53,7 +53,7 @@ class Pairs(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """Whether the row is worse by more than is allowed, going by its medians."""
+        """Whether the row is worse by more than is allowed, by its medians."""
         return self.ratio > 1 + ALLOWED
 
     @property

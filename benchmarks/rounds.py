@@ -1,4 +1,4 @@
-"""What a round of tool calls costs: from an answer's last byte to the next request, and the processor's time."""
+"""The cost of a round of tool calls: from an answer's last byte to the next request, and processor time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.table import Row
 
 _ROUNDS = 20
 _GOAL = 1.5
-"""A round of Marvin's against one of the bare client's."""
+"""The maximum ratio of Marvin's round to the baseline client's."""
 _STEADY = range(3, _ROUNDS + 1)
 """The rounds after the tool's module has been imported."""
 _PAUSE = 0.003

@@ -1,4 +1,4 @@
-"""What the sandbox costs a command: `true` in the one that is kept for a session, beside a bare `bash -c true`."""
+"""The sandbox's overhead for a command: `true` in a session's sandbox, compared with `bash -c true`."""
 
 from __future__ import annotations
 

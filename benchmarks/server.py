@@ -1,4 +1,4 @@
-"""The server of the benchmarks, a process of its own: it streams scripted answers and stamps what happens.
+"""The server of the benchmarks, in a process of its own: it streams scripted answers and records timestamps.
 
 It is spoken to over its standard input and output, a JSON line each way: a list of answers is
 answered with their number, `null` with what happened to them. All stamps are nanoseconds of
@@ -22,7 +22,7 @@ _SHOWN = 300
 
 
 class Desk:
-    """The script that is played, and the record of it. Clients that ask at the same time get the answers in turn."""
+    """The current script and its record. Parallel clients get the answers in turn."""
 
     def __init__(self) -> None:
         self._script: list[list[Write]] = []
@@ -95,7 +95,7 @@ def _serve(listener: socket.socket, desk: Desk) -> None:
 
 def _answer(connection: socket.socket, desk: Desk) -> None:
     """Serve one client: a Marvin keeps its connection while an agent of it has one of its own."""
-    with connection, suppress(OSError):  # the client went away; the suite sees that by its exit code
+    with connection, suppress(OSError):  # the client disconnected; the suite sees that by its exit code
         while desk.answer(connection):
             pass
 

@@ -1,4 +1,4 @@
-"""What a long session costs to open, and to go on with."""
+"""The cost of opening and resuming a long session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MESSAGES = 10_000
 _SINCE = 40
 """Messages after the newest compaction."""
 _GOALS = {"compacted": 0.05, "whole": 3.0}
-# Comparisons read this name, and that of the function `_session`, from the files of other commits.
+# Comparisons import this name, and the function `_session`, from other commits.
 _TIMED = """
 import gc, json, sys, time
 from pathlib import Path
@@ -64,7 +64,7 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     """The rows of the table on sessions."""
     files = {name: _session(sessions_folder(lab), name, lab.work) for name in _GOALS}
     yield from _opened(lab, files, rounds)
-    yield _gone_on_with(lab, files["compacted"], rounds)
+    yield _resumed(lab, files["compacted"], rounds)
     for path in files.values():
         path.unlink()
 
@@ -83,14 +83,14 @@ def _opened(lab: Lab, files: dict[str, Path], rounds: int) -> Iterator[Row]:
         yield Row(what, value / reference, goal, "x", how)
 
 
-def _gone_on_with(lab: Lab, path: Path, rounds: int) -> Row:
+def _resumed(lab: Lab, path: Path, rounds: int) -> Row:
     def taken(*flags: str) -> float:
         return lab.run([*lab.marvin(), *flags], [answers.text(1)]).to_first_request
 
     times = interleaved({"new": partial(taken), "resumed": partial(taken, "--resume", path.stem)}, rounds)
     value, reference = median(times["resumed"]), median(times["new"])
     how = f"{value:.0f} ms to the first request; a new session {reference:.0f} ms"
-    return Row("  gone on with, against a new session", value / reference, 1.15, "x", how)
+    return Row("  resumed, against a new session", value / reference, 1.15, "x", how)
 
 
 def _session(folder: Path, name: str, working_dir: Path) -> Path:

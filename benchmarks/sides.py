@@ -1,4 +1,4 @@
-"""One side of a comparison: a checkout, a lab of its own, and what its rows need beside them."""
+"""One side of a comparison: a checkout, a lab of its own, and the data that its rows need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import packs
 from benchmarks.lab import Lab
 
-# Modules have other names in other commits: what imports them comes from the checkout's own files.
+# Module names differ between commits: what imports them comes from the checkout's own files.
 _SCRIPTS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -27,7 +27,7 @@ print(json.dumps(str(_session(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]))
 
 
 class Side:
-    """The old or the new Marvin. Whatever is built for it is built when it is first asked for."""
+    """The old or the new Marvin. Its data is built on first use."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab

@@ -1,4 +1,4 @@
-"""How long a snapshot around commands takes, on folders of many files."""
+"""The duration of a snapshot around commands, in folders of many files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the event loop stands still while tools run: nothing else is answered meanwhile, Ctrl+C included."""
+"""How long tools block the event loop, during which nothing else runs, not even Ctrl+C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOALS = {"ordinary": 50.0, "hostile": 250.0}
 """Milliseconds."""
 _BEAT = 0.001
 _LIMITS = {"tool": 5.0, "http": 5.0}
-"""Seconds after which a tool is ended, where the loop lets it be."""
+"""Timeouts of tools in seconds, which work only where the loop is not blocked."""
 _FEED = "https://feeds.example/{}"
 
 
@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
 
 class Stall(NamedTuple):
-    """How long the loop stood still at most in a call, in milliseconds."""
+    """The longest time that the loop was blocked in a call, in milliseconds."""
 
     case: Case
     kind: str
@@ -43,10 +43,10 @@ class Stall(NamedTuple):
 
 
 class Watched(ToolRunner):
-    """Calls tools while it looks how punctually the loop comes round."""
+    """Calls tools while it measures the delays of the event loop."""
 
     def longest(self, case: Case) -> float:
-        """The longest time, in milliseconds, that the loop stood still in a call."""
+        """The longest time, in milliseconds, that the loop was blocked in a call."""
         arguments = case.arguments if isinstance(case.arguments, str) else json.dumps(case.arguments)
         return self._loop.run(self._watched(case.tool, arguments))[0]
 
@@ -213,9 +213,9 @@ ORDINARY: Sequence[Case] = [
     Case("end_play_mode", {}),
     Case("exit_app", {}),
     Case("ask_user", {"question": "Go on?", "choices": ["yes", "no"]}),
-    Case("plan", {"steps": ["Read the code", "Write a test", "Mend it"], "done": 1}),
+    Case("plan", {"steps": ["Read the code", "Write a test", "Fix it"], "done": 1}),
     Case("get_working_dir", {}),
-    Case("launch_agent", {"ticket_id": "x-1", "prompt": "Mend it."}),
+    Case("launch_agent", {"ticket_id": "x-1", "prompt": "Fix it."}),
     Case("launch_research_agent", {"query": "What is here?"}),
     Case("tree", {}),
     Case("glob", {"pattern": "**/*.py"}),

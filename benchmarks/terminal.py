@@ -63,7 +63,7 @@ class Terminal:
     """A program on a terminal, 24 rows of 80 columns.
 
     Args:
-        delay: seconds that keys take to the program, and what it draws takes back.
+        delay: seconds of delay in each direction.
     """
 
     def __init__(self, command: Sequence[str], folder: Path, env: Mapping[str, str], delay: float = 0.0) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks import answers
 from benchmarks.catalogue.measure import measured
-from benchmarks.catalogue.requests import strangers
+from benchmarks.catalogue.requests import third_party_tools
 from benchmarks.lab import NOTE, Lab, Run, interleaved, median
 from benchmarks.packs import installed
 from benchmarks.table import Row
@@ -52,7 +52,7 @@ def marvin_register_tools():
 
 
 def _foreign() -> str:
-    """The source of a pack of a stranger, with many tools; `{name}` stands for its name."""
+    """The source of a third-party pack, with many tools; `{name}` stands for its name."""
     tools = ", ".join(f"{{name}}_{number}" for number in range(_OF_ONE))
     return "".join([_HEAD, *(_TOOL.format(number=number) for number in range(_OF_ONE)), _TAIL.format(tools=tools)])
 
@@ -63,7 +63,7 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     many = [spec.replace(name=f"{spec.name}_{number}") for number in range(1 + _TOOLS // len(ours)) for spec in ours]
     yield from _search(many[:_TOOLS], lab.folder / "words", rounds)
     yield from _missed(ours, lab.folder / "ours", 5.0)
-    yield from _missed([*ours, *strangers()][:_TOOLS], lab.folder / "others", 10.0)
+    yield from _missed([*ours, *third_party_tools()][:_TOOLS], lab.folder / "others", 10.0)
     tokens = _tokens_of(ours)
     yield Row("tool text of an idle chat, every pack", tokens, 3_000.0, "tokens", f"of {len(ours)} tools")
     yield from _starts(lab, rounds)
@@ -110,7 +110,7 @@ def _tokens_of(specs: Sequence[ToolSpec]) -> float:
 
 
 def _starts(lab: Lab, rounds: int) -> Iterator[Row]:
-    """Starts and prompts with every pack and the tools of strangers, beside the core and the coding pack alone."""
+    """Starts and prompts with every pack and third-party tools, beside the core and the coding pack alone."""
     many, none = installed(lab.folder / "foreign", _PACKS, _foreign()), installed(lab.folder / "no-foreign", 0, "")
     sides = {
         "many": partial(lab.run, packages=many),

@@ -9,9 +9,9 @@ from pathlib import Path
 
 _FOLDERS = ("tutorial", "how-to", "explanation", "extend")
 _INDEX = "index.md"
-"""The page of which only the beginning is an answer: the rest is links."""
+"""Only the beginning of this page is an answer: the rest is links."""
 _TABLES = ("reference/command-line.md", "reference/environment.md")
-"""Generated pages whose rows are asked for by name; the others are looked up."""
+"""Generated pages whose rows are looked up by name; other generated pages are left out."""
 _LONGEST = 700
 """Characters of a passage; the first block is kept whole where it has no more than twice as many."""
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -21,7 +21,7 @@ _RULE = re.compile(r"\|[\s:|-]+\|?")
 
 
 def written(docs: Path) -> str:
-    """One JSON object a line: `page`, `title`, `heading` and `text` of each part of each page."""
+    """One JSON object a line: `page`, `title`, `heading` and `text` of each section of each page."""
     pages = sorted(page for folder in _FOLDERS for page in (docs / folder).glob("*.md"))
     rows = [row for page in pages for row in _passages(page, page.relative_to(docs).as_posix())]
     rows = [next(_passages(docs / _INDEX, _INDEX)), *rows]
@@ -37,7 +37,7 @@ def _passages(page: Path, name: str) -> Iterator[dict[str, str]]:
         if found is None:
             blocks.append(_plain(block))
             rows = (row for row in blocks[-1].split("\n") if _ROW.fullmatch(row))
-            for row in rows:  # a command, a flag or a variable, which is asked for by its name
+            for row in rows:  # a command, a flag or a variable, which is looked up by its name
                 yield {"page": name, "title": title, "heading": row.split(" | ")[0], "text": row.replace(" | ", ": ")}
             continue
         if blocks:
@@ -68,7 +68,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _plain(block: str) -> str:
-    """The block without links, and a table without its rules."""
+    """The block without links, and a table without its rulers."""
     rows = [row for row in block.split("\n") if not _RULE.fullmatch(row)]
     if rows and rows[0].startswith("|"):
         rows = [" | ".join(cell.strip() for cell in row.strip("|").split("|")) for row in rows]

@@ -1,6 +1,6 @@
 """Makes docs/assets/chat.svg from a real chat: Marvin in a terminal (tmux), with the scripted model of the examples.
 
-With --check it writes nothing, and fails where the picture shows something else than the chat does by now.
+With --check it writes nothing, and fails if the picture differs from the current chat.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FORM = """\
 
 
 def chat(folder: Path, address: str) -> str:
-    """What the terminal shows in the end, with its colours as escape sequences."""
+    """The final state of the terminal, with colours as escape sequences."""
     socket = folder / "tmux"
     env = {
         "HOME": str(folder),
@@ -84,7 +84,7 @@ def chat(folder: Path, address: str) -> str:
         until("/view]")
         tmux("send-keys", "y", "Enter")
         until("Where to next?")
-        time.sleep(1)  # for what the terminal draws last
+        time.sleep(1)  # wait for the terminal's last output
         return until("Where to next?")
     finally:
         tmux("kill-server")
@@ -99,12 +99,12 @@ def picture(shown: str) -> str:
 
 
 def words(svg: str) -> str:
-    """What a picture shows, in colours, without numbers: those of seconds and places differ each time."""
+    """The words of a picture with their colours, without numbers: seconds and places differ each time."""
     return re.sub(r"[\d.]+", "0", svg[svg.index("<g class=") :])
 
 
 def main() -> int:
-    """Make the picture, or look whether it is what it would be; returns the exit code."""
+    """Make the picture, or check that it is current; returns the exit code."""
     steps = json.loads(SCRIPT.read_text(encoding="utf-8"))
     with TemporaryDirectory() as folder, ModelServer() as server:
         server.script(*(answers.from_json(step) for step in steps))

@@ -1,4 +1,4 @@
-"""Writes the reference pages that follow from the code; with --check it says which ones are out of date."""
+"""Writes the reference pages that are generated from the code; with --check it lists the outdated ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def command_line() -> str:
 
 
 def _subcommands() -> Iterator[str]:
-    """Those of the core and of the packs in this repository."""
+    """The subcommands of the core and of the packs in this repository."""
     app = typer.Typer()
     app.callback()(lambda: None)
     for module in (builtin, marvin_pipeline.plugin, marvin_tools_life.plugin):
@@ -80,7 +80,7 @@ def _word(parameter: Any) -> str:
 
 
 def environment(index: Index) -> str:
-    """Every variable that is read, by who sets it."""
+    """Every environment variable, by who sets it."""
     services: dict[str, str] = {}
     for _, spec in index.providers:
         services.update(dict.fromkeys(spec.key_variables, f"The key of {spec.name}."))
@@ -128,7 +128,7 @@ def _of_packs(index: Index) -> dict[str, str]:
 
 
 def configuration(index: Index) -> str:
-    """Every key of config.yaml, those of the packs in this repository among them."""
+    """Every key of config.yaml, including those of the packs in this repository."""
     keys = dict(file_schema(described=True)["properties"])
     own = {key: keys.pop(key) for key in ("limits", "timeouts")}
     lines = [CONFIGURATION, *_KEYS, *_rows({"properties": keys}, "")]
@@ -152,7 +152,7 @@ _KEYS = ("| key | value | default | meaning |", "|---|---|---|---|")
 def _rows(
     schema: Mapping[str, Any], name: str, required: bool = False, variables: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """A row for a key, or those for the keys below it. `variables` are those of a pack, by its keys."""
+    """A row for a key, or rows for the keys below it. `variables` are a pack's environment variables, by key."""
     below = members_of(schema)
     entry = below.get("additionalProperties")
     keys = below.get("properties", {})
@@ -189,7 +189,7 @@ def hooks() -> str:
     return "\n".join(parts)
 
 
-# Which public names stand on which page, by the module that they come from. What is in none of these is a helper.
+# The page of each public name, by the module that defines it. A name on no page is a helper.
 API_PAGES = {
     "tools": (
         "Tools",
@@ -329,7 +329,7 @@ def pages() -> dict[str, str]:
 
 
 def main() -> int:
-    """Write the pages, and what a chat without a model answers from; or with --check compare them."""
+    """Write the pages and the handbook for chats without a model; or with --check compare them."""
     sys.path.insert(0, str(Path(__file__).parent))  # `python -P` looks for no module beside this one
     from handbook import written
 

@@ -1,4 +1,4 @@
-"""How often requests find the tool that they mean: by the search for a model, and without one."""
+"""How often requests find the intended tool: by a model's tool search, and without one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOUND = 5
 
 
 class Measured(NamedTuple):
-    """Parts of the requests, from 0 to 1, and how many there are; `wrong` counts."""
+    """Shares of the requests, from 0 to 1, and their number; `wrong` is a count."""
 
     requests: int
     first: float
@@ -27,7 +27,7 @@ class Measured(NamedTuple):
 
 
 def measured(specs: Sequence[ToolSpec], cache_folder: Path, asked: Sequence[tuple[str, str]] | None = None) -> Measured:
-    """What these requests find among the tools; without any, those that were set aside before anything was tuned."""
+    """The results of these requests for the tools; by default the held-out requests."""
     said = set_aside() if asked is None else asked
     finder, router = Finder(specs, cache_folder), Router(specs)
     meaning = [(text, name) for text, name in said if name != NOTHING]

@@ -1,4 +1,4 @@
-"""What people ask for and the tool that they mean, and the tools of strangers that stand beside ours."""
+"""Requests of people with the intended tools, and third-party tools next to ours."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from marvin_core.api.tools import Access, ToolSpec
 
 NOTHING = "nothing"
-"""The section of requests that mean no tool."""
+"""The section of requests without an intended tool."""
 PRACTICE = Path(__file__).with_name("practice.txt")
-"""More of them, all to tune on."""
+"""Further requests, all for tuning."""
 MORE = Path(__file__).with_name("set_aside.txt")
-"""More of them, none to tune on."""
+"""Further requests, all held out."""
 _GROUP, _TUNED = 5, 3
-"""Of each five requests the first three may be tuned on."""
+"""Of each five requests the first three are for tuning."""
 
 _SERVICES: Mapping[str, tuple[str, ...]] = {
     "slack": ("message", "channel", "user", "thread"),
@@ -47,7 +47,7 @@ _VERBS: Mapping[str, tuple[str, Access, tuple[str, ...]]] = {
 
 
 def requests(file: Path | None = None) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The requests, each with the name of its tool or `NOTHING`: those to tune on, and those that are set aside."""
+    """The requests, each with the name of its tool or `NOTHING`: those for tuning, and those held out."""
     tuned: list[tuple[str, str]] = []
     held: list[tuple[str, str]] = []
     name, number = "", 0
@@ -61,11 +61,11 @@ def requests(file: Path | None = None) -> tuple[list[tuple[str, str]], list[tupl
 
 
 def set_aside() -> list[tuple[str, str]]:
-    """All requests that nothing was tuned on."""
+    """All held-out requests."""
     return [*requests()[1], *(request for part in requests(MORE) for request in part)]
 
 
-def strangers() -> Iterator[ToolSpec]:
+def third_party_tools() -> Iterator[ToolSpec]:
     """380 tools such as servers of others bring: many services, with the same verbs for all that they hold."""
     for service, things in _SERVICES.items():
         for thing in things:

@@ -269,7 +269,7 @@ RUN = {
     "how-to/define-agents.md": {"markdown": 1},  # tests/core/engine/agents/test_definitions.py
     "extend/new-pack.md": {"sh": 2},  # tests/packs/test_new_pack_works.py
     "extend/check-a-pack.md": {"sh": 1},  # the same, and tests/e2e/test_packs_check.py
-    "extend/hooks.md": {"python": 1, "toml": 1},  # tests/packs/test_strangers_packs.py, as the four below
+    "extend/hooks.md": {"python": 1, "toml": 1},  # tests/packs/test_third_party_packs.py, as the four below
     "extend/providers.md": {"python": 1, "toml": 1, "sh": 1},
     "extend/interfaces.md": {"python": 1, "toml": 1},
     "extend/commands.md": {"python": 1, "toml": 1},
@@ -302,7 +302,7 @@ PACKS = {"hooks": "careful", "providers": "echo", "interfaces": "shout", "comman
 
 @pytest.mark.parametrize("page", PACKS)
 def test_the_packs_of_the_how_tos_are_the_tested_ones(page: str) -> None:
-    """tests/packs/test_strangers_packs.py builds, installs and uses them."""
+    """tests/packs/test_third_party_packs.py builds, installs and uses them."""
     text = (DOCS / "extend" / f"{page}.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r'```\w+ title="(.+?)"\n(.*?)```', text, re.DOTALL))
     folder = ROOT / "tests" / "packs" / f"marvin-{PACKS[page]}"

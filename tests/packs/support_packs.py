@@ -1,4 +1,4 @@
-"""Fresh environments with Marvin installed from wheels, as a stranger gets it."""
+"""Fresh environments with Marvin installed from wheels, as a user gets it."""
 
 from __future__ import annotations
 

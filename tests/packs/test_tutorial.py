@@ -1,4 +1,4 @@
-"""A stranger's path: the tutorial's commands, typed as written, in a fresh environment from built wheels."""
+"""The path of a new user: the tutorial's commands, typed as written, in a fresh environment from built wheels."""
 
 from __future__ import annotations
 

@@ -45,5 +45,5 @@ def marvin(tmp_path: Path, models: PipelineModels, warm_cache: Path) -> Marvin:
 
 @pytest.fixture
 def project(marvin: Marvin, models: PipelineModels) -> Path:
-    """A repository with a mistake, and agents that find and mend it."""
+    """A repository with a mistake, and agents that find and fix it."""
     return make_project(marvin, models)

@@ -1,4 +1,4 @@
-"""The loop of mending always ends, sooner where nothing gets better, and goes about it differently in between."""
+"""The repair loop always ends, sooner where nothing gets better, and goes about it differently in between."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.support_e2e import Marvin, wait_until
 from tests.support.agents import processes_in
 from tests.support.pipeline import PipelineModels, said, steps
-from tests.support.reviews import CODE, MENDED, PERSON, REVIEWER, job_of, state_of
+from tests.support.reviews import CODE, FIXED, PERSON, REVIEWER, job_of, state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -35,7 +35,7 @@ def test_a_review_that_is_waited_for_mends_on_a_branch(
     assert (project / "means.py").read_text() == f"{CODE}# not committed\n"
     assert marvin.git("branch", "--show-current") != branch[0]
     assert marvin.git("diff", "--name-only", f"HEAD...{branch[0]}").split() == ["means.py"]
-    assert marvin.git("show", f"{branch[0]}:means.py") == MENDED
+    assert marvin.git("show", f"{branch[0]}:means.py") == FIXED
     assert not list((project / ".marvin/worktrees").glob("review-*"))
     status = marvin.run("tools", "call", "review_status", f"job_id={job_of(marvin)}").text
     assert "git merge" in status

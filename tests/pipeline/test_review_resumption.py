@@ -17,7 +17,7 @@ from marvin_core.testing import answers
 from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, put_away, wait_until
 from tests.support.agents import processes_in
 from tests.support.pipeline import Asked, PipelineModels, called, found, said, steps
-from tests.support.reviews import CODE, FIXER, MENDED, REVIEWER, branch_of, job_of, state_of
+from tests.support.reviews import CODE, FIXED, FIXER, REVIEWER, branch_of, job_of, state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PASSED = said('{"findings": []}\nCODE_VERIFIED')
@@ -68,7 +68,7 @@ def test_one_that_was_ended_goes_on_where_it_was(
     assert models.asked.count(FIXER) == 1
     assert models.asked.count(REVIEWER) == 2, "those of round two alone"
     assert "failed before the review" not in done.text
-    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == MENDED
+    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == FIXED
     assert not tree.exists()
     again = marvin.run("pipeline", "review", "--resume", job, limit=100)
     assert again.code != 0
@@ -192,7 +192,7 @@ def test_a_repository_elsewhere_is_reviewed_under_the_same_flags(
     done = marvin.run("pipeline", "review", "../project", "--focus=means.py", cwd=elsewhere, limit=300)
     assert done.code == 0, done.err.decode() + done.text
     assert "(means.py)" in done.text
-    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == MENDED
+    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == FIXED
     assert not list(elsewhere.iterdir())
 
 
@@ -265,13 +265,13 @@ def test_a_fixer_that_makes_a_branch_of_its_own_does_not_lose_its_work(
         ticket,
         called(("run_command", {"command": "git checkout --quiet -b fix/no-values"})),
         called(("read_file", {"path": "means.py"})),
-        called(("write_file", {"path": "means.py", "content": MENDED})),
+        called(("write_file", {"path": "means.py", "content": FIXED})),
         called(("git_commit", {"message": "Think of no values"})),
         said("done"),
     )
     done = marvin.run("pipeline", "review", ".", limit=300)
     assert done.code == 0, done.err.decode() + done.text
-    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == MENDED
+    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == FIXED
     assert (project / "means.py").read_text() == CODE
 
 

@@ -1,4 +1,4 @@
-"""Agents under test: a tool that starts them in any way, a model for each of them, and a look at their processes."""
+"""Agents under test: a tool that starts them, a scripted model for each of them, and their processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def start_agent(context: ToolContext, prompt: str, fields: str = "{}") -> 
 
 
 class AgentModels(ModelServer):
-    """Answers each agent with the next answer of its own script: that of the first word of its prompt."""
+    """Answers each agent with the next answer of its own script, which the first word of its prompt selects."""
 
     def __init__(self, **scripts: Sequence[Answer]) -> None:
         self.scripts = {word: deque(script) for word, script in scripts.items()}

@@ -1,4 +1,4 @@
-"""Batches of the pipeline: repositories, files of tasks, and a look at the processes that work on them."""
+"""Batches of the pipeline: repositories, task files, and their processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Batches:
         return self.marvin.start(*self.words(*more))
 
     def record(self, name: str) -> dict[str, Any]:
-        """How a task stands; empty where nothing was begun."""
+        """The record of a task; empty if it was not started."""
         try:
             found: dict[str, Any] = json.loads((self.results / name / "task.json").read_text())
         except FileNotFoundError:
@@ -51,7 +51,7 @@ class Batches:
         return found
 
     def at_work(self, running: Running, least_over: int) -> int:
-        """The process of a run of a task, once so many others are over."""
+        """The process of a running task, once this many others are finished."""
         found: list[int] = []
 
         def is_so() -> bool:
@@ -62,7 +62,7 @@ class Batches:
         return found[0]
 
     def over(self) -> dict[str, bytes]:
-        """The records of the tasks that are over, as their files have them."""
+        """The records of the finished tasks."""
         files = self.results.glob("*/task.json")
         contents = {file.parent.name: file.read_bytes() for file in files}
         return {name: content for name, content in contents.items() if json.loads(content)["state"] != "waiting"}
@@ -116,7 +116,7 @@ class Batches:
         return found
 
     def kill_everything(self) -> None:
-        """As the system does when there is no memory left: all at once, without a word."""
+        """Kill all processes at once, as when the system runs out of memory."""
         for pid in self.everything():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -36,7 +36,7 @@ def runs_a_command(home: Path, project: Path, command: str) -> None:
 
 
 def goes_back_and_forth(home: Path, project: Path) -> None:
-    """One that runs commands and takes them back until it is killed."""
+    """A process that runs commands and undoes them until it is killed."""
     from marvin_core.testing import ToolRunner
 
     with ToolRunner(home, project) as runner:
@@ -57,7 +57,7 @@ def runs_commands(home: Path, project: Path, name: str) -> None:
 
 
 def swaps_a_folder(home: Path, project: Path) -> None:
-    """One that has `sub` be a folder and a link by turns, for as long as its parent lives."""
+    """A process that makes `sub` a folder and a link alternately, for as long as its parent lives."""
     while os.getppid() != 1:
         for _ in range(100):
             for old, new in (("sub", "aside"), ("link", "sub"), ("sub", "link"), ("aside", "sub")):

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 BARE_PATH = "/usr/local/bin:/usr/bin:/bin"
 QUICK = Timeouts(tool=30.0, command_grace=0.0, hook=30.0, hook_decision=30.0, close=30.0, lock=30.0, lock_poll=0.002)
-"""Nothing comes near these on any machine; a test of a time-out sets its own."""
+"""Timeouts that are never reached on any machine; a test of a timeout sets its own."""
 SPECS = tuple(describe(tool, source="tests", module=engine_tools.__name__) for tool in engine_tools.ALL)
 
 
@@ -144,7 +144,7 @@ class Made(Record):
         return outputs
 
     async def import_tools(self) -> None:
-        """Import every tool beforehand; each takes its own time, which tests of an order must not depend on."""
+        """Import every tool beforehand; imports take different times, on which tests of an order must not depend."""
         for offered in self.parts.toolbox.offered:
             await self.parts.toolbox.load(offered.name)
 

@@ -1,4 +1,4 @@
-"""Ways out of the sandbox, each tried for real. One that is open fails with an `AssertionError`."""
+"""Attempts to escape from the sandbox, each carried out. A successful one fails with an `AssertionError`."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ print(made)
 
 
 async def links_swapped_meanwhile_lead_nowhere(place: Place) -> None:
-    """A job swaps a folder against a link to the keys while sandboxes are made anew: nothing outside is mounted."""
+    """A job replaces a folder with a link to the keys while sandboxes are created: nothing outside is mounted."""
     swapping = (
         "while :; do rm -rf .marvin2; mkdir .marvin2; mv -T .marvin .old 2>/dev/null; ln -sfn ../.ssh .marvin;"
         " rm -f .marvin; mkdir .marvin; mkdir .marvin/logs; ls .marvin >> seen 2>/dev/null; done"
@@ -276,7 +276,7 @@ async def links_swapped_meanwhile_lead_nowhere(place: Place) -> None:
     for _ in range(8):
         try:
             result = await place.sh("cat .marvin/id ~/.ssh/id; touch .marvin/owned; ls .marvin")
-        except ToolError:  # a sandbox that cannot be made as it should is none
+        except ToolError:  # a sandbox that cannot be made correctly is not made
             continue
         assert KEY.encode() not in result.output
         assert not (place.home / ".ssh" / "owned").exists()

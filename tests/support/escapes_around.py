@@ -1,4 +1,4 @@
-"""Ways out of the sandbox by what lies around it: repositories with links, files replaced outside, services."""
+"""Attempts to escape from the sandbox through its surroundings: repositories with links, replaced files, services."""
 
 from __future__ import annotations
 

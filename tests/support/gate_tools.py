@@ -1,4 +1,4 @@
-"""Tools of strangers that the gates of agents are tried on: one that keeps tickets, and some that declare little."""
+"""Third-party tools with which the gates of agents are tested: one that keeps tickets, and some that declare little."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class GitHub:
         return subprocess.run(argv, cwd=tree, env=env, input=given, capture_output=True, check=True, text=True).stdout
 
     def furnish(self, home: Path, *, logged_in: bool = True) -> None:
-        """Have gh and git of a home folder use this in place of the real one."""
+        """Configure gh and git of a home folder to use this instead of the real one."""
         folder = home / ".config" / "gh"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.yml").write_text(f"http_unix_socket: {self.socket}\n")

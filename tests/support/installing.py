@@ -61,7 +61,7 @@ class Place:
         self.home = folder / "home"
         self.packages = folder / "packages"
         self.home.mkdir(parents=True)
-        # With the folder for bytecode there, writing some does not change this folder, which would make the index anew.
+        # An existing folder for bytecode, because creating it would change this folder and so rebuild the index.
         (self.packages / "__pycache__").mkdir(parents=True)
 
     def install(

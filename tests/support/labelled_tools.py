@@ -22,7 +22,7 @@ async def page(text: str) -> str:
 
 @tool(access=["net"], group="pages")
 async def broken_page(text: str) -> str:
-    """A page that cannot be had; the service says why."""
+    """A page that is not available; the service says why."""
     raise ToolError(text)
 
 

@@ -1,4 +1,4 @@
-"""A language server that misbehaves as it is told: `python lsp_server.py WAY`. It notes its process in lsp.pid.
+"""A misbehaving language server: `python lsp_server.py WAY`. It writes its process id to lsp.pid.
 
 Ways: good, late, hang_start, hang_request, hang_shutdown, crash_start, crash_request, crash_once, flood, old_version,
 no_version, utf_16, garbage, huge, nested, wrong_types, asks, curious.

@@ -1,4 +1,4 @@
-"""A server with tools at an address, written without the SDK, which behaves in the way that it is told to."""
+"""An MCP server over HTTP, written without the SDK, with a configurable misbehaviour."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class HttpServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/mcp"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever goes away in the middle is no news."""
+        """Ignore clients that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -154,7 +154,7 @@ def questions(place: Place) -> None:
 
 
 def writes(place: Place) -> None:
-    """S4: a file is written after a question with the difference, and the write is taken back."""
+    """S4: a file is written after a question with the difference, and the write is undone."""
     place.server.script(calls(("write_file", {"path": "a.txt", "content": "one\ntwo\n"})), text("Written."))
     file = place.marvin.project / "a.txt"
     with place.open() as window:

@@ -16,7 +16,7 @@ from marvin_core.plugins.model import Selection
 def give_index(config: Config) -> Config:
     """The same configuration, its cache folder with the index of what it selects.
 
-    Marvin looks whether that is current, as it does with its own: what it cannot use here it builds anew.
+    Marvin looks whether that is current, as it does with its own: it rebuilds an index that it cannot use here.
     """
     config.cache_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for file in _prepared(config.packs, config.packs_off).glob("*.json"):

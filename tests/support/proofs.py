@@ -43,7 +43,7 @@ def gates(marvin: Marvin, name: str = "") -> list[dict[str, Any]]:
 
 
 def patch(path: str, content: str, message: str = "Mend the tests") -> Script:
-    """An agent that writes a file anew."""
+    """An agent that rewrites a file."""
     return writer({path: content}, message, reads=(path,))
 
 

@@ -1,4 +1,4 @@
-"""A repository with a mistake, and the agents that find and mend it in a review job."""
+"""A repository with a mistake, and the agents that find and fix it in a review job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.pipeline import Asked, PipelineModels, called, found, said, s
 
 REVIEWER, FIXER, PERSON = "# Review this code base", "# Fix what a review of the code base found", "Review it."
 CODE = "def mean(values):\n    return sum(values) / len(values)\n"
-MENDED = "def mean(values):\n    return sum(values) / len(values) if values else 0.0\n"
+FIXED = "def mean(values):\n    return sum(values) / len(values) if values else 0.0\n"
 TESTS = "from means import mean\n\n\ndef test_mean():\n    assert mean([1, 3]) == 2\n"
 
 
@@ -37,7 +37,7 @@ def make_project(marvin: Marvin, models: PipelineModels) -> Path:
     marvin.git("commit", "--quiet", "-m", "Means")
     models.scripts |= {
         REVIEWER: reviewer,
-        FIXER: writer({"means.py": MENDED}, "Think of no values", reads=("means.py",)),
+        FIXER: writer({"means.py": FIXED}, "Think of no values", reads=("means.py",)),
         PERSON: steps(called(("review_codebase", {"working_dir": "."})), said("It runs.")),
     }
     return folder

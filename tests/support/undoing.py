@@ -1,4 +1,4 @@
-"""A home and a project in which calls are taken back."""
+"""A home and a project in which calls are undone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Desk:
         return self.runner
 
     def refused(self, count: int = 1) -> str:
-        """What is said where calls cannot be taken back."""
+        """The message where calls cannot be undone."""
         with pytest.raises(MarvinError) as caught:
             self.runner.take_back(count)
         return str(caught.value)

@@ -12,7 +12,7 @@ import pytest
 
 from marvin_core import ToolError, ToolResult
 from marvin_tools_coding.git.committing import git_commit
-from marvin_tools_coding.git.looking import git_diff, git_log, git_status
+from marvin_tools_coding.git.inspecting import git_diff, git_log, git_status
 from marvin_tools_coding.git.switching import git_checkout
 
 from .support_shell import Folder, text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from marvin_core import Tool
-from marvin_tools_coding.git import committing, history, looking, switching
+from marvin_tools_coding.git import committing, history, inspecting, switching
 
 from .support_shell import Folder
 
@@ -18,7 +18,7 @@ SITUATIONS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("git_s
 ]
 TOOLS = {
     value.name: value
-    for module in (looking, history, committing, switching)
+    for module in (inspecting, history, committing, switching)
     for value in vars(module).values()
     if isinstance(value, Tool)
 }

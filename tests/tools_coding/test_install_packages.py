@@ -292,7 +292,7 @@ def test_the_commands_of_managers_that_are_not_tried_here(manager: Manager, comm
     ],
 )
 def test_how_to_take_back_names_packages_without_versions(name: str, package: str, bare: str) -> None:
-    told = Manager(name=name, because="").taking_back([package], dev=False)
+    told = Manager(name=name, because="").removing([package], dev=False)
     assert told.rpartition(" ")[2] == bare
 
 

@@ -10,7 +10,7 @@ import pytest
 from marvin_core import ToolError
 from marvin_core.testing import ToolRunner
 from marvin_core.testing.tool_runner import Options
-from marvin_tools_coding.agents.habits import launch_arguments, research_arguments
+from marvin_tools_coding.agents.adapters import launch_arguments, research_arguments
 from tests.support.tickets import TEXT
 
 

@@ -18,9 +18,9 @@ import pytest
 from marvin_core.testing import Answer, LoopbackServer, PackRunner, RecordedRequest, ToolRunner, raw
 from marvin_tools_coding import plugin
 from marvin_tools_coding.lsp.documents import Diagnostic
-from marvin_tools_coding.lsp.finding import WHOLE
+from marvin_tools_coding.lsp.lookup import WHOLE
 from marvin_tools_coding.lsp.report import overview
-from marvin_tools_coding.lsp.standing import Standing, noted
+from marvin_tools_coding.lsp.status import ServerStatus, noted
 from tests.tools_coding.test_lsp import NOT_PYTHON, PATH, SERVER, VENV, desk, is_alive, misbehaving, until
 
 _MARVIN = """
@@ -222,10 +222,10 @@ def test_a_damaged_note_is_nothing(tmp_path: Path, content: bytes) -> None:
 def test_each_folder_has_its_servers_and_what_they_said_once() -> None:
     wrong = Diagnostic(line=3, severity="error", message="no", server="ruff")
 
-    def standing(root: str, **said: list[Diagnostic]) -> Standing:
-        return Standing(name="ruff", state="running", pid=7, root=root, waiting=[], said=said)
+    def status(root: str, **said: list[Diagnostic]) -> ServerStatus:
+        return ServerStatus(name="ruff", state="running", pid=7, root=root, waiting=[], said=said)
 
-    assert overview([standing("/b", x=[wrong]), standing("/a"), standing("/b", x=[wrong], a=[wrong])]) == (
+    assert overview([status("/b", x=[wrong]), status("/a"), status("/b", x=[wrong], a=[wrong])]) == (
         "ruff: running, process 7, /b\nruff: running, process 7, /b\n\na:3: error: no\nx:3: error: no\n\n"
         "ruff: running, process 7, /a\n\nNo problems are known."
     )

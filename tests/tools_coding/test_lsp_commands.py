@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 
 from marvin_core.testing import PackRunner
 from marvin_tools_coding import plugin
-from marvin_tools_coding.lsp.finding import WHOLE, installed
-from marvin_tools_coding.lsp.known import KINDS, by_name
+from marvin_tools_coding.lsp.catalog import KINDS, by_name
+from marvin_tools_coding.lsp.lookup import WHOLE, installed
 from marvin_tools_coding.settings import CodingSettings
 from tests.e2e.test_docs import DOCS
 from tests.tools_coding.test_lsp import NOT_PYTHON, misbehaving

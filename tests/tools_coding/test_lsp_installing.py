@@ -14,9 +14,9 @@ import pytest
 from marvin_core import MarvinError, ToolError
 from marvin_core.testing import PackRunner, ToolRunner
 from marvin_tools_coding import plugin
-from marvin_tools_coding.lsp.finding import WHOLE, installed
+from marvin_tools_coding.lsp.catalog import ServerKind, by_name
 from marvin_tools_coding.lsp.installing import Installation, steps
-from marvin_tools_coding.lsp.known import ServerKind, by_name
+from marvin_tools_coding.lsp.lookup import WHOLE, installed
 from tests.tools_coding.test_lsp import NOT_PYTHON, PATH, SERVER
 
 _WAITED = 60.0

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from marvin_core import Tool, ToolContext, ToolError, ToolResult, ToolSpec
 from marvin_core.tools.schema import describe
-from marvin_tools_coding.git import committing, history, looking, switching
+from marvin_tools_coding.git import committing, history, inspecting, switching
 from marvin_tools_coding.shell.commands import run_command
 from marvin_tools_coding.shell.jobs import jobs
 from tests.support.examples import examples
@@ -305,7 +305,7 @@ def shown(spec: ToolSpec) -> dict[str, Any]:
 
 def test_the_schemas_are_small() -> None:
     """The schemas of shell and git cost the model little."""
-    looks: list[Tool] = [looking.git_status, looking.git_diff, looking.git_log, looking.git_branch]
+    looks: list[Tool] = [inspecting.git_status, inspecting.git_diff, inspecting.git_log, inspecting.git_branch]
     others: list[Tool] = [history.git_show, history.git_blame, committing.git_commit, switching.git_checkout]
     tools: list[Tool] = [run_command, jobs, *looks, *others]
     specs = [describe(tool) for tool in tools]

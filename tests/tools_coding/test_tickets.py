@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from marvin_core.guard.gates.ticket_lines import words_of
 from marvin_core.testing import ToolRunner
-from marvin_tools_coding.tickets.habits import line_arguments
+from marvin_tools_coding.tickets.adapters import line_arguments
 from tests.support.tickets import Desk
 
 CREATE = "create 'Mend the login' -d 'It \"fails\" on $(touch pwned) `id`' --acceptance 'Tests pass'"

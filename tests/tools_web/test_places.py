@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from marvin_core import ToolError
 from marvin_core.testing import HttpReplay, ToolRunner, raw
 from marvin_tools_web.places import around, kinds
+from marvin_tools_web.places.adapters import place_text, places_text
 from marvin_tools_web.places.found import box, metres
-from marvin_tools_web.places.given import place_text, places_text
 from marvin_tools_web.places.osm import prepared
 from marvin_tools_web.places.points import Point, coordinates_in
 from tests.tools_web.contracts import Operation, check

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from marvin_core import Fetched, MarvinError, RequestFailed, ToolError, tool
 from marvin_core.testing import HttpReplay, ToolRunner, paced, raw
-from marvin_tools_web.media import spotify_undoing
+from marvin_tools_web.media import spotify_undo
 from marvin_tools_web.services import oauth
 from tests.tools_web.contracts import Operation, check
 
@@ -460,7 +460,7 @@ def test_anything_may_stand_where_tokens_are(kept: Any) -> None:
     content = json.dumps(kept).encode()
     answer = Fetched(url=ACCOUNTS, status=200, kind="application/json", headers={}, content=content)
     assert all(one.state and one.verifier for one in oauth.pendings_in(kept, 1_000.0))
-    for read in (lambda: oauth.given_tokens(answer), lambda: spotify_undoing.items_in(answer.json())):
+    for read in (lambda: oauth.given_tokens(answer), lambda: spotify_undo.items_in(answer.json())):
         with suppress(ValueError, LookupError, TypeError, AttributeError, OverflowError, RequestFailed):
             assert read()
     if isinstance(kept, dict):

@@ -1,4 +1,4 @@
-"""`marvin pipeline`: running the pipeline of a project, looking at it, beginning it anew."""
+"""`marvin pipeline`: runs the pipeline of a project, shows its state, and resets it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entry point that Marvin loads. What a sub-command needs is imported when it is run."""
+"""The entry point that Marvin loads. Subcommands import what they need when they are run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REVIEW = "A review of a whole code base runs in the background: start it, conti
 
 @hookimpl
 def marvin_register_settings() -> PackSettings:
-    """The numbers of rounds, and limits."""
+    """The section `pipeline` of the configuration: rounds and limits."""
     variables = {
         "debug_rounds": "MARVIN_DEBUG_ROUNDS",
         "e2e_rounds": "MARVIN_E2E_ROUNDS",

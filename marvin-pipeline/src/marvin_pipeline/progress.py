@@ -1,4 +1,4 @@
-"""What is done of a phase that is not finished, so that a run that was killed goes on in the middle of it."""
+"""The progress of unfinished phases, so that a killed run resumes in the middle of a phase."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LARGEST = 20_000_000
 
 
 class Progress:
-    """The progress of one piece of work.
+    """The progress of one part of a phase.
 
     Args:
         files: the pipeline's own files of the project.
         phase: the phase it belongs to.
-        name: what is worked on: spec, ux, design or code; writers, for those who write the code; mending, for the
-            rounds that make a check pass; held, for what reviews let stand; tests, for how many there are.
+        name: of the part: spec, ux, design or code; writers, for those who write the code; mending, for the
+            rounds of a repair loop; held, for what reviews accepted; tests, for the numbers of tests.
     """
 
     def __init__(self, files: ProjectFiles, phase: str, name: str) -> None:
@@ -32,7 +32,7 @@ class Progress:
         self._copy = f"{_FOLDER}/{phase}-{name}.before"
 
     def read(self) -> Sequence[Mapping[str, Any]]:
-        """What was noted. A line that a kill cut off counts as not noted: what it tells of is done again.
+        """The recorded entries. A truncated line is ignored: its step is repeated.
 
         Raises:
             FileFault: it cannot be read.
@@ -48,7 +48,7 @@ class Progress:
         return noted
 
     def note(self, **fields: Any) -> None:
-        """Add what is done, on a line of its own whatever the last one looks like.
+        """Add an entry, on a line of its own even after a truncated line.
 
         Raises:
             FileFault: it cannot be written.
@@ -56,21 +56,21 @@ class Progress:
         self._files.append(self._name, f"\n{json.dumps(fields)}\n".encode())
 
     def keep(self, document: bytes) -> None:
-        """Keep a document as it is before somebody mends it. Raises `FileFault` where that cannot be written."""
+        """Back up a document before it is fixed. Raises `FileFault` where that cannot be written."""
         self._files.write(self._copy, document)
 
     def kept(self) -> bytes | None:
-        """The document as it was kept last; None where none was. Raises `FileFault` where it cannot be read."""
+        """The last backup of the document; None without one. Raises `FileFault` where it cannot be read."""
         return self._files.read(self._copy)
 
     def forget(self) -> None:
-        """Begin anew. Raises `FileFault` where a file cannot be removed."""
+        """Remove all entries. Raises `FileFault` where a file cannot be removed."""
         self._files.remove(self._name)
         self._files.remove(self._copy)
 
 
 def forget(files: ProjectFiles, phases: Iterable[str]) -> None:
-    """Forget the progress of phases, which are to be done again from their beginning.
+    """Remove the progress of phases, which start again from their beginning.
 
     Raises:
         FileFault: a file cannot be removed.
@@ -81,9 +81,9 @@ def forget(files: ProjectFiles, phases: Iterable[str]) -> None:
 
 
 def carry(files: ProjectFiles, phase: str, findings: Sequence[str]) -> None:
-    """Note the findings that a finished phase leaves to later ones. Raises `FileFault`."""
+    """Record the findings that a finished phase leaves to later ones. Raises `FileFault`."""
     progress = Progress(files, phase, _CARRIED)
-    progress.forget()  # it may have been killed before it was noted as finished
+    progress.forget()  # it may have been killed before it was recorded as finished
     if findings:
         progress.note(findings=list(findings))
 
@@ -96,7 +96,7 @@ def carried(files: ProjectFiles, phases: Iterable[str]) -> list[str]:
 
 
 def note_tests(files: ProjectFiles, phase: str, counts: Mapping[str, int]) -> None:
-    """Note how many tests each kind of command ran in a phase. Raises `FileFault`."""
+    """Record how many tests each kind of command ran in a phase. Raises `FileFault`."""
     Progress(files, phase, _TESTS).note(most=dict(counts))
 
 

@@ -1,4 +1,4 @@
-"""What the pipeline is configured with."""
+"""The configuration of the pipeline."""
 
 from __future__ import annotations
 

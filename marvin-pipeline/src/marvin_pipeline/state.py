@@ -1,4 +1,4 @@
-"""How far the pipeline of a project is: the last finished phase, in `.marvin/pipeline_state`."""
+"""The progress of a project's pipeline: the last finished phase, in `.marvin/pipeline_state`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .progress import forget
 from .run.files import FileFault, Held, ProjectFiles
 
 PHASES = ("1a", "1a_review", "1b", "1b_review", "2a", "2b", "3", "4a", "4b", "4c", "5")
-"""The phases in their order."""
+"""The phases in order."""
 
 MEANINGS = {
     "1a": "specification and user experience",
@@ -28,25 +28,25 @@ MEANINGS = {
     "4c": "frontend checks",
     "5": "adversarial quality review",
 }
-"""What is done in each phase."""
+"""What each phase does."""
 
 _NAME, _LOCK, _LOG = "pipeline_state", "pipeline_state.lock", "logs/pipeline.log"
 _LONGEST = 200
-"""Bytes that are read of the file; no phase is nearly as long."""
+"""Bytes of the file that are read; no phase is nearly as long."""
 
 
 class StateError(MarvinError):
-    """The state file is damaged, or a phase is named that does not exist."""
+    """The state file is damaged, or a phase does not exist."""
 
 
 class PipelineState:
-    """The state of one project. Nothing is remembered: each question reads the file, which others may have changed.
+    """The state of one project. Nothing is cached: each call reads the file, which others may have changed.
 
-    No link on the way to it is followed: what it leads to would be shown, or written over.
+    Symbolic links in its path are not followed: their target would be shown, or overwritten.
 
     Args:
         working_dir: the project's folder.
-        timeouts: how long to wait for another process that changes it, where not as long as usual.
+        timeouts: how long to wait for another process's lock, if not the default.
     """
 
     def __init__(self, working_dir: Path, timeouts: Timeouts | None = None) -> None:
@@ -55,16 +55,16 @@ class PipelineState:
         self._timeouts = timeouts or Timeouts()
 
     def last_finished(self) -> str | None:
-        """The last finished phase; None where none is.
+        """The last finished phase; None without one.
 
         Raises:
-            StateError: where the file holds something else, or is none.
+            StateError: the file has other content, or is not a regular file.
         """
         content = self._content()
         return None if content is None else self._phase(content)
 
     def is_done(self, phase: str) -> bool:
-        """Whether a phase is finished. Reads the file each time."""
+        """Whether a phase is finished."""
         last = self.last_finished()
         return _index(phase) <= (-1 if last is None else _index(last))
 
@@ -75,7 +75,7 @@ class PipelineState:
         return following[0] if following else None
 
     def save(self, phase: str) -> bool:
-        """Note that a phase is finished; does nothing where a later one is, and says whether it did something.
+        """Record that a phase is finished, unless a later one is; returns whether it was recorded.
 
         Raises:
             StateError: where the file is damaged or cannot be written.
@@ -89,12 +89,12 @@ class PipelineState:
         return True
 
     def restart_from(self, phase: str) -> None:
-        """Make a phase the next one again: the only way back. Works with a damaged file, too, and is logged.
+        """Make a phase the next one again: the only way back. Also works with a damaged file, and is logged.
 
-        What is done of that phase and of later ones is forgotten. No document is removed.
+        The progress of that phase and of later ones is removed. Documents stay.
 
         Raises:
-            StateError: where the file, the log or the notes of what is done cannot be written.
+            StateError: the file, the log or the progress cannot be written.
         """
         number = _index(phase)
         finished = PHASES[number - 1] if number else ""
@@ -102,7 +102,8 @@ class PipelineState:
             content = self._content()
             before = "nothing" if content is None else repr(content.decode("utf-8", "replace"))
             self._note(f"--from {phase}: {before} was finished, now {finished or 'nothing'} is")
-            # First what would have agents passed over: killed in between, more is done again, and nothing too little.
+            # First the progress, which would make agents be skipped: if killed in between, work is repeated but none is
+            # missed.
             forget(self._files, PHASES[number:])
             if finished:
                 self._files.write(_NAME, finished.encode())
@@ -110,12 +111,12 @@ class PipelineState:
                 self._files.remove(_NAME)
 
     def _content(self) -> bytes | None:
-        """The beginning of the file; None where there is none."""
+        """The start of the file; None where there is none."""
         try:
             content = self._files.read(_NAME, _LONGEST)
             if content is not None or not self._files.is_there(_NAME):
                 return content
-            content = self._files.read(_NAME, _LONGEST)  # it may have been made since
+            content = self._files.read(_NAME, _LONGEST)  # it may have been created since
         except FileFault as error:
             raise StateError(str(error)) from error
         if content is None:

@@ -61,7 +61,7 @@ _GROUPS = (
     ),
     ToolGroup(
         name="git",
-        module=".git.looking",
+        module=".git.inspecting",
         tools=("git_status", "git_diff", "git_log", "git_branch"),
         in_code=("git_diff", "git_status"),
         sets=("coding", "surf"),
@@ -86,7 +86,7 @@ _GROUPS = (
     ToolGroup(name="github", module=".github.clone", tools=("github_clone",), sets=("surf", "lockin")),
     ToolGroup(
         name="github",
-        module=".github.looking",
+        module=".github.reading",
         tools=("github_read_file", "github_grep"),
         sets=("surf", "lockin"),
     ),

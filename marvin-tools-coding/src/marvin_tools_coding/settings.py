@@ -1,4 +1,4 @@
-"""What the coding tools are configured with."""
+"""The configuration of the coding tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Currencies at the reference rates of the European Central Bank, which Frankfurter serves without a key."""
+"""Currency conversion at the reference rates of the European Central Bank, which Frankfurter serves without a key."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .settings import LifeSettings
 _DAY = 24 * 60 * 60
 _BASE = "EUR"
 _LARGEST = 100_000
-"""Bytes of the rates, which are about 600."""
+"""Bytes of the rates, which usually have about 600."""
 _CODE = re.compile("[A-Z]{3}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SHOWN = 60
 """Characters of a unit that an error shows."""
 _FULL = 0.1
-"""From which amount on two places behind the point tell enough."""
+"""The amount from which on two decimals are enough."""
 _LATER = "Try later, or convert with a rate from the user."
 _CODES = frozenset(
     "AUD BGN BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB"
@@ -58,11 +58,11 @@ _NAMES = {
     "swiss francs": "CHF",
 }
 _POUNDS = frozenset({"pound", "pounds"})
-"""Money only beside other money."""
+"""Currencies only next to another currency."""
 
 
 class Rates(Record):
-    """What a euro costs in each currency, on a date; `fetched` is in seconds since the epoch."""
+    """The price of a euro in each currency on a date; `fetched` is in seconds since the epoch."""
 
     date: str
     fetched: float
@@ -70,10 +70,10 @@ class Rates(Record):
 
 
 def recognized(from_unit: str, to_unit: str) -> tuple[str, str] | None:
-    """The codes of two currencies, or None where the units are no money.
+    """The codes of two currencies, or None where neither unit is a currency.
 
     Raises:
-        ToolError: where only one of them is.
+        ToolError: only one of them is.
     """
     codes = [_code(from_unit), _code(to_unit)]
     if codes == [None, None]:
@@ -99,7 +99,7 @@ async def convert(value: float, source: str, target: str, context: ToolContext) 
     """An amount in another currency, with the date of the rate.
 
     Raises:
-        ToolError: where there is no rate, or none can be had.
+        ToolError: there is no rate, or the rates are not available.
     """
     rates = await _rates(context)
     known = {**rates.rates, _BASE: 1.0}
@@ -116,7 +116,7 @@ async def convert(value: float, source: str, target: str, context: ToolContext) 
 
 
 def _amount(value: float) -> str:
-    """An amount with two places behind the point; of a small one so many that three digits count."""
+    """An amount with two decimals; a small one with three significant digits."""
     if value == 0 or abs(value) >= _FULL:
         return f"{value + 0.0:,.2f}"
     places = 2 - math.floor(math.log10(abs(value)))
@@ -124,7 +124,7 @@ def _amount(value: float) -> str:
 
 
 async def _rates(context: ToolContext) -> Rates:
-    """The rates of today: fetched once a day; older ones where that is not possible."""
+    """Today's rates: fetched once a day; older ones where that fails."""
     path = context.profile_folder / "rates.json"
     kept = await in_thread(lambda: _read(path))
     if kept is not None and 0 <= context.clock.now() - kept.fetched < _DAY:
@@ -155,7 +155,7 @@ async def _fetch(context: ToolContext) -> Rates:
 
 
 def _read(path: Path) -> Rates | None:
-    """The rates in a file; None where there are none, whatever it is."""
+    """The rates in a file; None where it has no valid ones."""
     try:
         return _rates_in(json.loads(path.read_bytes())) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
@@ -163,7 +163,7 @@ def _read(path: Path) -> Rates | None:
 
 
 def _rates_in(data: Any) -> Rates | None:
-    """The rates in what a service sent, or what was kept of it; None where there are none of a euro."""
+    """The rates in a service's answer or the cache; None where there are no rates of the euro."""
     try:
         found = {code: float(rate) for code, rate in data["rates"].items() if _CODE.fullmatch(code)}
         rates = {code: rate for code, rate in found.items() if 0 < rate < math.inf}

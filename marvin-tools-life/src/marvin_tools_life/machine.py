@@ -1,4 +1,4 @@
-"""What kind of machine Marvin runs on, and how it is doing."""
+"""The tool system_info: the machine, its load and its battery."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ async def system_info(context: ToolContext) -> ToolResult:
     """Show the operating system, processor, memory, disk, uptime and battery of this machine."""
     folders = [context.paths.root, context.home]
     now = context.clock.now()
-    # In a thread: a file system that hangs must not hold up the rest.
+    # In a thread: a file system that hangs must not block Marvin.
     lines = await in_thread(lambda: _lines(folders, now))
     text = "\n".join(f"{name}: {value}" for name, value in lines.items())
     return ToolResult(content=text, details={"table": lines})
 
 
 def _lines(folders: list[Path], now: float) -> dict[str, str]:
-    """What there is to tell, by name. A machine, a container or a sandbox may hide any of it, and the rest is told."""
+    """The facts by name. A machine, a container or a sandbox may hide any of them; the others are shown."""
     lines = {
         "System": _told(lambda: f"{_system_name()} ({platform.system()} {platform.release()}, {platform.machine()})"),
         "Processor": _told(_processor),
@@ -46,7 +46,7 @@ def _system_name() -> str:
 
 
 def _told(tell: Callable[[], str]) -> str:
-    """A line; psutil raises errors of many kinds where a system keeps what it asks for to itself."""
+    """A line; psutil raises many kinds of errors where a system hides a value."""
     try:
         return tell()
     except (OSError, RuntimeError, ArithmeticError, AttributeError, LookupError, ValueError):
@@ -73,7 +73,7 @@ def _disks(folders: list[Path]) -> dict[str, str]:
     for folder in folders:
         try:
             device = folder.stat().st_dev
-        except OSError:  # it was removed, or is on a disk that is gone
+        except OSError:  # it was removed, or is on a disconnected disk
             lines[f"Disk at {folder}"] = "unknown"
             continue
         if device not in devices:
@@ -122,10 +122,10 @@ def _battery() -> str:
 
 
 def battery_text(percent: float, seconds_left: float | None, *, plugged: bool | None) -> str:
-    """How full a battery is, and how long it lasts; `plugged` is None where that is not known.
+    """The charge of a battery and its remaining time; `plugged` is None where unknown.
 
     Args:
-        seconds_left: None or negative where it is not known.
+        seconds_left: None or negative where unknown.
     """
     if plugged:
         return f"{percent:.0f} %, plugged in"

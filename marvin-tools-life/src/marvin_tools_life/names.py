@@ -1,4 +1,4 @@
-"""Names that people give to things, and how they are found again."""
+"""Normalization of names that people give."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import unicodedata
 
 
 def folded(name: str) -> str:
-    """A name by which it is found again: in any case, with any spaces, and however its accents are written.
+    """A normalized name, to compare names: without case, with single spaces, and with accents in one form.
 
-    An accent may be a letter's own or a sign behind it: keyboards write the one, file systems the other.
+    An accent may be part of a letter or a combining character: keyboards write the former, file systems the latter.
     """
     return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).split())

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class _NewMessages(Hook):
-    """Asks for new messages of ntfy at each prompt of a chat, beside what the prompt does."""
+    """Requests new ntfy messages at each prompt of a chat, in parallel to it."""
 
     chats_only = True
 
     def __init__(self) -> None:
         self.polling: Polling | None = None
-        """None as long as nothing was asked."""
+        """None before the first request."""
 
     async def on_prompt(self, context: HookContext, text: str) -> None:
-        # Most people are subscribed to nothing, and a run or a sub-agent has nobody to tell.
+        # Most people have no subscriptions, and a run or a sub-agent has nobody to show messages to.
         if not context.interactive or context.depth or not (context.profile_folder / _SUBSCRIPTIONS).exists():
             return
         if self.polling is None:
@@ -69,9 +69,9 @@ _GROUPS: tuple[tuple[str, str, tuple[ToolSet, ...], str], ...] = (
 )
 """The groups: name, module, the sets that they join, and their tools."""
 _IN_CHAT = ("write_note", "update_preferences", "calendar_view", "calendar_add_event", "search_notes", "set_alarm")
-"""What is offered at once in a chat where most of many tools wait.
+"""Offered directly in a chat in which most tools are deferred.
 
-Preferences are among it: the description of that tool has the model offer to keep what the user states as lasting, and
+Preferences are among them: the tool's description has the model offer to save what the user states as lasting, and
 nobody would search for that."""
 _GUIDANCE = {
     "write_note": """
@@ -79,7 +79,7 @@ With write_note, note what a later agent needs and the code does not say: findin
 attempts. Such notes are in .marvin/notes of the project. Read those about your work with read_note first.
 """
 }
-"""What a model should know of the tools of a group, where it works on code."""
+"""Guidance for models that work on code, by tool."""
 
 
 async def _blender(session: SessionControl, text: str) -> str:
@@ -90,7 +90,7 @@ async def _blender(session: SessionControl, text: str) -> str:
 
 @hookimpl
 def marvin_register_settings() -> PackSettings:
-    """Where exchange rates and notices come from, what starts alarms, where they are pushed, and where Blender is."""
+    """The section `life` of the configuration: exchange rates, notifications, the scheduler of alarms, and Blender."""
     from marvin_core import PackSettings
 
     return PackSettings(
@@ -107,7 +107,7 @@ def marvin_register_settings() -> PackSettings:
 
 @hookimpl
 def marvin_register_hooks() -> Iterable[Hook]:
-    """New messages of ntfy are shown in chats."""
+    """Shows new ntfy messages in chats."""
     return (_NewMessages(),)
 
 

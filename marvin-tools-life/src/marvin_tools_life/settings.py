@@ -1,4 +1,4 @@
-"""What the everyday tools are configured with."""
+"""The configuration of the everyday tools."""
 
 from __future__ import annotations
 

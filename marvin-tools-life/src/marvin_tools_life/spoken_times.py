@@ -1,7 +1,7 @@
-"""Days and times as people write them, in words of any language. Nothing that is written is passed over.
+"""Days and times in natural language, of any language. No part of a text is ignored.
 
-The library that reads them takes what it understands and leaves out the rest: `tomorrow at 25:00` is tomorrow to it,
-and `at 9` a month. So each number in a text has to be found again in what it made of it.
+The library that parses them takes what it understands and ignores the rest: `tomorrow at 25:00` is tomorrow to it,
+and `at 9` a month. So each number in a text has to be found in the result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BARE_HOUR = re.compile(
 _DOTTED = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 _SLASHED = re.compile(r"(?<![\d/-])(\d{1,2})(?:/(\d{1,2})(?:/\d{2,4})?|-(\d{1,2})-\d{2,4})(?![\d/-])")
 _DATE = re.compile(r"\b\d{4}-\d{1,2}-\d{1,2}\b|" + _SLASHED.pattern)
-"""A date in numbers."""
+"""A date in digits."""
 _SPAN = re.compile(
     r"(?<![\d:T-])\d{1,2}(?::\d{2}|\s*[ap]m)?\s*[-\u2013]\s*\d{1,2}(?::\d{2}|\s*[ap]m)(?![\d:])", re.IGNORECASE
 )
@@ -33,21 +33,21 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 _OTHER_MONTH = timedelta(days=40)
 _ODD = 987_654
-"""Microseconds of what is counted from, by which a time that was counted is told from one that was written."""
+"""Microseconds of the reference time, which show whether a result is relative to it."""
 
 
 class Spoken(NamedTuple):
-    """What was meant: a time, a day, or a span of days and more that was counted from the present."""
+    """The meaning of a text: a time, a day, or a number of days from now."""
 
     moment: datetime
     kind: Literal["time", "day", "span"]
 
 
 def spoken(text: str, base: datetime) -> Spoken | None:
-    """What a text means; None where that cannot be told. Blocks, as the library that reads it does.
+    """The meaning of a text; None where it is not clear. Blocks, as the library does.
 
     Args:
-        base: what it counts from, by the clock on the wall.
+        base: the reference for relative times, in local time.
 
     Raises:
         ToolError: it may mean two days.
@@ -80,10 +80,10 @@ def spoken(text: str, base: datetime) -> Spoken | None:
 
 
 def refuse_span(text: str) -> None:
-    """Raise where a text is two times, the second of which would be taken for a time zone.
+    """Refuse two times with a dash, the second of which would be taken for a time zone.
 
     Raises:
-        ToolError: it is.
+        ToolError: the text is such a span.
     """
     if _SPAN.search(text):
         raise ToolError(
@@ -93,7 +93,7 @@ def refuse_span(text: str) -> None:
 
 
 def _names_month(text: str, base: datetime, moment: datetime) -> bool:
-    """Whether a text with the number of a day names its month: it is the same month whatever it counts from."""
+    """Whether a text names its month: the result then has the same month for any reference time."""
     other = _parsed(text, base + _OTHER_MONTH)
     return other is not None and (other[0].month, other[0].day) == (moment.month, moment.day)
 
@@ -103,14 +103,14 @@ def _with_minutes(hour: re.Match[str]) -> str:
 
 
 def _parsed(text: str, base: datetime) -> tuple[datetime, str] | None:
-    from dateparser.date import DateDataParser  # it takes a third of a second
+    from dateparser.date import DateDataParser  # importing it takes a third of a second
 
     settings: dict[str, Any] = {
         "RETURN_TIME_AS_PERIOD": True,
         "PREFER_DATES_FROM": "future",
         "RELATIVE_BASE": base,
     }
-    for languages in (["en"], None):  # English first: reading the words of all languages takes seconds
+    for languages in (["en"], None):  # English first: loading the words of all languages takes seconds
         try:
             found = DateDataParser(languages=languages, settings=settings).get_date_data(text)
         except (ValueError, OverflowError, RecursionError):
@@ -121,18 +121,18 @@ def _parsed(text: str, base: datetime) -> tuple[datetime, str] | None:
 
 
 def _clock(moment: datetime) -> set[float]:
-    """The numbers that a time of day is written with."""
+    """The numbers in which a time of day may be written."""
     return {moment.hour, (moment.hour - 1) % 12 + 1, moment.minute, moment.second}
 
 
 def _days_between(base: datetime, moment: datetime) -> set[float]:
-    """The numbers that a day is counted by where a time of day is named besides, as in `in 2 days at 9am`."""
+    """The numbers in which a count of days may be written if there is a time of day too, as in `in 2 days at 9am`."""
     days = abs((moment.date() - base.date()).days)
     return {days, days / 7}
 
 
 def _counted(base: datetime, moment: datetime) -> set[float]:
-    """The numbers that the span between two times is written with."""
+    """The numbers in which the span between two times may be written."""
     seconds = abs((moment.replace(tzinfo=None) - base).total_seconds())
     months = abs((moment.year - base.year) * 12 + moment.month - base.month)
     minutes, hours, days = seconds // 60, seconds // 3_600, seconds // 86_400

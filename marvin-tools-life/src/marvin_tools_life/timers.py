@@ -1,4 +1,4 @@
-"""Timers and stopwatches. They are kept in the profile, so that they go on when Marvin ends."""
+"""Timers and stopwatches, stored in the profile, so that they continue after Marvin exits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from marvin_core import (
 )
 
 from .names import folded
-from .undoing import Change, before_of, change
+from .undo import Change, before_of, change
 
 Timer = dict[str, Any]
-"""`name` as it was given, `started` in seconds since the epoch, `duration` in seconds, 0 for a stopwatch."""
+"""`name` as given, `started` in seconds since the epoch, `duration` in seconds, 0 for a stopwatch."""
 
 _LONGEST = 100 * 366 * 24 * 60 * 60
 _LATEST = 10**11
@@ -100,7 +100,7 @@ async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext)
 
 
 async def _restored(context: ToolContext, name: str, taken_back: Change) -> ToolResult:
-    """Have a timer as it was before a call."""
+    """Restore a timer to its state before a call."""
 
     def restore(timers: dict[str, Timer]) -> None:
         before = before_of(context, taken_back, timers.get(folded(name)))
@@ -113,7 +113,7 @@ async def _restored(context: ToolContext, name: str, taken_back: Change) -> Tool
 
 
 def _listed(timers: Iterable[Timer], now: float) -> list[str]:
-    """The timers, the oldest first; of many those that were started last."""
+    """The timers, the oldest first; if there are many, the latest ones."""
     ordered = sorted(timers, key=lambda timer: float(timer["started"]))
     left = len(ordered) - _LISTED
     lines = [_described(timer, now) for timer in ordered[max(0, left) :]]
@@ -134,7 +134,7 @@ def _file(context: ToolContext) -> JsonFile[dict[str, Timer]]:
 
 
 def _check(timers: dict[str, Any]) -> None:
-    """Raise a ValueError where the file holds something else than what is written there."""
+    """Raise a ValueError if the file has unexpected content."""
     for timer in timers.values():
         if not (isinstance(timer, dict) and isinstance(timer.get("name"), str)):
             raise ValueError(f"{timer!r} is not a timer")

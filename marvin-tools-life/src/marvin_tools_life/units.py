@@ -1,4 +1,4 @@
-"""Converting units, and currencies."""
+"""The tool convert_units: units and currencies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Registry: TypeAlias = "pint.UnitRegistry[Any]"
 
 _LONGEST = 60
 _SHOWN = 60
-"""Characters of a unit that an error shows: what is given may be any text."""
+"""Characters of a unit in an error: the input may be any text."""
 _LIKE_ENOUGH = 0.7
 _SYMBOLS = {
     "Cal": "kilocalorie",
@@ -36,7 +36,7 @@ _SYMBOLS = {
     '"': "inch",
     "″": "inch",
 }
-"""What is read letter by letter: in another case, or to pint, it is something else, as a barn in the place of a bit."""
+"""Case-sensitive symbols: in another case, or to pint, they mean something else, such as barn instead of bit."""
 _ALIASES = {
     "centigrade": "degC",
     "fl oz": "fluid_ounce",
@@ -65,24 +65,24 @@ _TEMPERATURES = {
 }
 _DEGREES = re.compile(r"(?:degrees?|deg)?[ _.]*([a-z]+)")
 _TEMPERATURE_PLACES = 9
-"""Places behind the point of a temperature; what is further behind comes from counting in kelvin."""
-# Gallons, cups, pints and so on without a country are those of the United States.
+"""Decimals of a temperature; further ones are rounding errors of the conversion through kelvin."""
+# Gallons, cups, pints and so on without a country are US units.
 _AMERICAN = re.compile(r"(?:us|u\.s\.?|american)[ _]+", re.IGNORECASE)
-# A power of a name, as in m^2 or s**-1. Nothing else may be raised: 9^9^9 would never end.
+# The power of a name, as in m^2 or s**-1. No other power is allowed: 9^9^9 would never finish.
 _POWER = re.compile(r"(?<=[^\W\d_])(?:\^|\*\*)-?\d{1,2}(?![\d^*.(])")
 _RAISED = re.compile("[⁻⁰¹²³⁴-⁹]+")
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _TIMES = str.maketrans("·⋅×", "***")
-# pint reads units as Python: quotes and brackets of any kind would begin something that has to end.
+# pint parses units as Python: unbalanced quotes and brackets would be syntax errors.
 _NO_UNIT = re.compile(r"[^\w\s°%*/.-]|\*\*")
 _AMOUNT = re.compile(r"[-+]?(?:\d[\d.,]*|\.\d+)(?: |[^\W\d_])")
 _AND = re.compile(r" and | & | \+ |, ?", re.IGNORECASE)
 _SHORTENED = re.compile(r"(?<=[a-z])\.(?= |$)")
-"""The points of `sq. ft.`"""
+"""The dots of `sq. ft.`"""
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 """As in kilowatt-hour: pint would subtract."""
 _NOT_READ = (AssertionError, AttributeError, TypeError, ValueError, SyntaxError, ArithmeticError)
-"""What pint raises besides its own errors: it reads units as Python, and asserts."""
+"""What pint raises in addition to its own errors: it parses units as Python, and asserts."""
 _PARTS = 4
 _PART_PLACES = 4
 
@@ -104,14 +104,14 @@ async def convert_units(
     registry, in_turn = await context.resource(_registry)
 
     def convert() -> str:
-        with in_turn:  # pint is made for one thread at a time
+        with in_turn:  # pint is not thread-safe
             return _converted(registry, value, from_unit, to_unit)
 
     return await in_thread(convert)
 
 
 def _converted(registry: Registry, value: float, from_unit: str, to_unit: str) -> str:
-    """The answer. Blocks: pint takes its time for units that it meets first."""
+    """The answer. Blocks: pint is slow for units that are new to it."""
     temperatures = _temperatures(from_unit, to_unit)
     source = temperatures[0] if temperatures else _parsed(registry, from_unit)
     parts = [] if temperatures else _parts(to_unit)
@@ -135,21 +135,21 @@ def _converted(registry: Registry, value: float, from_unit: str, to_unit: str) -
 
 
 def _in(registry: Registry, quantity: Any, target: str) -> Any:
-    """A quantity in another unit; where that counts the reverse, as km/L and L/100km, its reciprocal."""
+    """A quantity in another unit; its reciprocal where that is the inverse, as km/L and L/100km."""
     unit = registry.Unit(target)
-    dimensions = quantity.dimensionality, (1 / quantity.units).dimensionality  # the same of an angle, and of bytes
+    dimensions = quantity.dimensionality, (1 / quantity.units).dimensionality  # the same for angles and bytes
     is_reverse = unit.dimensionality == dimensions[1] != dimensions[0]
     return (1 / quantity).to(unit) if is_reverse else quantity.to(unit)
 
 
 def _parts(to_unit: str) -> list[str]:
-    """The units of an amount that is wanted in several, as feet and inches; nothing where it is wanted in one."""
+    """The units of a mixed result such as feet and inches; nothing for a single unit."""
     found = _AND.split(to_unit.strip())
     return found if 1 < len(found) <= _PARTS and all(map(str.strip, found)) else []
 
 
 def _shares(registry: Registry, smallest: Any, targets: Sequence[str]) -> list[float]:
-    """How many of each unit an amount is, which is given in the last and smallest one."""
+    """The count of each unit in an amount, which is given in the last and smallest one."""
     sizes = [float(registry.Quantity(1, target).to(targets[-1]).magnitude) for target in targets]
     if sizes != sorted(sizes, reverse=True):
         raise ToolError("Give the larger unit first, as in 'feet and inches'. Swap them.")
@@ -172,7 +172,7 @@ def _rounded(result: Any) -> float:
 @asynccontextmanager
 async def _registry() -> AsyncIterator[tuple[Registry, Lock]]:
     def make() -> Registry:
-        import pint  # it takes almost a second, with its registry
+        import pint  # importing it takes almost a second, with its registry
 
         registry: Registry = pint.UnitRegistry()
         registry.define("liter_per_100_km = 0.01 * liter / kilometer")
@@ -182,7 +182,7 @@ async def _registry() -> AsyncIterator[tuple[Registry, Lock]]:
 
 
 def _temperatures(from_unit: str, to_unit: str) -> tuple[str, str] | None:
-    """Two temperatures, however they are written. F alone would be a farad, C a coulomb."""
+    """Two temperature units in any spelling. F alone would be a farad, C a coulomb."""
     units = [unicodedata.normalize("NFKC", unit[:_LONGEST]) for unit in (from_unit, to_unit)]
     found = [_DEGREES.fullmatch(unit.replace("°", "").strip().lower()) for unit in units]
     names = [_TEMPERATURES.get(match[1]) if match else None for match in found]
@@ -214,7 +214,7 @@ def _parsed(registry: Registry, text: str) -> str:
 
 
 def _written(text: str) -> str:
-    """A unit in plain letters and signs: raised numbers as powers, and one sign for what has several."""
+    """The unit in ASCII: superscripts as powers, and one character where there are several."""
     raised = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text.translate(_TIMES))
     written = _SHORTENED.sub("", " ".join(unicodedata.normalize("NFKC", raised).split()))
     found = _SYMBOLS.get(written) or _ALIASES.get(written.lower())
@@ -251,8 +251,8 @@ def _kind(dimensions: object) -> str:
 
 
 def _number(value: float) -> str:
-    """Four digits behind the point; six that count below one; powers of ten where it is very large or small."""
-    value += 0.0  # a zero has no sign
+    """Four decimals; six significant digits below one; powers of ten for very large or small numbers."""
+    value += 0.0  # zero has no sign
     if abs(value) < 1 or abs(value) >= 1e15:
         return f"{value:.6g}"
     return f"{value:.4f}".rstrip("0").rstrip(".")

@@ -16,7 +16,7 @@ arxiv dictionary mymemory omdb rawg steam_store steam musicbrainz themealdb spot
 
 @hookimpl
 def marvin_register_settings() -> PackSettings:
-    """Where services are, and the keys of those that want one."""
+    """The section `web` of the configuration: addresses and keys of services."""
     return PackSettings(
         model=".settings:WebSettings",
         variables={f"services.{name}": f"MARVIN_URL_{name.upper()}" for name in _SERVICES.split()},
@@ -76,7 +76,7 @@ _GROUPS: tuple[tuple[str, str, str, tuple[ToolSet, ...]], ...] = (
 )
 """Each group with a module, its tools, and the sets that they join."""
 _IN_CHAT = ("web_search", "browse_web", "weather_forecast", "wiki_summary", "places_text_search", "get_directions")
-"""What is offered at once in a chat where most of many tools wait."""
+"""Offered directly in a chat in which most tools are deferred."""
 
 
 @hookimpl

@@ -15,7 +15,7 @@ from tests.support.reviewing import PASS, REVIEWERS, RoleModels, edit, finding, 
 
 pytestmark = pytest.mark.slow
 LINE = "Users log in with a name and a password, as often as they like."
-MENDED = "Users log in with a name and a password; after three failures the name is locked for an hour."
+FIXED = "Users log in with a name and a password; after three failures the name is locked for an hour."
 DESIGN = "# Design\n\n" + LINE + "\n\n" + "The rest of the design says how it is made, in so many words.\n" * 20
 LOCKOUT = finding("Lockout behaviour after three failed logins is undefined.")
 OTHER_WORDS = finding("The design does not say what happens after three failed logins.")
@@ -77,7 +77,7 @@ def test_what_is_found_is_mended_and_reviewed_again(marvin: Marvin, models: Role
         aux_1=[review(OTHER_WORDS), review({**LOCKOUT, "claim": "How it is unlocked is not said."}), PASS],
         aux_2=[text("Nothing found.\n\nSPEC_VERIFIED"), PASS],
         quality=[review(finding("The heading is plain.", "low")), PASS],
-        fixer=[*edit(LINE, MENDED), *edit("the name is locked", "the name is locked by the server")],
+        fixer=[*edit(LINE, FIXED), *edit("the name is locked", "the name is locked by the server")],
     )
     result = reviewed(marvin)
     assert result.code == 0, result.said
@@ -89,7 +89,7 @@ def test_what_is_found_is_mended_and_reviewed_again(marvin: Marvin, models: Role
     assert "REVIEW_FAILED" in first
     assert "Build a login." in first
     assert "SPEC_VERIFIED" in second
-    assert f"+{MENDED}" in second
+    assert f"+{FIXED}" in second
     assert "**R1-1** (round 1, given to the fixer)" in second
     for_fixer = models.prompts("fixer")[0]
     assert "DOCUMENT EDITOR" in for_fixer
@@ -110,13 +110,13 @@ def test_reviewers_change_nothing_and_the_fixer_only_the_document(marvin: Marvin
     elsewhere = ("create_file", {"path": "login.py", "content": "print()\n"})
     models.all_review(calls(elsewhere), review(LOCKOUT), PASS)
     models.play(
-        fixer=[calls(elsewhere), calls(("run_command", {"command": "touch ran"})), *edit(LINE, MENDED)],
+        fixer=[calls(elsewhere), calls(("run_command", {"command": "touch ran"})), *edit(LINE, FIXED)],
     )
     result = reviewed(marvin)
     assert result.code == 0, result.said
     assert not (marvin.project / "login.py").exists()
     assert not (marvin.project / "ran").exists()
-    assert MENDED in design(marvin)
+    assert FIXED in design(marvin)
 
 
 def test_low_findings_without_end_are_an_end_and_no_pass(marvin: Marvin, models: RoleModels) -> None:
@@ -196,10 +196,10 @@ def test_a_document_that_the_fixer_destroys_is_put_back(marvin: Marvin, models: 
     (marvin.project / ".marvin" / "design.md").write_text(long)
     models.all_review(review(LOCKOUT), PASS)
     garbage = calls(("write_file", {"path": ".marvin/design.md", "content": left}))
-    models.play(fixer=[garbage, text("done"), *edit(LINE, MENDED)])
+    models.play(fixer=[garbage, text("done"), *edit(LINE, FIXED)])
     result = reviewed(marvin)
     assert result.code == 0, result.said
-    assert design(marvin) == long.replace(LINE, MENDED)
+    assert design(marvin) == long.replace(LINE, FIXED)
 
 
 def test_words_without_a_verdict_are_asked_for_again(marvin: Marvin, models: RoleModels) -> None:
@@ -223,7 +223,7 @@ def test_what_was_said_in_a_round_that_was_killed_is_not_asked_for_again(marvin:
 
     models.asked.clear()
     models.all_review(PASS)
-    models.play(quality=[review(OTHER_WORDS), PASS], fixer=edit(LINE, MENDED))
+    models.play(quality=[review(OTHER_WORDS), PASS], fixer=edit(LINE, FIXED))
     result = reviewed(marvin)
     assert result.code == 0, result.said
     assert counts(models) == {"quality": 2, "main": 1, "aux-1": 1, "aux-2": 1, "fixer": 1}
@@ -240,7 +240,7 @@ def test_at_the_cost_ceiling_what_the_others_say_is_kept(marvin: Marvin, models:
     before = sum(counts(models).values())
     models.asked.clear()
     models.all_review(PASS)
-    models.play(fixer=edit(LINE, MENDED))
+    models.play(fixer=edit(LINE, FIXED))
     assert reviewed(marvin).code == 0
     assert before + sum(counts(models).values()) < 4 + 4 + 4, "nobody was asked twice for the first round"
 
@@ -249,7 +249,7 @@ def test_at_the_cost_ceiling_what_the_others_say_is_kept(marvin: Marvin, models:
 def test_a_killed_run_goes_on_where_it_was(marvin: Marvin, models: RoleModels, at: str) -> None:
     """No round is asked twice, and what the fixer did is not lost."""
     hang = answers.Answer(ending="hang")
-    first, fixer = review(LOCKOUT), edit(LINE, MENDED)
+    first, fixer = review(LOCKOUT), edit(LINE, FIXED)
     models.all_review(*([hang] if at == "review" else [first, hang]))
     models.play(fixer=[hang] if at == "fix" else fixer)
     running = marvin.start(*_words(marvin))
@@ -266,21 +266,21 @@ def test_a_killed_run_goes_on_where_it_was(marvin: Marvin, models: RoleModels, a
     rounds = 2 if at == "review" else 1
     fixes = {} if at == "second" else {"fixer": 1}
     assert counts(models) == {**dict.fromkeys(REVIEWERS, rounds), **fixes}
-    assert design(marvin) == DESIGN.replace(LINE, MENDED)
+    assert design(marvin) == DESIGN.replace(LINE, FIXED)
 
 
 def test_what_a_fixer_did_before_the_kill_counts(marvin: Marvin, models: RoleModels) -> None:
     """Its successor finds nothing left to do, which is no fix without effect."""
     models.all_review(review(LOCKOUT), PASS)
-    models.play(fixer=[*edit(LINE, MENDED)[:1], answers.Answer(ending="hang")])
+    models.play(fixer=[*edit(LINE, FIXED)[:1], answers.Answer(ending="hang")])
     running = marvin.start(*_words(marvin))
-    wait_until(lambda: MENDED in design(marvin), "the fix")
+    wait_until(lambda: FIXED in design(marvin), "the fix")
     running.send(signal.SIGKILL)
     running.finish()
     models.play(fixer=[text("It is mended already.")])
     result = reviewed(marvin)
     assert result.code == 0, result.said
-    assert f"+{MENDED}" in models.prompts("main")[1]
+    assert f"+{FIXED}" in models.prompts("main")[1]
 
 
 def test_a_document_that_is_none_is_asked_for_three_times(marvin: Marvin, models: RoleModels) -> None:

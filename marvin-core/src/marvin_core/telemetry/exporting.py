@@ -157,7 +157,6 @@ class Exporter:
 class _Failures(logging.Handler):
     """Receives the log messages of OpenTelemetry, which are its only report of failed exports.
 
-
     All runs of a process share it, for example those of an editor. A log message names no run, so every run gets it.
     """
 

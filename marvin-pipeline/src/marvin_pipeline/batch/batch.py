@@ -1,4 +1,4 @@
-"""A batch: its tasks go to workers, what becomes of them is kept, and the same command goes on after any kill."""
+"""A batch: workers run its tasks, each state is stored, and the same command resumes the batch after any kill."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ class BatchBusy(MarvinError):
 
 
 class BatchOptions(Record):
-    """What a batch was asked for beside its tasks."""
+    """The options of a batch."""
 
     results: Path
     workers: int
     engine: str = "local"
     scheduler: str = ""
-    """The address of a scheduler that runs; empty for one that is started here."""
+    """The address of a running scheduler; empty for one that is started here."""
     retry: bool = False
-    """Whether tasks that failed are gone on with."""
+    """Whether failed tasks are resumed."""
     push: bool = False
     strict: bool = False
-    """Whether weak evidence fails a task, also of one that passed without this."""
+    """Whether weak evidence fails a task, also one that passed without this option."""
     until: str = ""
     task_cost: float | None = None
-    """USD for a task whose line names no ceiling."""
+    """USD for a task without a ceiling of its own."""
     task_time: float | None = None
-    """Seconds for one whose line names no limit."""
+    """Seconds for a task without a limit of its own."""
 
     @property
     def words(self) -> Sequence[str]:
-        """All of it as flags."""
+        """The options as flags."""
         given = {
             "results": self.results,
             "workers": self.workers,
@@ -68,7 +68,7 @@ class BatchOptions(Record):
         return [*named, *(flag for flag, is_on in switches.items() if is_on)]
 
     def check(self) -> None:
-        """Refuse what cannot be meant. Raises `UsageError`."""
+        """Refuse invalid options. Raises `UsageError`."""
         check_engine(self.engine, self.scheduler)
         if self.until and self.until not in PHASES:
             raise UsageError(f"--until {self.until!r} is not a phase. Use one of {', '.join(PHASES)}.")
@@ -82,8 +82,8 @@ class Batch:
 
     Args:
         control: the way to the user, and the models of this run.
-        tasks: all of the file.
-    """
+        control: the connection to the user, and the models of this run.
+    tasks: all tasks of the file."""
 
     def __init__(
         self, control: RunControl, settings: PipelineSettings, options: BatchOptions, tasks: Sequence[Task]
@@ -99,15 +99,15 @@ class Batch:
 
     @property
     def records(self) -> Sequence[TaskRecord]:
-        """How each task stands, in the order of the file."""
+        """The state of each task, in the order of the file."""
         return [self._records[task.id] for task in self._tasks]
 
     async def prepare(self) -> None:
-        """Find out what is to be done. Whoever does has to lead the batch.
+        """Determine which tasks are to be run. The caller has to hold the batch's lock.
 
         Raises:
-            UsageError: a task is another one than the one that was begun under its id.
-            MarvinError: what is kept cannot be read, or the money cannot be counted.
+            UsageError: a task differs from the one that was started under its id.
+            MarvinError: the stored state is unreadable, or costs cannot be counted.
         """
         await in_thread(self._look)
         await in_thread(lambda: self._money.begin(self._tasks))
@@ -132,19 +132,19 @@ class Batch:
                 self._waiting.append(task)
 
     def _goes_on(self, task: Task, record: TaskRecord) -> bool:
-        """Whether a task that was over is to be gone on with."""
+        """Whether a finished task is to be resumed."""
         if record.state == "budget":
             return self._money.has_more_for(task)
         if record.state == "passed":
-            return self._options.strict and not record.is_strict  # nothing is left to do but to judge it
+            return self._options.strict and not record.is_strict  # only the evidence is still to be judged
         return self._options.retry and record.state in _RETRIED
 
     async def run(self, engine: Engine) -> None:
-        """Work on what is waiting, until nothing is or the money is used up.
+        """Run the waiting tasks until none is left or the budget is used up.
 
         Raises:
-            EngineLost: the engine is gone; what it was at is gone on with by the next run.
-            MarvinError: what is kept cannot be read or written.
+            EngineLost: the engine is gone; the next run resumes its tasks.
+            MarvinError: the stored state cannot be read or written.
         """
         if not self._waiting:
             return
@@ -157,13 +157,13 @@ class Batch:
                 await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             finally:
                 self._is_ending = True
-                held.close()  # from here on runs that are under way end
+                held.close()  # from here on, running tasks stop
                 ends = await asyncio.gather(*workers, return_exceptions=True)
         raise_first(ends)
 
     @property
     def _patience(self) -> Timeouts:
-        """Whoever looks whether the batch is led holds that lock for a moment."""
+        """The timeout for the lock, which a process that checks it holds for a moment."""
         return self._control.config.timeouts
 
     async def _worked(self, engine: Engine, led: str) -> None:
@@ -175,7 +175,7 @@ class Batch:
             await self._through(self._waiting.popleft(), engine, led)
 
     async def _through(self, task: Task, engine: Engine, led: str) -> None:
-        """Work on a task until it is over; where its workers die, others take their places, but not for ever."""
+        """Run a task until it is finished; if its workers die, others take over, a limited number of times."""
         reason = ""
         for _ in range(self._settings.batch_tries):
             before = self._records[task.id]
@@ -198,14 +198,14 @@ class Batch:
         await self._end(task, "lost", f"{self._settings.batch_tries} workers ended. {reason}")
 
     def _take(self, before: TaskRecord, record: TaskRecord) -> None:
-        """Count what the tries of this run used that are in the record by now."""
+        """Count the costs of this run's attempts that are in the record."""
         self._records[record.id] = record
         for one in record.tries[len(before.tries) :]:
             if one.cost_line:
                 self._control.count(one.cost_line)
 
     async def _end(self, task: Task, state: TaskState, reason: str) -> None:
-        """Note that nothing more is done for a task, unless a worker was faster after all."""
+        """Record that a task ends here, unless a worker finished it meanwhile."""
         folder, before = self._folder(task), self._records[task.id]
 
         def ended() -> TaskRecord:
@@ -219,7 +219,7 @@ class Batch:
         self._told(f"{task.id}: {record.state}. {record.reason}")
 
     def _order(self, task: Task, led: str) -> Order | None:
-        """What a worker is to do, with the money that is left now; None where there is none."""
+        """The order for a worker, with the budget that is left; None where there is none."""
         share, timeouts = self._money.share(task), self._control.config.timeouts
         if share is not None and share.is_nothing:
             return None
@@ -235,13 +235,13 @@ class Batch:
             ledger=share.ledger if share else "",
             push=self._options.push,
             clone_timeout=self._settings.clone_timeout,
-            grace=2 * (timeouts.close + timeouts.agent_end),  # it ends its agents, then itself
-            settle=timeouts.close + timeouts.kill_limit,  # as an agent has whose lifeline ended
+            grace=2 * (timeouts.close + timeouts.agent_end),  # it stops its agents, then itself
+            settle=timeouts.close + timeouts.kill_limit,  # as for an agent whose parent is gone
             poll=timeouts.job_poll,
         )
 
     def _words(self, task: Task) -> Iterator[str]:
-        """The flags of a run: what this one was told of models and permissions, and what the task says."""
+        """The flags of a run: the models and permissions of this command, and those of the task."""
         config = self._control.config
         yield from self._control.model_flags
         yield f"--sandbox={config.sandbox}"
@@ -269,7 +269,7 @@ class Batch:
 
 
 def _bounded(task: Task, options: BatchOptions) -> Task:
-    """A task with the limits of the batch where it names none."""
+    """A task with the limits of the batch where it has none."""
     return task.replace(
         until=task.until or options.until,
         max_cost=options.task_cost if task.max_cost is None else task.max_cost,
@@ -279,11 +279,11 @@ def _bounded(task: Task, options: BatchOptions) -> Task:
 
 @contextmanager
 def alone_in(results: Path, timeouts: Timeouts) -> Iterator[None]:
-    """Keep other batches out of the folder of the results, which is made where it is missing.
+    """Lock the folder of the results against other batches; it is created if missing.
 
     Raises:
-        BatchBusy: another one works in it.
-        BatchFault: it cannot be written.
+        BatchBusy: another batch works in it.
+        BatchFault: it is not writable.
     """
     try:
         results.mkdir(parents=True, exist_ok=True)
@@ -295,7 +295,7 @@ def alone_in(results: Path, timeouts: Timeouts) -> Iterator[None]:
 
 @contextmanager
 def _held(path: Path, timeouts: Timeouts) -> Iterator[Path]:
-    """Hold a lock, a file that is never removed; the system lets go of it when this process ends. Blocks."""
+    """Lock a file, which is never removed; the system releases the lock when this process exits. Blocks."""
     try:
         lock = os.open(path, _OPEN, 0o600)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A Marvin that a worker starts: it ends with the worker, however that one ends, and is ended where nobody leads."""
+"""A Marvin process that a worker starts: it exits with the worker, and is stopped when the batch is no longer led."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from pathlib import Path
 from marvin_core import Record
 
 _OF_ANOTHER = ("PYTHONPATH", "MARVIN_LIFELINE", "MARVIN_LEDGER", "MARVIN_MAX_COST")
-"""Variables that are for whoever started this process, and not for what it starts."""
+"""Variables of the parent process that a child must not inherit."""
 
 
 def environment(without: Collection[str] = ()) -> dict[str, str]:
-    """The environment of this process, for a program that works for it. It is handed on, and nothing of it is read."""
+    """The environment of this process for a child process."""
     left_out = {*_OF_ANOTHER, *without}
     return {name: value for name, value in os.environ.items() if name not in left_out}
 
 
 class Place(Record):
-    """Where a run works, and what it has."""
+    """The paths of a run."""
 
     folder: Path
     log: Path
-    """What gets its standard error, behind what is there."""
+    """The file to which its standard error is appended."""
     summary: Path
-    """What gets its standard output, in the place of what was there."""
+    """The file that its standard output replaces."""
     variables: Mapping[str, str]
     lock: int
-    """A descriptor that it inherits: the lock of the task is held until it ends, too."""
+    """A descriptor that it inherits, so that the task's lock is held until it exits as well."""
 
 
 class Child:
-    """One run. Its standard input is a pipe, whose end it takes for the end of whoever started it."""
+    """A run. It exits when its standard input, a pipe, is closed, which happens when the parent exits."""
 
     def __init__(self, words: Sequence[str], place: Place) -> None:
-        """Start it. Raises `OSError` where that cannot be done."""
+        """Start it. Raises `OSError` if that fails."""
         read, self._lifeline = os.pipe()
         try:
             with open(place.log, "ab") as log, open(place.summary, "wb") as summary:
@@ -61,12 +61,12 @@ class Child:
             os.close(read)
 
     def wait(self, is_over: Callable[[], bool], poll: float, grace: float) -> int:
-        """Wait for its end; returns the exit code, negative for a signal. Blocks.
+        """Wait for its exit; returns the exit code, negative for a signal. Blocks.
 
         Args:
-            is_over: told whether it is to end before its time. It is asked in another thread.
-            poll: seconds between two such questions.
-            grace: seconds that it has to end itself.
+            is_over: whether it has to stop early. Called in another thread.
+            poll: seconds between two such calls.
+            grace: seconds that it has to stop itself.
         """
         ended = threading.Event()
 
@@ -89,7 +89,7 @@ class Child:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Close the pipe, by which the run ends. It is done once: the number may be that of another file by then."""
+        """Close the pipe, which stops the run. Only once: the descriptor may belong to another file afterwards."""
         if self._lifeline >= 0:
             descriptor, self._lifeline = self._lifeline, -1
             os.close(descriptor)

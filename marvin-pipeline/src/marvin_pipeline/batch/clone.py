@@ -1,4 +1,4 @@
-"""The clone that a task is done in: made once, on a branch of its own, and pushed where that is asked for."""
+"""The clone of a task: made once, on a branch of its own, and pushed if requested."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _WHO = (("user.name", "Marvin"), ("user.email", "marvin@localhost"))
 
 
 class CloneFault(BatchFault):
-    """Git did not do what the task needs."""
+    """A git command for the task failed."""
 
 
 class Clone:
-    """A clone. Blocks; each step of git has its time, and hooks, filters and monitors of the repository run in none.
+    """A clone. Blocks; each git command has a timeout, and runs no hooks, filters or monitors of the repository.
 
     Args:
-        folder: where it is, or is to be.
-        timeout: seconds for each step.
-        lock: a descriptor that git inherits, so that a git that outlives its worker still holds the task.
+        folder: its path.
+        timeout: seconds for each git command.
+        lock: a descriptor that git inherits, so that a git that outlives its worker still holds the task's lock.
     """
 
     def __init__(self, folder: Path, timeout: float, lock: int) -> None:
@@ -37,10 +37,10 @@ class Clone:
         self._lock = lock
 
     def make(self, repository: str, base: str, branch: str) -> str:
-        """Have it there, on its branch; returns the commit that the branch begins with, empty where there is none.
+        """Make the clone, on its branch; returns the branch's first commit, empty where there is none.
 
-        What a worker left that was killed meanwhile is removed. Nothing is shared with the repository, as links of
-        git's own would be: what is broken here stays here.
+        What a killed worker left is removed. Nothing is shared with the repository, as with git's hard links, so
+        that damage here does not affect it.
 
         Raises:
             CloneFault: git fails, or the repository has no such base.
@@ -58,19 +58,19 @@ class Clone:
         else:
             self._check(("symbolic-ref", "HEAD", f"refs/heads/{branch}"), part, "symbolic-ref")
         self._know_who(part)
-        (part / ".tickets").mkdir(exist_ok=True)  # else those of a project around the results would be taken
+        (part / ".tickets").mkdir(exist_ok=True)  # else those of a project around the results folder would be used
         os.rename(part, self._folder)
         return begun
 
     def _make_room(self, folder: Path, begun: str, branch: str) -> None:
-        """Have no branch `marvin`, since git keeps no `marvin/ID` beside it. It is there as `origin/marvin`."""
+        """Remove a branch `marvin`, because git cannot store `marvin/ID` beside it. It stays as `origin/marvin`."""
         taken = f"refs/heads/{branch.partition('/')[0]}"
         if self._commit(folder, taken):
             self._check(("update-ref", "--no-deref", "HEAD", begun), folder, "update-ref")
             self._check(("update-ref", "-d", taken), folder, "update-ref")
 
     def _know_who(self, folder: Path) -> None:
-        """Where nobody has told git who commits, Marvin does: agents commit here, too."""
+        """Configure Marvin as the committer if git has none: agents commit here, too."""
         for name, value in _WHO:
             if self._run(("config", name), folder).returncode:
                 self._check(("config", name, value), folder, "config")
@@ -80,10 +80,10 @@ class Clone:
         return self._commit(self._folder, "HEAD")
 
     def push(self, repository: str, branch: str) -> None:
-        """Push the branch; what is on it in the repository already stays.
+        """Push the branch; never overwrites commits in the repository.
 
         Raises:
-            CloneFault: git fails, as where the repository has another branch of this name.
+            CloneFault: git fails, for example because the repository has a different branch of this name.
         """
         listed = self._run(GIT_PROGRAMS, self._folder).stdout
         quiet = git_without_programs(listed)
@@ -132,7 +132,7 @@ class Clone:
 
 
 def _local() -> Sequence[str]:
-    """The variables that tie git to another repository; none of them is for a clone."""
+    """The variables that tie git to another repository, which the clone must not use."""
     listed = subprocess.run(["git", "rev-parse", "--local-env-vars"], capture_output=True, check=False)
     return listed.stdout.decode("ascii", "replace").split()
 

@@ -1,4 +1,4 @@
-"""`marvin pipeline batch`: from the words that were typed to the exit code."""
+"""`marvin pipeline batch`: from its arguments to the exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXIT_INTERRUPTED = 130
 
 
 class BatchEnd(MarvinError):
-    """A batch whose tasks did not all pass."""
+    """Not all tasks of a batch passed."""
 
     def __init__(self, reason: str, exit_code: int) -> None:
         super().__init__(reason)
@@ -28,10 +28,10 @@ class BatchEnd(MarvinError):
 
 
 async def run_batch(control: RunControl, settings: PipelineSettings, options: BatchOptions, tasks: Path) -> TurnResult:
-    """Do the tasks of a file, or go on with them.
+    """Run the tasks of a file, or resume them.
 
     Raises:
-        MarvinError: it could not begin. What stops it later is in the result.
+        MarvinError: it could not start. Later errors are in the result.
     """
     config = control.config
     if config.depth or config.read_only or config.writable_files is not None:
@@ -46,7 +46,7 @@ async def run_batch(control: RunControl, settings: PipelineSettings, options: Ba
 
 
 async def _done(batch: Batch, options: BatchOptions, tasks: Sequence[Task]) -> TurnResult:
-    """Run it, and write what became of it, however it ends."""
+    """Run the batch, and always write its results."""
 
     def index(**fields: Any) -> Index:
         return Index(tasks=tuple(tasks), records=tuple(batch.records), results=options.results, **fields)
@@ -82,6 +82,6 @@ async def _worked(batch: Batch, options: BatchOptions) -> None:
 
 
 def start(context: CliContext, options: BatchOptions, tasks: Path) -> int:
-    """Lead the run; returns the exit code."""
+    """Run the batch; returns the exit code."""
     settings = context.settings(PipelineSettings)
     return context.lead(lambda control: run_batch(control, settings, options, tasks))

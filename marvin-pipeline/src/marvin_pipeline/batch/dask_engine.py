@@ -1,4 +1,4 @@
-"""The engine that has other machines: dask.distributed, an extra, imported where somebody asks for it."""
+"""The engine for several machines: dask.distributed, an extra, imported on demand."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .work import work_on
 
 
 class DaskEngine:
-    """Workers of dask, which have the folder of the results under the same name as this process has.
+    """Dask workers, which need the results folder under the same path as this process.
 
-    Keys and settings are those of the machine that a worker runs on: none is sent.
+    Each worker uses the keys and settings of its own machine; none are sent.
 
     Args:
         distributed: the module.
-        client: what reaches the scheduler.
-        cluster: what was started here; None for a scheduler that runs by itself.
+        client: the client of the scheduler.
+        cluster: the cluster that was started here; None for an external scheduler.
     """
 
     def __init__(self, distributed: Any, client: Any, cluster: Any) -> None:
@@ -32,12 +32,12 @@ class DaskEngine:
 
     @classmethod
     async def open(cls, scheduler: str, workers: int) -> DaskEngine:
-        """Reach a scheduler, or start one with workers on this machine. Raises `EngineLost`."""
+        """Connect to a scheduler, or start one with workers on this machine. Raises `EngineLost`."""
         return await in_thread(lambda: cls._opened(scheduler, workers))
 
     @classmethod
     def _opened(cls, scheduler: str, workers: int) -> DaskEngine:
-        # Its workers are pictured on a page that anybody on this machine could open, and that nobody asked for.
+        # No dashboard: anybody on this machine could open it.
         settings = {"distributed.worker.memory.terminate": False, "distributed.worker.memory.pause": False}
         import_module("dask").config.set(settings)
         distributed = import_module("distributed")
@@ -59,9 +59,9 @@ class DaskEngine:
         return cls(distributed, client, cluster)
 
     async def work(self, order: Order) -> TaskRecord:
-        """Work on a task, as `Engine.work` says. Where a worker dies, dask gives the task to another one itself."""
+        """Run a task, as `Engine.work`. If a worker dies, dask reassigns the task itself."""
         values = {**order.as_dict(), "words": list(order.words)}
-        key = f"{order.id}-{os.urandom(6).hex()}"  # never the result of an earlier run of this task
+        key = f"{order.id}-{os.urandom(6).hex()}"  # never reuse the result of an earlier run of this task
         return record_of(await in_thread(lambda: self._done(work_on, values, key), to_the_end=True))
 
     def _done(self, function: Callable[[dict[str, Any]], dict[str, Any]], values: dict[str, Any], key: str) -> Any:
@@ -73,7 +73,7 @@ class DaskEngine:
             raise EngineLost(f"The connection to the dask scheduler was lost: {error}") from error
 
     async def close(self) -> None:
-        """Let go of the scheduler, and end what was started here."""
+        """Disconnect from the scheduler, and stop what was started here."""
         await in_thread(self._close)
 
     def _close(self) -> None:

@@ -1,4 +1,4 @@
-"""Where the tasks of a batch are worked on: in processes of this machine, or by an engine that has other machines."""
+"""The engines that run the tasks of a batch: processes of this machine, or an engine for several machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENGINES = ("local", "dask")
 
 
 class WorkerLost(MarvinError):
-    """The worker that had a task is gone, and nobody goes on with it by himself."""
+    """The worker of a task is gone, and the engine does not reassign the task."""
 
 
 class EngineLost(MarvinError):
@@ -22,40 +22,40 @@ class EngineLost(MarvinError):
 
 
 class Engine(Protocol):
-    """Works on tasks. It ends its work by itself once nobody leads the batch any more."""
+    """Runs tasks. Its work stops by itself when the batch is no longer led."""
 
     async def work(self, order: Order) -> TaskRecord:
-        """Work on a task; returns how it stands then. Several at a time.
+        """Run a task; returns its record. May be called several times in parallel.
 
         Raises:
             WorkerLost: its worker is gone.
-            EngineLost: the engine is.
-            BatchFault: what is kept of the task cannot be read or written.
+            EngineLost: the engine is gone.
+            BatchFault: the task's stored state cannot be read or written.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of what the engine has. Nothing is under way any more."""
+        """Release the engine's resources. No task is running any more."""
         ...
 
 
 class LocalEngine:
-    """A process of this machine for each task, which this process waits for."""
+    """A process of this machine for each task."""
 
     async def work(self, order: Order) -> TaskRecord:
-        """Work on a task, as `Engine.work` says."""
+        """Run a task, as `Engine.work`."""
         values = order.as_dict()
         return record_of(await in_thread(lambda: work_on(values), to_the_end=True))
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to release."""
 
 
 def check_engine(name: str, scheduler: str) -> None:
-    """Refuse an engine that there is not.
+    """Check the name and the options of an engine.
 
     Raises:
-        UsageError: there is none of this name, it takes no scheduler, or what it needs is not installed.
+        UsageError: there is no such engine, it takes no scheduler, or a dependency is not installed.
     """
     if name not in ENGINES:
         raise UsageError(f"Unknown engine {name!r}. Available: {', '.join(ENGINES)}.")
@@ -66,11 +66,11 @@ def check_engine(name: str, scheduler: str) -> None:
 
 
 async def open_engine(name: str, scheduler: str, workers: int) -> Engine:
-    """The engine of this name, which is one that there is.
+    """The engine of a valid name.
 
     Args:
-        scheduler: the address of one that runs; empty for one that is started here.
-        workers: how many workers one has that is started here.
+        scheduler: the address of a running one; empty to start one here.
+        workers: the number of workers to start.
 
     Raises:
         EngineLost: it cannot be reached, or started.

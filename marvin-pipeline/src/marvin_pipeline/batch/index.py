@@ -1,4 +1,4 @@
-"""What became of a batch: for people, for programs and for CI."""
+"""The results of a batch: for people, for programs and for CI."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _ENDS = {"done": "is done", "interrupted": "was interrupted", "failed": "could n
 
 
 class Index(Record):
-    """The tasks of a batch, and how each of them stands."""
+    """The tasks of a batch and their states."""
 
     tasks: tuple[Task, ...]
     records: tuple[TaskRecord, ...]
-    """In the same order."""
+    """In the same order as the tasks."""
     results: Path
     ended: str = "done"
     """done, interrupted, failed."""
     reason: str = ""
     exit_code: int | None = None
-    """Where it is not that of the tasks."""
+    """Set if it is not that of the tasks."""
 
     @property
     def code(self) -> int:
-        """The exit code: that of the worst of all tasks."""
+        """The exit code: that of the worst task."""
         if self.exit_code is not None:
             return self.exit_code
         order = list(EXIT_CODES)
@@ -42,12 +42,12 @@ class Index(Record):
 
     @property
     def cost(self) -> float | None:
-        """USD; None where a try did not come to tell."""
+        """USD; None where the cost of an attempt is unknown."""
         costs = [record.cost for record in self.records]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     async def save(self) -> None:
-        """Write all of it into the folder of the results. Raises `BatchFault`."""
+        """Write all files into the results folder. Raises `BatchFault`."""
         await in_thread(self._save)
 
     def _save(self) -> None:
@@ -100,7 +100,7 @@ class Index(Record):
         return "\n".join(lines) + "\n"
 
     def _as_junit(self) -> bytes:
-        """A suite with a case for each task, as CI systems read it."""
+        """A test suite with a case for each task, in the format of CI systems."""
         bad = Counter(_JUNIT.get(record.state, "") for record in self.records)
         suite = ElementTree.Element(
             "testsuite",
@@ -131,12 +131,12 @@ class Index(Record):
 
     @property
     def counts(self) -> str:
-        """How many tasks there are of each state, in words."""
+        """The number of tasks in each state, as text."""
         counts = Counter(record.state for record in self.records)
         return ", ".join(f"{counts[state]} {state}" for state in EXIT_CODES if counts[state])
 
     def text(self) -> str:
-        """What of it people want to know at once."""
+        """A summary for people."""
         bad = [record for record in self.records if record.state != "passed"]
         lines = [f"The batch {_ENDS[self.ended]}: {self.counts}. {self.reason}".strip(), ""]
         lines += [f"{record.id}: {record.state}. {one_line(record.reason, _WHY)}".strip() for record in bad[:_SHOWN]]
@@ -157,7 +157,7 @@ _JUNIT = {
 
 
 def _cell(text: str) -> str:
-    """A text in a table of Markdown, as text alone."""
+    """A text escaped for a Markdown table."""
     return re.sub(r"([\\`*_\[\]<>|#!])", r"\\\1", one_line(text, _WHY))
 
 

@@ -1,4 +1,4 @@
-"""The money of a batch: a ceiling for all of it, one for each task, both over all runs of the batch."""
+"""The budget of a batch: a ceiling for all tasks and one for each task, over all runs of the batch."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from .tasks import Task
 LEDGERS = "ledgers"
 _TOLD = "{:.6f}"
 _LEAST = 0.000001
-"""USD that can be counted."""
+"""The least amount in USD that can be counted."""
 
 
 class Share(Record):
-    """What a task may spend now."""
+    """The budget of a task for a run."""
 
     dollars: float
     ledger: str
-    """The address of its part."""
+    """The address of its ledger."""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether it is less than can be counted."""
+        """Whether it is less than the least amount."""
         return self.dollars < _LEAST
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The flag that tells a run of it."""
+        """The flag that passes it to a run."""
         return (f"--max-cost={_TOLD.format(self.dollars)}",)
 
 
 class Money:
-    """The money. Blocks.
+    """The budget. Methods block.
 
     Args:
-        folder: that of the results.
+        folder: of the results.
         ceiling: USD for all tasks together; None for no such ceiling.
     """
 
@@ -47,7 +47,7 @@ class Money:
         self._ceiling = ceiling
 
     def begin(self, tasks: Sequence[Task]) -> None:
-        """Take what is left of it for the tasks. Raises `MarvinError` where it cannot be counted."""
+        """Reserve the rest of the ceiling for the tasks. Raises `MarvinError` where costs cannot be counted."""
         bounded = [task.max_cost for task in tasks if task.max_cost is not None]
         if self._ceiling is None and not bounded:
             return
@@ -63,10 +63,10 @@ class Money:
         return self._ceiling is not None and self._budget.spent() >= self._ceiling
 
     def share(self, task: Task) -> Share | None:
-        """What a task may spend; None where nothing bounds it.
+        """The budget of a task; None without a ceiling.
 
         Raises:
-            MarvinError: it cannot be counted.
+            MarvinError: costs cannot be counted.
         """
         left = self._left(task)
         if not left:
@@ -75,10 +75,10 @@ class Money:
         return Share(dollars=dollars, ledger=self._budget.part(task.id, dollars))
 
     def has_more_for(self, task: Task) -> bool:
-        """Whether a task that reached its limit may spend more now, as where somebody raised it."""
+        """Whether a task that reached its ceiling has budget again, for example because the ceiling was raised."""
         return all(dollars >= _LEAST for dollars in self._left(task))
 
     def _left(self, task: Task) -> list[float]:
-        """What is left under each ceiling that a task is under, in USD."""
+        """The rest of each ceiling of a task, in USD."""
         left = [] if self._ceiling is None else [self._ceiling - self._budget.spent()]
         return left if task.max_cost is None else [*left, task.max_cost - self._budget.spent(task.id)]

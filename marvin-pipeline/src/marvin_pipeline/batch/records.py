@@ -1,4 +1,4 @@
-"""What is kept of a batch: of each task a folder with its clone, its log, its reports and how it stands."""
+"""The stored state of a batch: for each task a folder with its clone, its log, its reports and its record."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from marvin_core import MarvinError, Record, take_lock
 
 TaskState: TypeAlias = Literal["waiting", "passed", "failed", "budget", "findings", "tests", "lost"]
-"""waiting: it is still to be done, or to be gone on with. budget: its money or its time is used up. findings: those of
-a review stopped it. tests: tests are red. failed: whatever else stopped it. lost: its workers died, each time."""
+"""waiting: to be run or resumed. budget: its budget or its time is used up. findings:
+a review stopped it. tests: tests failed. failed: any other failure. lost: all its workers died."""
 EXIT_CODES: Mapping[TaskState, int] = {
     "passed": 0,
     "waiting": 3,
@@ -24,117 +24,117 @@ EXIT_CODES: Mapping[TaskState, int] = {
     "failed": 1,
     "lost": 1,
 }
-"""By state, the exit code of a batch with such a task; the last of them in this order is the worst."""
+"""The exit code of a batch with a task in this state; the last state in this order is the worst."""
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _LARGEST = 5_000_000
 RECORD, LOCK, PROMPT, LOG, SUMMARY, CLONE, REPORT = (
     *("task.json", "task.lock", "prompt.md", "log.txt", "summary.txt", "repository", "report"),
 )
-"""The names in the folder of a task."""
+"""The file and folder names in the folder of a task."""
 
 
 class BatchFault(MarvinError):
-    """What is kept of a batch cannot be read or written."""
+    """The stored state of a batch cannot be read or written."""
 
 
 class Order(Record):
-    """What a worker is to do. It crosses machines as JSON, so it holds nothing but texts, numbers and the like."""
+    """A worker's instructions. It is sent between machines as JSON, so it contains plain values only."""
 
     id: str
     digest: str
     folder: str
-    """The folder of the task, which the worker has to reach under this name."""
+    """The folder of the task, which the worker must reach under this path."""
     led: str
-    """The lock of whoever leads the batch: once nobody holds it, the work ends."""
+    """The lock file of the process that leads the batch: once nobody holds the lock, the work stops."""
     repository: str
     base: str
     prompt: str
     words: tuple[str, ...]
-    """The flags of its run."""
+    """The flags of the run."""
     ledger: str = ""
-    """The address of its part of the money; empty where nothing bounds it."""
+    """The address of its ledger; empty without a ceiling."""
     push: bool = False
     """Whether its branch is pushed to the repository."""
     clone_timeout: float
-    """Seconds for git to clone, and to push."""
+    """Seconds for a git clone, and for a push."""
     grace: float
-    """Seconds that a run has to end itself."""
+    """Seconds that a run has to stop itself."""
     settle: float
-    """Seconds that the agents of a run have to be gone which was killed; nobody waits for them any more."""
+    """Seconds that the agents of a killed run have to exit; afterwards nobody waits for them."""
     poll: float
-    """Seconds between two looks at a lock."""
+    """Seconds between two checks of a lock."""
 
     @property
     def branch(self) -> str:
-        """The branch that the result is on."""
+        """The branch of the result."""
         return f"marvin/{self.id}"
 
 
 class Try(Record):
-    """One try at a task: a worker, and the run that it started."""
+    """An attempt at a task: a worker and its run."""
 
     begun: float
     """Seconds since the epoch."""
     host: str
     ended: float | None = None
-    """None where its worker was killed, or works."""
+    """None while its worker runs, or if it was killed."""
     exit_code: int | None = None
-    """Negative for a signal; None where no run ended."""
+    """Negative for a signal; None without a finished run."""
     cost: float | None = None
-    """USD; None where the run did not come to tell."""
+    """USD; None where unknown."""
     cost_line: str = ""
-    """What it told of that."""
+    """The cost line that the run printed."""
 
     @property
     def was_killed(self) -> bool:
-        """Whether its run could not end its agents itself."""
+        """Whether its run was killed before it could stop its agents."""
         return self.ended is None or (self.exit_code is not None and self.exit_code < 0)
 
 
 class TaskRecord(Record):
-    """How a task stands."""
+    """The state of a task."""
 
     id: str
     digest: str
     state: TaskState = "waiting"
     reason: str = ""
     base: str = ""
-    """The commit that its branch begins with."""
+    """The first commit of its branch."""
     commit: str = ""
     """The newest commit of its branch."""
     next_phase: str = ""
-    """What would come next; empty where it is done."""
+    """The next phase; empty where all are done."""
     pushed: bool = False
     is_strict: bool = False
-    """Whether the evidence was judged as `--strict` asks for."""
+    """Whether the evidence was judged with `--strict`."""
     tries: tuple[Try, ...] = ()
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be done for it."""
+        """Whether it is finished."""
         return self.state != "waiting"
 
     @property
     def cost(self) -> float | None:
-        """USD of all tries; None where one did not come to tell."""
+        """USD of all attempts; None where one is unknown."""
         costs = [one.cost for one in self.tries]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
     def seconds(self) -> float:
-        """How long it was worked on, as far as that is known."""
+        """The duration of all attempts in seconds, as far as known."""
         return sum(max(0.0, one.ended - one.begun) for one in self.tries if one.ended is not None)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The record as plain values."""
         return {**self.as_dict(), "tries": [one.as_dict() for one in self.tries]}
 
 
 def record_of(value: Any) -> TaskRecord:
-    """The record that plain values tell of.
+    """The record from plain values.
 
     Raises:
-        ValueError: they tell of none.
+        ValueError: they are not a record.
     """
     try:
         record = TaskRecord(**{**value, "tries": tuple(Try(**one) for one in value["tries"])})
@@ -147,20 +147,20 @@ def record_of(value: Any) -> TaskRecord:
 
 
 class TaskFolder:
-    """What is kept of one task. Blocks.
+    """The stored state of one task. Methods block.
 
     Args:
-        path: its folder.
+        path: the folder of the task.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> TaskRecord | None:
-        """How the task stands; None where nothing was begun.
+        """The record of the task; None before its start.
 
         Raises:
-            BatchFault: the record is damaged: nobody may take what was done for not done.
+            BatchFault: the record is damaged: it must not count as not started.
         """
         try:
             with open(self.path / RECORD, "rb") as file:
@@ -173,20 +173,20 @@ class TaskFolder:
             ) from error
 
     def write(self, record: TaskRecord) -> None:
-        """Keep how it stands. Raises `BatchFault`."""
+        """Write the record. Raises `BatchFault`."""
         write_whole(self.path / RECORD, json.dumps(record.as_json(), indent=1).encode())
 
     @contextmanager
     def held(self, is_over: Callable[[], bool], poll: float) -> Iterator[int | None]:
-        """Be alone with the task: no other worker, and no run that one left which was killed.
+        """Lock the task against other workers, and against a run that a killed worker left.
 
-        What is started meanwhile inherits the descriptor, and so holds the lock as well for as long as it lives.
+        Child processes inherit the descriptor, and so hold the lock as well for as long as they live.
 
         Args:
-            is_over: told whether to wait no longer; the context gets None then.
+            is_over: whether to stop waiting; the context then gets None.
 
         Raises:
-            BatchFault: there can be no lock.
+            BatchFault: the lock cannot be created.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -205,7 +205,7 @@ class TaskFolder:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in its place as a whole. Raises `BatchFault`."""
+    """Replace a file atomically. Raises `BatchFault`."""
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:

@@ -1,4 +1,4 @@
-"""The tasks of a batch: a file with a line of JSON for each, understood as a whole before anything is begun."""
+"""The tasks of a batch: a file with a JSON object on each line, validated completely before anything starts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LARGEST, _MOST, _LONGEST = 100_000_000, 100_000, 1_000_000
 """Bytes of the file, tasks in it, bytes of a prompt."""
 _SHOWN, _WHY = 20, 200
 _ID = r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock\Z)){0,63}(?<!\.)"
-"""What can be a part of the name of a branch, and the name of a folder."""
+"""A valid part of a branch name and name of a folder."""
 _URL = re.compile(r"(https?|ssh|git|file)://[^\s\x00-\x1f]+")
 _SCP = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^\s\x00-\x1f]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//|:)")
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,199}")
 TAKEN = frozenset(("batch.lock", "led.lock", "ledgers", "index.json", "index.md", "junit.xml"))
-"""What a batch has beside the folders of its tasks."""
+"""Names that a batch uses besides the folders of its tasks."""
 
 
 class Task(Record):
@@ -37,24 +37,24 @@ class Task(Record):
     """A URL, or the absolute path of a folder."""
     prompt: str
     base: str = ""
-    """The branch, tag or commit to begin with; empty for what the repository has checked out."""
+    """The branch, tag or commit to start from; empty for the repository's HEAD."""
     until: str = ""
     """The last phase; empty for all."""
     max_cost: float | None = None
-    """USD, over all tries; None for no ceiling of its own."""
+    """USD for all attempts; None for no ceiling of its own."""
     max_time: float | None = None
-    """Seconds of one try; None for no limit."""
+    """Seconds of one attempt; None for no limit."""
     models: tuple[tuple[str, str], ...] = ()
-    """The models of tiers that are not those of the batch."""
+    """Models of tiers that differ from those of the batch."""
 
     @property
     def digest(self) -> str:
-        """What is another text where the task is another one. Limits and models may change between two runs."""
+        """A hash that identifies the task. Limits and models are not part of it: they may change between runs."""
         return sha256(json.dumps([self.id, self.repository, self.prompt, self.base]).encode()).hexdigest()
 
 
 class TaskLine(Settings):
-    """A line of the file, as it stands there."""
+    """A line of the file, as it is written."""
 
     model_config = ConfigDict(strict=True)
 
@@ -70,7 +70,7 @@ class TaskLine(Settings):
 
 
 class Wrong(ValueError):
-    """Why a line is no task."""
+    """Why a line is not a valid task."""
 
 
 def read_tasks(path: Path, tiers: Collection[str]) -> Sequence[Task]:
@@ -78,10 +78,10 @@ def read_tasks(path: Path, tiers: Collection[str]) -> Sequence[Task]:
 
     Args:
         path: the file; paths in it are relative to its folder.
-        tiers: the tiers that a line may name a model for.
+        tiers: the tiers that a line may set a model for.
 
     Raises:
-        UsageError: the file cannot be read, or lines of it are no tasks; all of them are named.
+        UsageError: the file is unreadable, or lines are not valid tasks; all of them are named.
     """
     try:
         with open(path, "rb") as file:
@@ -152,7 +152,7 @@ def _line(line: bytes) -> TaskLine:
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
-    """An object whose keys are there once: of two, nobody knows which one is meant."""
+    """An object without duplicate keys, whose meaning would be ambiguous."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise Wrong("a key occurs twice")
@@ -165,7 +165,7 @@ def _repository(given: str, folder: Path) -> str:
             has_password = urlsplit(given).password is not None
         except ValueError as error:
             raise Wrong(f"repository is not a URL: {error}") from error
-        if has_password:  # it would stand in logs and reports
+        if has_password:  # it would appear in logs and reports
             raise Wrong("the URL of the repository contains a password: remove it, and use a git credential helper")
         return given
     if _SCP.fullmatch(given):

@@ -1,4 +1,4 @@
-"""What a worker does with a task: its clone, a run of the pipeline in it, and what came of that."""
+"""A worker's part of a task: the clone, a run of the pipeline in it, and its results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .records import (
 )
 
 _STATES: Mapping[int, TaskState] = {0: "passed", 3: "budget", 4: "findings", 5: "tests"}
-"""What the exit codes of a run say of its task."""
+"""The state of a task by the exit code of its run."""
 _INTERRUPTED = 130
 _COST = "MARVIN_COST:"
 _TAIL, _WHY, _LARGEST, _FILES = 20_000, 500, 20_000_000, 50
@@ -41,16 +41,16 @@ _REPORTS = "report"
 
 
 def work_on(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Work on a task until it is over or nobody leads the batch any more; returns its record. Blocks.
+    """Run a task until it is finished or the batch is no longer led; returns its record. Blocks.
 
-    Any number of workers may be told the same: one of them does it, and the others find it done. A run that was killed
-    is gone on with where it was.
+    Several workers may get the same task: one of them runs it, and the others find it finished. A killed run
+    is resumed.
 
     Args:
         values: an `Order`, as plain values.
 
     Raises:
-        BatchFault: what is kept of the task cannot be read or written.
+        BatchFault: the task's stored state cannot be read or written.
     """
     order = Order(**{**values, "words": tuple(values["words"])})
     folder = TaskFolder(Path(order.folder))
@@ -62,7 +62,7 @@ def work_on(values: Mapping[str, Any]) -> dict[str, Any]:
         record = folder.read() or TaskRecord(id=order.id, digest=order.digest)
         if lock is not None and not record.is_over:
             if record.tries and record.tries[-1].was_killed:
-                _wait(order.settle, order.poll, is_over)  # its agents write in the same clone until they are gone
+                _wait(order.settle, order.poll, is_over)  # its agents write to the same clone until they have exited
             if not is_over():
                 record = _Work(order, folder, lock).done(record)
     return record.as_json()
@@ -84,14 +84,14 @@ class _Work:
         self._record = TaskRecord(id=order.id, digest=order.digest)
 
     def done(self, record: TaskRecord) -> TaskRecord:
-        """One try; returns how the task stands then, as it is kept."""
+        """One attempt; returns the stored record afterwards."""
         self._keep(record.replace(tries=(*record.tries, Try(begun=time.time(), host=socket.gethostname()))))
         try:
             if not self._tree.is_dir():
                 base = self._clone.make(self._order.repository, self._order.base, self._order.branch)
                 self._keep(self._record.replace(base=base))
             self._run()
-        except (MarvinError, OSError) as error:  # as where the repository is gone: other tasks go on
+        except (MarvinError, OSError) as error:  # such as a missing repository: other tasks continue
             this = self._record.tries[-1]
             if this.ended is None:  # no run was started
                 self._tried(ended=time.time(), cost=0.0)
@@ -103,7 +103,7 @@ class _Work:
         self._folder.write(record)
 
     def _tried(self, **fields: Any) -> None:
-        """Note what is known of this try now."""
+        """Store what is known of this attempt."""
         tries = self._record.tries
         self._record = self._record.replace(tries=(*tries[:-1], tries[-1].replace(**fields)))
 
@@ -128,7 +128,7 @@ class _Work:
         said = _tail(log, before)
         cost, line = _cost(said)
         self._tried(ended=time.time(), exit_code=code, cost=cost, cost_line=line)
-        if code < 0 or code == _INTERRUPTED:  # it was killed or ended before its time, and is gone on with
+        if code < 0 or code == _INTERRUPTED:  # it was killed or stopped early, and will be resumed
             self._keep(self._record.replace(reason=f"Its run was stopped: {_ending(code)}."))
         else:
             self._keep(self._judged(self._record, code, said))
@@ -154,9 +154,9 @@ class _Work:
         return record
 
     def _collected(self) -> Mapping[str, Any]:
-        """Copy the reports of the run; returns the one for programs, empty where there is none that can be read.
+        """Copy the reports of the run; returns the JSON report, empty where there is no readable one.
 
-        The agents work in the same folder, so no link is followed, and what is no file is left out.
+        The agents work in the same folder, so links are not followed, and only regular files are copied.
         """
         files, place = ProjectFiles(self._tree), self._folder.path / REPORT
         place.mkdir(exist_ok=True)
@@ -174,12 +174,12 @@ class _Work:
 def _read(files: ProjectFiles, name: str) -> bytes | None:
     try:
         return files.read(name, _LARGEST)
-    except MarvinError:  # a folder in its place, say
+    except MarvinError:  # such as a folder in its place
         return None
 
 
 def _tail(path: Path, since: int) -> str:
-    """The end of what was added to a file."""
+    """The end of the text that was appended to a file."""
     with open(path, "rb") as file:
         size = file.seek(0, 2)
         file.seek(max(since, size - _TAIL))
@@ -187,7 +187,7 @@ def _tail(path: Path, since: int) -> str:
 
 
 def _cost(said: str) -> tuple[float | None, str]:
-    """What a run cost in USD, and the line that says so; None and nothing where it did not come to tell."""
+    """The cost of a run in USD, and the line with it; None and nothing where unknown."""
     last = said.rstrip("\n").rpartition("\n")[2]
     if not last.startswith(_COST):
         return None, ""
@@ -199,7 +199,7 @@ def _cost(said: str) -> tuple[float | None, str]:
 
 
 def _said(said: str) -> str:
-    """The last thing that a run told people."""
+    """The last message of a run for people."""
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith(_COST)]
     return lines[-1].removeprefix("marvin: ") if lines else ""
 

@@ -1,4 +1,4 @@
-"""Which commands test, build and serve a project, told from its files; nothing of it is run to find out."""
+"""Finds the commands that test, build and serve a project from its files, without running any."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ CommandKind: TypeAlias = Literal["install", "build", "test", "e2e", "serve"]
 """What a command is for. install: fetches what the project depends on, where it is missing."""
 
 _FOLDERS = 12
-"""Folders below the project's own that are looked at, as in a project of `backend` and `frontend`."""
+"""Subfolders that are examined, as in a project of `backend` and `frontend`."""
 CONFIGURED = "packs.pipeline.test_command"
-"""What told of the command that the configuration gives."""
+"""The source of the command that the configuration sets."""
 PORT = "{port}"
-"""Stands in the arguments and variables of a command that serves, for the port that it is to take."""
+"""The placeholder for the port in arguments and variables of a command that serves."""
 
 
 class ProjectCommand(Record):
-    """A command of the project. It is run without a shell."""
+    """A command of the project, which is run without a shell."""
 
     kind: CommandKind
     argv: tuple[str, ...]
     folder: str = "."
-    """Where it is run, relative to the project."""
+    """Its working directory, relative to the project."""
     why: str = ""
-    """What told of it, for people."""
+    """Where it was found, for people."""
     environment: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -42,33 +42,33 @@ class ProjectCommand(Record):
 
 
 class ProjectCommands(Record):
-    """What there is to run in a project, in the order in which it is to be run."""
+    """The commands of a project, in the order in which they are run."""
 
     found: tuple[ProjectCommand, ...] = ()
 
     def of(self, *kinds: CommandKind) -> tuple[ProjectCommand, ...]:
-        """Those of some kinds."""
+        """The commands of some kinds."""
         return tuple(one for one in self.found if one.kind in kinds)
 
     @property
     def told(self) -> str:
-        """All of them for a prompt, one a line."""
+        """All commands for a prompt, one a line."""
         return "\n".join(f"- {one.kind}: {one.shown} ({one.why})" for one in self.found) or "- none was found"
 
 
 Which: TypeAlias = Callable[[str], str | None]
-"""Where a program is, or None, as `Processes.which` tells."""
+"""Finds a program, as `Processes.which`; None where it is missing."""
 
 
 def find_commands(root: Path, which: Which, test_command: str = "") -> ProjectCommands:
     """The commands of a project. Blocks: it reads manifests and lists folders.
 
-    The folders right below its own are looked at as well: for JavaScript where no workspace does that, and for all
-    else where its own folder has no tests. Packages of a workspace are tested one by one where no script at its top
-    does that.
+    Subfolders are examined as well: for JavaScript unless a workspace covers them, and for all other
+    languages unless the project's own folder has tests. Packages of a workspace are tested one by one unless a script
+    at its top tests them.
 
     Args:
-        test_command: the one that the configuration gives for its tests; it stands in for those that are found.
+        test_command: the configured one, which replaces the test commands that are found.
     """
     from .javascript import has_workspaces, javascript_commands, workspace_tests
 
@@ -90,10 +90,10 @@ def find_commands(root: Path, which: Which, test_command: str = "") -> ProjectCo
 
 
 def configured_test(line: str) -> ProjectCommand:
-    """The test command that the configuration gives.
+    """The configured test command.
 
     Raises:
-        ConfigError: it is no command.
+        ConfigError: it is not a valid command.
     """
     import shlex
 
@@ -125,7 +125,7 @@ def _others(folder: Path, name: str) -> list[ProjectCommand]:
 
 
 def _by_makefile(root: Path) -> list[ProjectCommand]:
-    """What a Makefile offers, for a project that no other file tells of."""
+    """The targets of a Makefile, for a project without other known files."""
     lines = text_of(root / "Makefile").splitlines()
     targets = {
         line.partition(":")[0].strip() for line in lines if ":" in line and not line.startswith(("\t", " ", "#"))

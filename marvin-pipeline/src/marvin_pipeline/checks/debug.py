@@ -1,4 +1,4 @@
-"""Phase 4a: the project is built and its tests are run, and mended until they pass."""
+"""Phase 4a: the project is built, its tests are run, and failures are fixed until they pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from marvin_core import in_thread
 
 from ..progress import most_tests, note_tests
 from ..state import PHASES
-from .mending import Finding, Mending, mend, time_for_command
+from .repair import Finding, RepairPlan, repair, time_for_command
 from .running import CommandRun, commands_of, run_until_failure
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ _TESTING = ("test", "e2e")
 
 
 class Suite:
-    """The tests of a project, run again and again. It remembers how many there were: none is to get lost.
+    """Runs the tests of a project repeatedly. It remembers their number, so that none is lost.
 
     Args:
         run: the run of the pipeline.
-        phase: the phase that it is for: what it and those before it counted still counts, also where the run was
-            killed since. Without one only what this suite counts does.
-        most: how many tests there were before, beside that.
+        phase: the phase: counts of it and earlier ones are remembered, also if the run was
+            killed since. Without a phase only counts of this suite are.
+        most: the number of tests before, in addition.
     """
 
     def __init__(self, run: Run, phase: str = "", most: int = 0) -> None:
@@ -51,7 +51,7 @@ class Suite:
         return await self.run(commands.of("install", "build", "test"))
 
     async def run(self, commands: Sequence[ProjectCommand]) -> Finding:
-        """Run commands up to the first that fails, and say what that means."""
+        """Run commands up to the first failure; returns the finding."""
         if not any(command.kind in _TESTING for command in commands):
             return Finding(failure="no tests", text=_NO_TESTS, lines=(_NO_TESTS,))
         run = self._run
@@ -69,7 +69,7 @@ class Suite:
         return Finding(passed=passed, summary=summary)
 
     def _counted(self, done: Sequence[CommandRun]) -> Mapping[str, int]:
-        """The most tests that there were before, by kinds of commands; those of this run are added."""
+        """The highest number of tests before, by kind of command; the counts of this run are added."""
         if self._most is None:
             phases = PHASES[: PHASES.index(self._phase) + 1] if self._phase else ()
             self._most = {**self._before, **most_tests(self._run.files, phases)}
@@ -82,7 +82,7 @@ class Suite:
 
 
 def _counts(done: Sequence[CommandRun]) -> dict[str, int]:
-    """How many tests each kind of command ran."""
+    """The number of tests that each kind of command ran."""
     counts: dict[str, int] = {}
     for one in done:
         if one.command.kind in _TESTING:
@@ -104,14 +104,14 @@ def _fewer(last: CommandRun, kind: str, count: int, most: int) -> Finding:
 
 
 async def run_debug(run: Run, held: HeldTests) -> PhaseEnd:
-    """Run the tests and mend until they pass as they were written, for `debug_rounds` rounds at most.
+    """Run the tests and fix failures until they pass unchanged, for `debug_rounds` rounds at most.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
     """
     commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
-    mending = Mending(phase="4a", role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
-    return await mend(run, mending, held.watched(Suite(run, "4a").check))
+    plan = RepairPlan(phase="4a", role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
+    return await repair(run, plan, held.watched(Suite(run, "4a").check))
 
 
 def _failed(last: CommandRun, passed: int, failed: int) -> Finding:

@@ -1,7 +1,7 @@
-"""Phase 4b: the program is tried from end to end, as somebody would who uses it.
+"""Phase 4b: an end-to-end test of the program.
 
-An agent writes `.marvin/smoke.sh`, which uses the program by its real entry point. That it is worth something is not
-for the agent to say: in an empty folder the script has to fail.
+An agent writes `.marvin/smoke.sh`, which uses the program through its real entry point. To show that the script tests
+anything, it also has to fail in an empty folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from marvin_core import in_thread
 from .commands import ProjectCommand
 from .debug import Suite
 from .files import is_file, text_of
-from .mending import Finding, Mending, mend, time_for_command
+from .repair import Finding, RepairPlan, repair, time_for_command
 from .running import commands_of, run_command
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SCRIPT = ".marvin/smoke.sh"
 _LARGEST = 100_000
 _LEFT = re.compile(r"empty-[a-z0-9_]{8}")
-"""As `tempfile` names a folder."""
+"""The name of a folder made by `tempfile`."""
 _MISSING = (
     f"The script {SCRIPT} does not exist yet. Write it: a Bash script that is run in the project's folder and uses "
     "the program through its real entry point, like a user who has only read the documentation."
@@ -40,16 +40,16 @@ _WORTHLESS = (
 
 
 async def run_e2e(run: Run) -> PhaseEnd:
-    """Try the program and mend until it works, for `e2e_rounds` rounds at most.
+    """Run the end-to-end test and fix failures until it passes, for `e2e_rounds` rounds at most.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
     """
     from ..evidence.held import held_tests
 
     suite, held = Suite(run, "4b"), await held_tests(run, "4b")
     commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
-    mending = Mending(phase="4b", role="e2e", rounds=run.settings.e2e_rounds, commands=commands.told)
+    plan = RepairPlan(phase="4b", role="e2e", rounds=run.settings.e2e_rounds, commands=commands.told)
 
     async def check() -> Finding:
         smoke = await _smoke(run)
@@ -59,7 +59,7 @@ async def run_e2e(run: Run) -> PhaseEnd:
         tested = await suite.run(found.of("install", "build", "test", "e2e"))
         return tested.replace(summary=f"{smoke.summary} {tested.summary}")
 
-    return (await mend(run, mending, held.watched(check))).then(held.left_over())
+    return (await repair(run, plan, held.watched(check))).then(held.left_over())
 
 
 async def _smoke(run: Run) -> Finding:
@@ -84,14 +84,14 @@ async def _smoke(run: Run) -> Finding:
 
 
 def remove_empty_folders(root: Path) -> None:
-    """Remove the empty folders of runs that were killed."""
+    """Remove the empty folders that killed runs left."""
     for left in (root / ".marvin").glob("empty-*"):
         if _LEFT.fullmatch(left.name):
             shutil.rmtree(left, ignore_errors=True)
 
 
 def _copied(script: Path, root: Path) -> Path:
-    """An empty folder with nothing but the script in it, below `.marvin`, where the sandbox lets it be run."""
+    """A folder with only the script in it, below `.marvin`, where the sandbox allows it to run."""
     folder = Path(tempfile.mkdtemp(prefix="empty-", dir=root / ".marvin"))
     (folder / ".marvin").mkdir()
     (folder / SCRIPT).write_text(text_of(script, _LARGEST), encoding="utf-8")

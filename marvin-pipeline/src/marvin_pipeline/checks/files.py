@@ -1,4 +1,4 @@
-"""Looking at files of a project without being led elsewhere: one may be a link, a pipe, or huge."""
+"""Reads files of a project safely: one may be a link, a pipe, or huge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 _LARGEST = 1_000_000
 _LISTED = 2_000
-"""Entries of a folder, and folders below one, that are looked at."""
+"""Entries of a folder, and subfolders, that are examined."""
 _DEEP = 6
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 SKIPPED = frozenset(
@@ -27,11 +27,11 @@ SKIPPED = frozenset(
         "site-packages",
     }
 )
-"""Folders that hold no source of the project; hidden ones are skipped as well."""
+"""Folders without source of the project; hidden ones are skipped as well."""
 
 
 def text_of(path: Path, most: int = _LARGEST) -> str:
-    """The beginning of a regular file, at most so many bytes; empty for anything else, links among it."""
+    """The start of a regular file, at most this many bytes; empty for anything else, including links."""
     with suppress(OSError, ValueError):
         descriptor = os.open(path, _FLAGS)
         with os.fdopen(descriptor, "rb") as stream:
@@ -41,7 +41,7 @@ def text_of(path: Path, most: int = _LARGEST) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a regular file, and no link."""
+    """Whether it is a regular file, and not a link."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except (OSError, ValueError):
@@ -49,7 +49,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder, and no link."""
+    """Whether it is a folder, and not a link."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except (OSError, ValueError):
@@ -57,7 +57,7 @@ def is_folder(path: Path) -> bool:
 
 
 def folders_in(folder: Path) -> list[Path]:
-    """The folders right below one that may hold source, in their order."""
+    """The subfolders that may contain source, sorted."""
     found: list[Path] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for number, entry in enumerate(entries):
@@ -69,7 +69,7 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def files_below(folder: Path, most: int = _LISTED) -> Iterator[Path]:
-    """The regular files below a folder that may be source, `most` of them and six levels deep, in a steady order."""
+    """The regular files below a folder that may be source, at most `most` and six levels deep, in a stable order."""
     count = 0
     for number, (place, names, files) in enumerate(os.walk(folder)):
         if number >= _LISTED:

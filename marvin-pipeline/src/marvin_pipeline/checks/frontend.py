@@ -1,7 +1,7 @@
-"""Phase 4c: where the project serves a frontend, it is built, served, and its pages are loaded with all they name.
+"""Phase 4c: if the project serves a frontend, it is built and served, and its pages are loaded with their assets.
 
-No browser takes part: neither is one among what Marvin needs, nor may the tools for pages reach this machine. So
-scripts are loaded and not run, and nobody sees a page; the report says so.
+No browser is used: Marvin does not require one, and web tools may not reach this machine. So scripts are loaded but not
+run, and pages are not rendered; the report says so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..run.ends import PhaseEnd
 from .commands import PORT, ProjectCommand, ProjectCommands
 from .debug import Suite
 from .files import files_below, is_file
-from .mending import Finding, Mending, mend, time_for_command
+from .repair import Finding, RepairPlan, repair, time_for_command
 from .running import commands_of, run_until_failure
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ _NO_BROWSER = "No browser was used, so no script on the pages was run."
 
 
 async def run_frontend(run: Run) -> PhaseEnd:
-    """Build, serve and look, and mend what is wrong, for `fe_rounds` rounds at most. Skipped without a frontend.
+    """Build, serve and check, and fix failures, for `fe_rounds` rounds at most. Skipped without a frontend.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
     """
     from ..evidence.held import held_tests
 
@@ -45,7 +45,7 @@ async def run_frontend(run: Run) -> PhaseEnd:
     if await in_thread(lambda: serving(run.folder, commands)) is None:
         return PhaseEnd(outcome="skipped", reason="The project has no frontend.")
     suite, held = Suite(run, "4c"), await held_tests(run, "4c")
-    mending = Mending(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
+    plan = RepairPlan(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
 
     async def check() -> Finding:
         found = await commands_of(run.folder, processes, run.settings.test_command)
@@ -61,7 +61,7 @@ async def run_frontend(run: Run) -> PhaseEnd:
         tested = await suite.run(found.of("test")) if found.of("test") else Finding()
         return tested.replace(summary=f"{seen.summary} {tested.summary}")
 
-    return (await mend(run, mending, held.watched(check))).then(held.left_over())
+    return (await repair(run, plan, held.watched(check))).then(held.left_over())
 
 
 def serving(root: Path, commands: ProjectCommands) -> ProjectCommand | None:
@@ -78,7 +78,7 @@ def serving(root: Path, commands: ProjectCommands) -> ProjectCommand | None:
 
 
 async def _seen(run: Run, commands: ProjectCommands) -> Finding:
-    """What is wrong with the pages."""
+    """The finding about the pages."""
     command = await in_thread(lambda: serving(run.folder, commands))
     if command is None:
         line = "The project no longer serves its frontend."
@@ -104,7 +104,7 @@ async def _seen(run: Run, commands: ProjectCommands) -> Finding:
 
 
 class ProbeLimits(Record):
-    """Seconds: for the server to answer, for one request, between two looks whether it answers, and for all of it."""
+    """Seconds: for the server's start, for one request, between two connection attempts, and in total."""
 
     start: float
     request: float
@@ -113,7 +113,7 @@ class ProbeLimits(Record):
 
 
 class Seen(Record):
-    """What a look at a frontend found."""
+    """The result of checking a frontend."""
 
     problems: tuple[str, ...]
     pages: int = 0
@@ -122,7 +122,7 @@ class Seen(Record):
 
 
 async def probe(processes: Processes, root: Path, command: ProjectCommand, limits: ProbeLimits) -> Seen:
-    """Serve a frontend and look at it. Both happen in the sandbox, whose network may be one of its own."""
+    """Serve a frontend and check it. Both run in the sandbox, which may have a network of its own."""
     folder = root / command.folder
     argv = list(command.argv)
     if "/" in argv[0] and not argv[0].startswith("/"):

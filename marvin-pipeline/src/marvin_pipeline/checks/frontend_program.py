@@ -1,7 +1,7 @@
-"""A program that serves a project, loads its pages with what they name, and ends it again. It runs no scripts.
+"""A program that serves a project, loads its pages with their assets, and stops the server. It runs no scripts.
 
-It runs in the sandbox, beside what it serves. It takes an order as JSON in its one argument and prints JSON:
-`problems`, `pages` and `assets` that it looked at, and the end of what the server printed.
+It runs in the sandbox, next to the server. It takes an order as JSON in its one argument and prints JSON:
+`problems`, the numbers of `pages` and `assets` that it checked, and the end of the server's output.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PAGES, _ASSETS = 20, 60
 _BYTES = 3_000_000
 _LOG = 6_000
 _FAULTS = ("Traceback (most recent call last)", "Internal Server Error", "Cannot GET /")
-"""What servers of the field put on a page in place of it."""
+"""Texts of error pages of common servers."""
 
 
 class Page(HTMLParser):
-    """The links of a page, and what it loads."""
+    """The links of a page, and its assets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Page(HTMLParser):
         self._inside = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what an element loads or leads to."""
+        """Record an element's asset or link."""
         values = {name: value or "" for name, value in attrs}
         self._inside = tag
         if (name := values.get("id")) and name in self.ids:
@@ -60,7 +60,7 @@ class Page(HTMLParser):
             self.unlabelled += 1
 
     def handle_data(self, data: str) -> None:
-        """Note the title, and how much text there is."""
+        """Record the title, and the length of the text."""
         if self._inside == "title":
             self.title += data.strip()
         elif self._inside not in ("script", "style"):
@@ -68,7 +68,7 @@ class Page(HTMLParser):
 
 
 class Probe:
-    """Looks at the pages of one server."""
+    """Checks the pages of one server."""
 
     def __init__(self, base: str, timeout: float) -> None:
         self._base = base
@@ -80,7 +80,7 @@ class Probe:
         self._seen: set[str] = set()
 
     def answers(self) -> bool:
-        """Whether the server answers at all, with whatever."""
+        """Whether the server answers at all, with any status."""
         try:
             self._get(self._base)
         except urllib.error.HTTPError:
@@ -90,7 +90,7 @@ class Probe:
         return True
 
     def look(self) -> None:
-        """Look at the first page, at what it loads, and at the pages that it leads to."""
+        """Check the first page, its assets, and the pages that it links to."""
         waiting = [self._base]
         while waiting and self.pages < _PAGES:
             address = waiting.pop(0)
@@ -137,7 +137,7 @@ class Probe:
                 self.problems.append(f"{urlsplit(own).path} is a page, but a script, style or image was expected")
 
     def _own(self, address: str) -> str:
-        """The address without its fragment, where it is of this server; else nothing."""
+        """The URL without its fragment, if it is of this server; else nothing."""
         plain = urldefrag(address)[0]
         return plain if plain.startswith(self._base) else ""
 
@@ -158,10 +158,10 @@ class Probe:
 
 
 def main(order: dict[str, Any]) -> dict[str, Any]:
-    """Serve, look, and end the server.
+    """Serve, check, and stop the server.
 
     Args:
-        order: `argv`, `folder` and `environment` of the command, with `{port}` where the port goes; `start`, `request`
+        order: `argv`, `folder` and `environment` of the command, with `{port}` for the port; `start`, `request`
             and `poll` in seconds.
     """
     port = _free_port()

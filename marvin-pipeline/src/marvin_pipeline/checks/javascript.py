@@ -1,4 +1,4 @@
-"""The commands of a JavaScript or TypeScript project, by its package.json and its lock file."""
+"""The commands of a JavaScript or TypeScript project, from its package.json and its lock file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _LOCKS = (
     ("bun.lockb", "bun"),
 )
 _LISTED = re.compile(r"^\s*-\s*['\"]?([^'\"#\n]{1,200}?)['\"]?\s*(?:#.*)?$", re.MULTILINE)
-"""An entry of a list in pnpm-workspace.yaml, whose patterns stand there."""
+"""An entry of a list in pnpm-workspace.yaml, such as a package pattern."""
 _DEEP = 6
 _PACKAGES = 50
-"""Packages of a workspace that are looked at."""
+"""Packages of a workspace that are examined."""
 _PLACEHOLDER = "no test specified"
-"""What `npm init` writes as the test of a package that has none."""
+"""The placeholder test script of `npm init`."""
 _RUNNERS = ("vitest", "jest", "mocha")
 _ONCE = (("CI", "1"), ("NO_COLOR", "1"))
-"""Runners that would watch for changes, or colour what they print, do neither."""
+"""Variables with which test runners neither watch for changes nor colour their output."""
 _TEST_FILES = (".test.js", ".test.mjs", ".test.cjs", ".spec.js", ".spec.mjs", "_test.js", "-test.js")
 _SERVING = ("preview", "serve", "start", "dev")
 _PORT_FLAGS = (("vite", ("--port", PORT, "--strictPort")), ("next", ("--port", PORT)), ("astro", ("--port", PORT)))
@@ -37,7 +37,7 @@ Package: TypeAlias = Mapping[str, Any]
 
 
 def javascript_commands(folder: Path, name: str, which: Which) -> Sequence[ProjectCommand]:
-    """The commands of a folder with a package.json, or with tests for the runner of Node; none for any other."""
+    """The commands of a folder with a package.json, or with tests for Node's runner; none for any other."""
     if not is_file(folder / "package.json"):
         return _by_node(folder, name, which)
     package = package_of(folder)
@@ -61,7 +61,7 @@ def javascript_commands(folder: Path, name: str, which: Which) -> Sequence[Proje
 
 
 def package_of(folder: Path) -> Package:
-    """What a package.json says; nothing where it says nothing that can be read."""
+    """The content of a package.json; empty where it is unreadable."""
     try:
         data = json.loads(text_of(folder / "package.json"))
     except (ValueError, RecursionError):
@@ -70,12 +70,12 @@ def package_of(folder: Path) -> Package:
 
 
 def has_workspaces(folder: Path) -> bool:
-    """Whether the packages below a folder are managed, and tested, from it."""
+    """Whether a folder is the root of a workspace."""
     return bool(package_of(folder).get("workspaces")) or is_file(folder / "pnpm-workspace.yaml")
 
 
 def workspace_tests(root: Path, which: Which) -> Sequence[ProjectCommand]:
-    """The tests of the packages of a workspace, each in its own folder; none where its top says how all are tested."""
+    """The tests of a workspace's packages, each in its own folder; none where the root tests all."""
     if not has_workspaces(root) or _declared_tests(root, ".", package_of(root)):
         return []
     manager = _manager(root, package_of(root))
@@ -105,7 +105,7 @@ def _packages(root: Path) -> Sequence[Path]:
 
 
 def _matching(folder: Path, parts: Sequence[str]) -> Sequence[Path]:
-    """The folders that a pattern names, part by part; hidden ones and what is fetched are none."""
+    """The folders that match a pattern, part by part, without hidden and installed ones."""
     if not parts:
         return [folder]
     inner = folders_in(folder)
@@ -145,7 +145,7 @@ def _tests(folder: Path, name: str, package: Package, which: Which) -> Sequence[
 
 
 def _declared_tests(folder: Path, name: str, package: Package) -> Sequence[ProjectCommand]:
-    """The tests that a package.json tells of."""
+    """The test scripts of a package.json."""
     script = _section(package, "scripts").get("test", "")
     if script and _PLACEHOLDER not in script:
         return [_command("test", name, (_manager(folder, package), "run", "test"), "the script test")]
@@ -157,7 +157,7 @@ def _declared_tests(folder: Path, name: str, package: Package) -> Sequence[Proje
 
 
 def _by_node(folder: Path, name: str, which: Which) -> Sequence[ProjectCommand]:
-    """Tests that need nothing but Node. A folder without a package.json counts where its tests lie in a known place."""
+    """Tests for Node's own runner. A folder without a package.json needs tests in a conventional place."""
     if not which("node"):
         return []
     places = [folder] if is_file(folder / "package.json") else [folder / "test", folder / "tests", *_flat(folder)]

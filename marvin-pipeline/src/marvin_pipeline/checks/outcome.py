@@ -1,4 +1,4 @@
-"""What the output of a test run says: how many tests passed, which failed, and whether two failures are the same."""
+"""Parses the output of test runs: how many tests passed, which failed, and whether two failures are the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hashlib import sha256
 from marvin_core import Record
 
 _READ = 200_000
-"""Characters that are looked at, half from the head and half from the tail."""
+"""Characters that are parsed, half from the start and half from the end."""
 _LINE = 400
 _NAMES = 2_000
 _NAMED = tuple(
@@ -54,21 +54,21 @@ _VARYING = (
 
 
 class TestCounts(Record):
-    """What a test run counted. `passed` and `failed` are None where the output does not say."""
+    """The counts of a test run. `passed` and `failed` are None where the output has none."""
 
     passed: int | None = None
     failed: int | None = None
     names: tuple[str, ...] = ()
-    """The tests, or files, that failed, sorted."""
+    """The failed tests, or files, sorted."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether the run says that it ran no tests."""
+        """Whether the run reports that it ran no tests."""
         return self.passed == 0 and not self.failed and not self.names
 
 
 def counts_of(output: str) -> TestCounts:
-    """What the output of a test runner says of its tests: of pytest, unittest, Node, Jest, Vitest, Mocha, Go, Cargo."""
+    """The counts in the output of a test runner: pytest, unittest, Node, Jest, Vitest, Mocha, Go, Cargo."""
     passed: int | None = None
     failed: int | None = None
     names: set[str] = set()
@@ -95,10 +95,10 @@ def counts_of(output: str) -> TestCounts:
 
 
 def fingerprint(command: str, exit_code: int | None, output: str) -> str:
-    """What is the same of two failures that are the same, whenever and wherever they happened.
+    """A fingerprint that is equal for the same failure at any time and place.
 
-    Times, addresses in memory, temporary files, ports and numbers of processes do not count. Where tests are named,
-    they and the lines that tell of errors count, so that other warnings make no other failure.
+    Times, memory addresses, temporary files, ports and process ids are ignored. If tests are named, only they
+    and the lines with errors count, so that other warnings do not change the fingerprint.
     """
     lines = [_settled(line) for line in _lines(output)]
     names = counts_of(output).names

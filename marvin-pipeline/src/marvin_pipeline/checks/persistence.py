@@ -1,4 +1,4 @@
-"""When to go on mending, when to go about it differently, and when to stop: a state machine that knows no agents."""
+"""Decides when to continue fixing, when to change the strategy, and when to stop: a state machine without agents."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from marvin_core import Record
 Strategy: TypeAlias = Literal["fix", "diagnose", "rethink"]
 """How the next round goes about it.
 
-fix: mend what fails. diagnose: find the cause first, by an agent that changes nothing. rethink: leave the way that was
+fix: fix the failure. diagnose: find the cause first, with a read-only agent. rethink: abandon the approach that was
 tried, and take another one.
 """
 EndReason: TypeAlias = Literal["", "passed", "rounds", "repeated", "no progress"]
 _STEPS: tuple[Strategy, ...] = ("fix", "diagnose", "rethink")
 _REPEATED = 2
-"""Failures in a row that are known already, after which the strategy changes, and after the last one all ends."""
+"""Known failures in a row after which the strategy changes, and after the last strategy the loop ends."""
 _WITHOUT_PROGRESS = 5
 """Rounds without progress, whatever failed in them, with the same effect."""
 
 
 class Attempt(Record):
-    """What a round found.
+    """The result of a round.
 
-    `failure` is the fingerprint of what failed, empty where nothing did. `tree` stands for the content of the project.
-    `passed` and `failed` count tests, where that is known.
+    `failure` is the fingerprint of the failure, empty for success. `tree` identifies the content of the project.
+    `passed` and `failed` count tests, where known.
     """
 
     failure: str
@@ -34,14 +34,15 @@ class Attempt(Record):
 
     @property
     def worth(self) -> tuple[int, int]:
-        """How good it is: a failure to begin with passes nothing, so more that pass count before fewer that fail."""
+        """A rank of the result: a broken start passes nothing, so more passing tests count before fewer failing
+        ones."""
         return self.passed, -self.failed
 
 
 class Step(Record):
-    """What to do next: end for a reason, or go on with a strategy.
+    """The next step: end for a reason, or continue with a strategy.
 
-    `is_repeated`: the failure is one that was seen before. `is_unchanged`: nothing in the project has changed since.
+    `is_repeated`: the failure occurred before. `is_unchanged`: nothing in the project has changed since.
     """
 
     end: EndReason = ""
@@ -51,10 +52,10 @@ class Step(Record):
 
 
 class Persistence:
-    """Decides after each round. It ends for certain: at the limit, and sooner where nothing gets better.
+    """Decides after each round. It always ends: at the limit, or earlier without progress.
 
     Args:
-        rounds: how many rounds of mending there may be.
+        rounds: the maximum number of rounds of fixes.
     """
 
     def __init__(self, rounds: int) -> None:
@@ -67,10 +68,10 @@ class Persistence:
         self._without = 0
         self._level = 0
         self.done = 0
-        """The rounds of mending that were decided on."""
+        """The rounds of fixes so far."""
 
     def next(self, attempt: Attempt) -> Step:
-        """What follows from a round. Not to be asked again after an end."""
+        """The next step after a round. Must not be called after an end."""
         if not attempt.failure:
             return Step(end="passed")
         repeated = attempt.failure in self._seen
@@ -79,7 +80,7 @@ class Persistence:
         if better:
             self._repeated = self._without = self._level = 0
         elif self._before is not None:
-            # A state of the project that failed like this before leads around in a circle.
+            # A known state of the project with the same failure is a cycle.
             circles = (attempt.failure, attempt.tree) in self._trees
             self._repeated = self._repeated + 1 + circles if repeated else 0
             self._without += 1

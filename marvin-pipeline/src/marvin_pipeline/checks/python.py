@@ -1,4 +1,4 @@
-"""The commands of a Python project, by its manifests, its tests and what it imports."""
+"""The commands of a Python project, from its manifests, its tests and its imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WEB = re.compile(
     r"^(?P<name>[A-Za-z_]\w{0,60})\s*(?::[^=\n]{1,80})?=\s*(?P<kind>Flask|FastAPI|Starlette)\(", re.MULTILINE
 )
 _READ = 60
-"""Files of tests, and of programs, that are looked into."""
+"""Test files, and program files, that are examined."""
 _PLAIN = (("PYTHONDONTWRITEBYTECODE", "1"), ("NO_COLOR", "1"))
 
 
@@ -32,7 +32,7 @@ def python_commands(folder: Path, name: str, which: Which) -> Sequence[ProjectCo
 
 
 def _interpreter(folder: Path, which: Which) -> str | None:
-    """The project's own interpreter, else the one of the machine."""
+    """The project's own interpreter, else that of the machine."""
     for environment in _ENVIRONMENTS:
         if is_folder(folder / environment) and (folder / environment / "bin" / "python").exists():
             return f"{environment}/bin/python"
@@ -43,7 +43,7 @@ def _tests(folder: Path, name: str, python: str) -> Iterator[ProjectCommand]:
     runner, why = _runner(folder)
     if not runner:
         return
-    # No flag is added: one that the project's own settings have as well would change what is printed, or be an error.
+    # No flags are added: one that the project also configures would change the output, or be an error.
     argv = (python, "-m", runner, *(_where(folder) if runner == "unittest" else ()))
     yield ProjectCommand(kind="test", argv=argv, folder=name, why=why, environment=_PLAIN)
     e2e = next((place for place in ("tests/e2e", "e2e", "tests/integration") if _has_tests(folder / place)), "")
@@ -52,7 +52,7 @@ def _tests(folder: Path, name: str, python: str) -> Iterator[ProjectCommand]:
 
 
 def _where(folder: Path) -> tuple[str, ...]:
-    """Where unittest is to look, which by itself enters packages alone."""
+    """The start directory for unittest, which by itself enters packages only."""
     for name in ("tests", "test"):
         if is_folder(folder / name) and not is_file(folder / name / "__init__.py"):
             return "discover", "-s", name
@@ -60,7 +60,7 @@ def _where(folder: Path) -> tuple[str, ...]:
 
 
 def _runner(folder: Path) -> tuple[str, str]:
-    """Who runs the tests, pytest or unittest, and what told so; nothing where there are no tests."""
+    """The test runner, pytest or unittest, and where it was found; nothing where there are no tests."""
     if why := _declares_pytest(folder):
         return "pytest", why
     texts = [text_of(path) for path in _test_files(folder)]
@@ -103,7 +103,7 @@ def _has_tests(folder: Path) -> bool:
 
 
 def _serving(folder: Path, name: str, python: str) -> Iterator[ProjectCommand]:
-    """How the web application is served, where there is one: of Django, Flask or an ASGI framework."""
+    """The command that serves the web application, if there is one: of Django, Flask or an ASGI framework."""
     if "DJANGO_SETTINGS_MODULE" in text_of(folder / "manage.py"):
         django = (python, "manage.py", "runserver", "--noreload", f"127.0.0.1:{PORT}")
         yield ProjectCommand(kind="serve", argv=django, folder=name, why="manage.py", environment=_PLAIN)
@@ -126,7 +126,7 @@ def _serving(folder: Path, name: str, python: str) -> Iterator[ProjectCommand]:
 
 
 def _module(path: Path, folder: Path) -> tuple[str, str]:
-    """The name of a module, and the folder that it counts from; no name where it has none that can be imported."""
+    """The name of a module, and its import root; no name where it cannot be imported."""
     parts = path.relative_to(folder).with_suffix("").parts
     base = "src" if parts[0] == "src" and len(parts) > 1 else "."
     parts = parts[1:] if base == "src" else parts

@@ -1,4 +1,4 @@
-"""Phase 5: the program is attacked, what is found is mended, and the tests pass afterwards."""
+"""Phase 5: the program is attacked, the problems found are fixed, and the tests still pass afterwards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..run.ends import PhaseEnd
 from .debug import Suite
-from .mending import Mending, mend
+from .repair import RepairPlan, repair
 from .running import commands_of
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ _LENSES = "its security, its speed with large input, and edge cases of its input
 
 
 async def run_qa(run: Run) -> PhaseEnd:
-    """Attack and mend, for `qa_rounds` rounds at most, then see to it that the tests still pass.
+    """Attack and fix, for `qa_rounds` rounds at most, then make sure that the tests still pass.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
-        ReviewFailed: the attacker said nothing at all.
+        BudgetExceeded: the budget or the time is used up.
+        ReviewFailed: the attacker gave no answer.
     """
     from ..evidence.held import held_tests
     from ..review.convergence import Rules
@@ -44,6 +44,6 @@ async def run_qa(run: Run) -> PhaseEnd:
         end = end.then(await ReviewLoop(run, subject).run())
     if not end.goes_on:
         return end
-    mending = Mending(phase=_PHASE, role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
-    end = end.then(await mend(run, mending, held.watched(Suite(run, _PHASE).check)))
+    plan = RepairPlan(phase=_PHASE, role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
+    end = end.then(await repair(run, plan, held.watched(Suite(run, _PHASE).check)))
     return end.then(held.left_over())

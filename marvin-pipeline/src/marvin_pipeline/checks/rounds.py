@@ -1,4 +1,4 @@
-"""The rounds of a loop that mends, noted so that a run that was killed goes on with the round that it was in."""
+"""The rounds of a repair loop, stored so that a killed run resumes the round that it was in."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from .persistence import Attempt, Persistence, Step
 
 
 class Rounds:
-    """What is done of one loop. Its methods block.
+    """The state of a loop. Methods block.
 
     Args:
-        progress: where it is noted.
-        limit: how many rounds of mending there may be.
+        progress: where it is stored.
+        limit: the maximum number of rounds of fixes.
     """
 
     def __init__(self, progress: Progress, limit: int) -> None:
         self._progress = progress
         self._machine = Persistence(limit)
         self.history: list[str] = []
-        """A line for each round that was begun."""
+        """A line for each round that was started."""
         self.begun = ""
-        """The commit that the loop began with; empty where it is not noted."""
+        """The commit at the start of the loop; empty where none is stored."""
         self._resume()
 
     @property
     def done(self) -> int:
-        """The rounds of mending that were decided on."""
+        """The rounds of fixes so far."""
         return self._machine.done
 
     def begin(self, commit: str) -> None:
-        """Note the commit that the loop begins with. Raises `FileFault`, as all that follow."""
+        """Store the commit at the start of the loop. Raises `FileFault`, as the following methods do."""
         self.begun = commit
         self._progress.note(begun=commit)
 
     def next(self, attempt: Attempt, line: str) -> Step:
-        """What follows from a check.
+        """The next step after a check.
 
         Args:
-            line: what the check found, for the history.
+            line: the finding of the check, for the history.
         """
         step = self._machine.next(attempt)
         if step.end:
-            self._progress.forget()  # whoever runs it again wants another try
+            self._progress.forget()  # running it again means another try
         else:
             self._progress.note(round=self.done, attempt=attempt.as_dict(), line=line)
             self.history.append(f"{self.done}. {step.strategy}: {line}")
         return step
 
     def ended(self) -> None:
-        """The round is done; what it came to, the next check tells."""
+        """Record the end of a round; the next check gives its result."""
         self._progress.note(done=self.done)
 
     def _resume(self) -> None:
@@ -65,7 +65,7 @@ class Rounds:
             except (KeyError, TypeError, ValueError):
                 return
             step = self._machine.next(attempt)
-            if step.end:  # the limit is another one by now
+            if step.end:  # the limit has changed since
                 return
             self.history.append(f"{self.done}. {step.strategy}: {begun[number].get('line', '')}")
 

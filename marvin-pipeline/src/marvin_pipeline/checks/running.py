@@ -1,4 +1,4 @@
-"""Running a project's commands: in the sandbox, within their time, with as much of the output as an agent can read."""
+"""Runs a project's commands: in the sandbox, with a timeout, and with as much output as an agent can read."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .commands import ProjectCommand, ProjectCommands, find_commands
 from .outcome import TestCounts, counts_of, fingerprint
 
 _OUTPUT = 400_000
-"""Bytes of output that are kept of a command."""
+"""Bytes of a command's output that are kept."""
 _SHOWN = 12_000
-"""Characters of it that an agent is shown."""
+"""Characters of it that an agent gets."""
 
 
 class CommandRun(Record):
-    """How a command ended. `exit_code` is None where its time was up, or where it could not be started."""
+    """The result of a command. `exit_code` is None where it timed out or could not be started."""
 
     command: ProjectCommand
     exit_code: int | None
@@ -28,17 +28,17 @@ class CommandRun(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether it ended well; a run of tests that ran none did not."""
+        """Whether it succeeded; a test run without tests did not."""
         return self.exit_code == 0 and not (self.command.kind in ("test", "e2e") and self.counts.is_empty)
 
     @property
     def fingerprint(self) -> str:
-        """What is the same of two failures that are the same."""
+        """A fingerprint that is equal for the same failure."""
         return fingerprint(self.command.shown, self.exit_code, self.output)
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """How it ended, as text."""
         if self.timed_out:
             return f"it did not end within {self.seconds:.0f} s and was ended"
         if self.exit_code is None:
@@ -55,10 +55,10 @@ class CommandRun(Record):
 
 
 async def commands_of(root: Path, processes: Processes, test_command: str = "") -> ProjectCommands:
-    """The commands of a project, looked for anew: agents add and change them.
+    """The current commands of a project: agents add and change them.
 
     Args:
-        test_command: the one that the configuration gives for its tests; it stands in for those that are found.
+        test_command: the configured one, which replaces the test commands that are found.
     """
     return await in_thread(lambda: find_commands(root, processes.which, test_command))
 
@@ -69,12 +69,12 @@ async def run_command(
     """Run a command to its end.
 
     Args:
-        timeout: seconds; when they are over it is ended with all that it started.
-        most: bytes of output that are kept, where not as many as usual.
+        timeout: in seconds; then it is killed with all its child processes.
+        most: bytes of output to keep, if not the default.
     """
     folder = root / command.folder
     argv = list(command.argv)
-    if "/" in argv[0] and not argv[0].startswith("/"):  # of the project: an environment in its folder
+    if "/" in argv[0] and not argv[0].startswith("/"):  # an environment in the project's folder is part of the project
         argv[0] = str(folder / argv[0])
     try:
         done = await processes.run(
@@ -103,7 +103,7 @@ async def run_command(
 async def run_until_failure(
     processes: Processes, root: Path, commands: Iterable[ProjectCommand], timeout: float
 ) -> list[CommandRun]:
-    """Run commands one after the other; the last one of the result is the one that failed, if one did."""
+    """Run commands one after the other up to the first failure, which is then the last result."""
     done: list[CommandRun] = []
     for command in commands:
         done.append(await run_command(processes, root, command, timeout))

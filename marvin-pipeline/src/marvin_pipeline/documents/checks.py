@@ -1,13 +1,13 @@
-"""Whether an agent wrote a document, or only something in its place."""
+"""Checks whether an agent wrote a real document."""
 
 from __future__ import annotations
 
 LEAST = 1_000
-"""Bytes that a document has at least, blanks around it not counted. What is shorter are notes or a beginning."""
+"""Bytes of a document at least, without surrounding white space. Shorter ones are notes or fragments."""
 
 
 def why_no_document(data: bytes | None) -> str:
-    """What is wrong with the content of a file that should be a document, in a few words; empty for a document.
+    """What is wrong with the content of a document file, in a few words; empty for a valid document.
 
     Args:
         data: the content; None where there is no file, or a link or a folder in its place.
@@ -22,7 +22,7 @@ def why_no_document(data: bytes | None) -> str:
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        # A document that is longer than what is read may be cut in the middle of a character.
+        # A truncated read may end inside a character.
         if len(data) - error.start > _CHARACTER:
             return "the file is not UTF-8 text"
     return ""

@@ -1,4 +1,4 @@
-"""Having an agent write a document, and seeing to it that there is one."""
+"""Has an agent write a document, and makes sure that there is one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..run.context import Run
 
 TRIES = 3
-"""How often an agent is asked for one document."""
+"""Attempts at one document."""
 
 
 class DocumentMissing(MarvinError):
@@ -25,21 +25,21 @@ class DocumentMissing(MarvinError):
 
 
 async def write_document(run: Run, document: str, role: str, values: Mapping[str, str], *, phase: str) -> None:
-    """Have an agent of a role write a document, with that file alone to write.
+    """Have an agent of a role write a document; it may write no other file.
 
-    What an agent says is never made a file. What it leaves in the place of a document is removed before the next one
-    is asked, which is told what became of the earlier try. A document that was finished before the run was killed is
+    The agent's answer is never used as the document. An invalid file is removed before the next attempt, whose agent is
+    told what was wrong. A document that was finished before the run was killed is
     not written again.
 
-    A document that was there before, as where the pipeline begins anew, stays, and is none of this phase until an
-    agent has changed it. What an agent left that did not come to its end is for the next one to finish.
+    A document from before, for example if the pipeline is restarted, stays, but does not count until an
+    agent has changed it. A document that an agent left unfinished is for the next one to complete.
 
     Args:
         document: its name below `.marvin`, as `spec.md`.
-        values: what the prompt is filled with, beside `document` and `earlier`.
+        values: values for the prompt, in addition to `document` and `earlier`.
 
     Raises:
-        DocumentMissing: after three tries there is none.
+        DocumentMissing: there is none after three attempts.
         MarvinError: as of `Run.ask`.
     """
     path = f".marvin/{document}"
@@ -77,12 +77,12 @@ _PART = (
 
 
 class _Writing:
-    """One document while it is written. Its methods block.
+    """The state of one document while it is written. Methods block.
 
     Args:
         files: the pipeline's own files of the project.
         document: its name below `.marvin`.
-        progress: what is noted of it.
+        progress: where the state is stored.
     """
 
     def __init__(self, files: ProjectFiles, document: str, progress: Progress) -> None:
@@ -92,7 +92,7 @@ class _Writing:
         self._before = ""
 
     def begin(self) -> bool:
-        """Note how it is before the first try; says whether it was finished by an earlier run."""
+        """Store the state before the first attempt; returns whether an earlier run finished the document."""
         content, now = self._content(), self._files.stamp(self._document)
         noted = self._progress.read()
         if noted and noted[-1].get("sha256") == _digest(content) and not why_no_document(content):
@@ -104,14 +104,14 @@ class _Writing:
         return False
 
     def found(self) -> str:
-        """What the next agent is to know of the file that is there; empty for none."""
+        """What the next agent should know of the existing file; empty without one."""
         content, path = self._content(), f".marvin/{self._document}"
         if not content:
             return ""
         return _OLD.format(path=path) if self._is_old() else _PART.format(path=path, size=len(content))
 
     def fault(self, result: AgentResult) -> str:
-        """What is wrong after a try, in a few words; empty where the document is written, which is noted."""
+        """What is wrong after an attempt, in a few words; empty for a written document, which is recorded."""
         if why := why_no_document(self._content()):
             self._files.remove(self._document)
         elif self._is_old():

@@ -1,4 +1,4 @@
-"""A reviewer judges the places where tests ask for less: each is accepted with a reason, or it is not."""
+"""A reviewer judges the places where tests were weakened: each is accepted with a reason, or rejected."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ..review.texts import fenced
 
 if TYPE_CHECKING:
     from ..run.context import Run
-    from .looking import Place
+    from .comparison import Place
 
 _ID = re.compile(r"W\d+")
 _SHOWN = 100
-"""Places that a reviewer is asked about at once; the others are not accepted."""
+"""Places in one request to a reviewer; further ones are not accepted."""
 _REASON = 500
 _TEXT = 200_000
 
 
 class Judgement(Record):
-    """What a reviewer said of one place."""
+    """A reviewer's judgement of one place."""
 
     accepted: bool
     reason: str
     by: str
-    """The session of the reviewer."""
+    """The reviewer's session."""
 
 
 async def judge(run: Run, phase: str, places: Sequence[Place], base: str) -> Mapping[str, Judgement]:
-    """What the code reviewer of the phase says of places, by their keys. One it says nothing of is missing.
+    """The judgements of the phase's code reviewer, by the keys of the places. Places without an answer are missing.
 
     Args:
-        base: the commit that the tests are compared with.
+        base: the commit with which the tests are compared.
 
     Raises:
         BudgetExceeded, MarvinError: as of `Run.ask`.
@@ -61,7 +61,7 @@ def _told(id: str, place: Place) -> str:
 
 
 def _said(text: str) -> Mapping[str, tuple[bool, str]]:
-    """By ids, whether a place is accepted, and why. Without a reason nothing is; what is said twice has to agree."""
+    """Whether a place is accepted and why, by id. A reason is required, and repeated answers have to agree."""
     found: dict[str, tuple[bool, str]] = {}
     for each in json_objects(text):
         value: Mapping[str, Any] = each.value

@@ -1,8 +1,8 @@
 """The acceptance criteria of a specification, and the tests that name them.
 
-A specification has each criterion on a line of its own, as `AC-7: given ..., when ..., then ...`; a test names the
-criterion that it shows in its own name (`test_ac_7_...`, `'AC-7: ...'`) or in a comment of its own. Both are looked
-for in the text alone, line by line: agents write it, and nothing of it is run.
+A specification has each criterion on a line of its own, as `AC-7: given ..., when ..., then ...`; a test names its
+criterion in its own name (`test_ac_7_...`, `'AC-7: ...'`) or in a comment. Both are found by searching the text line by
+line: agents write it, and none of it is run.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ _LONGEST_LINE, _LINES = 2_000, 50_000
 _TEXT = 500
 """Characters of a criterion that are kept."""
 MOST = 1_000
-"""Criteria of one specification."""
+"""Criteria of one specification at most."""
 
 
 class Criterion(Record):
     """One acceptance criterion."""
 
     id: str
-    """As `AC-7`, however many zeros it is written with."""
+    """In the form `AC-7`, without leading zeros."""
     text: str
     line: int
-    """Where it stands in the specification, from 1 on."""
+    """Its line in the specification, from 1."""
 
 
 class Mention(Record):
-    """A place at which a test names a criterion."""
+    """A place where a test names a criterion."""
 
     criterion: str
     file: str
     """Relative to the project."""
     line: int
     test: str
-    """The name of the test, as its file has it; empty where the place belongs to the whole file."""
+    """The name of the test in its file; empty where the mention belongs to the whole file."""
 
 
 def criteria_of(specification: str) -> Sequence[Criterion]:
-    """The criteria in their order; where one id stands twice, the first one counts. The work is linear."""
+    """The criteria in order; of duplicate ids the first one counts. Takes linear time."""
     found: dict[str, Criterion] = {}
     lines = specification.splitlines()[:_LINES]
     for number, line in enumerate(lines, 1):
@@ -72,11 +72,11 @@ def criteria_of(specification: str) -> Sequence[Criterion]:
 
 
 _MORE = 8
-"""Lines below a criterion that may belong to it."""
+"""Lines below a criterion that may continue it."""
 
 
 def _continued(lines: Sequence[str], after: int) -> Iterator[str]:
-    """The lines that go on with a criterion: indented, up to the next one or an empty line."""
+    """The continuation lines of a criterion: indented, up to the next one or an empty line."""
     for line in lines[after : after + _MORE]:
         if not line[:1].isspace() or not line.strip() or _LINE.fullmatch(line[:_LONGEST_LINE]):
             return
@@ -89,7 +89,7 @@ def named_in(text: str) -> frozenset[str]:
 
 
 def is_test_file(name: str) -> bool:
-    """Whether a file holds tests, told from its name as git has it."""
+    """Whether a file contains tests, by its name as git gives it."""
     path = PurePosixPath(name)
     if path.suffix not in _SOURCES:
         return False
@@ -97,9 +97,9 @@ def is_test_file(name: str) -> bool:
 
 
 def mentions_in(file: str, text: str) -> Sequence[Mention]:
-    """The places of a test file that name a criterion, each with the test that it belongs to. The work is linear.
+    """The places of a test file that name a criterion, each with its test. Takes linear time.
 
-    A comment, or a decorator, belongs to the test right below it; all else to the test in whose lines it stands.
+    A comment or a decorator belongs to the test right below it; anything else to the test around it.
     """
     lines = [line[:_LONGEST_LINE] for line in text.splitlines()[:_LINES]]
     declared = [_declared(line) for line in lines]
@@ -116,12 +116,12 @@ def mentions_in(file: str, text: str) -> Sequence[Mention]:
 
 
 def _declared(line: str) -> str:
-    """The name of the test that a line declares; empty where it declares none."""
+    """The name of the test that a line declares; empty without one."""
     return next((matched["name"] for pattern in _DECLARED if (matched := pattern.match(line))), "")
 
 
 def _tests_below(lines: Sequence[str], declared: Sequence[str]) -> Sequence[str]:
-    """For each line that is a comment or a decorator, the test that the first other line below it declares."""
+    """For each line with a comment or a decorator, the test that the next other line declares."""
     found, following = [""] * len(lines), ""
     for number in range(len(lines) - 1, -1, -1):
         stripped = lines[number].strip()

@@ -1,7 +1,7 @@
-"""What reviews found, kept beyond the loops that found it: `.marvin/logs/findings.jsonl` only ever grows.
+"""The log of review findings, `.marvin/logs/findings.jsonl`, which is only appended to.
 
-Each line has all that one loop knows after a step. The last line of a loop counts, so that a run that is killed, or
-comes to its limit, leaves what was known by then.
+Each line has all findings of one loop after a step. The last line of a loop counts, so that the findings of a run that
+is killed, or reaches its limit, are kept.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from ..run.files import ProjectFiles
 
 NAME = "logs/findings.jsonl"
 _LARGEST = 50_000_000
-"""Bytes of the log that are read, from its beginning."""
+"""Bytes of the log that are read, from its start."""
 _PLACE = re.compile(r"(?P<file>.{1,180}?):(?P<line>[1-9]\d{0,6})(?:[-:,]\d{1,7})?")
 _QUOTED = re.compile(r"(?:^|[\s`(])(?P<file>[\w./-]{1,180}\.\w{1,8}):(?P<line>[1-9]\d{0,6})\b")
 
 Standing: TypeAlias = Literal["open", "mended"]
-"""open: nobody has taken it back. mended: a fixer had it, and who had said it did not say it again."""
+"""open: not resolved. mended: a fixer worked on it, and its reviewer did not report it again."""
 
 
 class NotedFinding(Record):
-    """A finding, where it came from, and what became of it."""
+    """A finding, its source, and its state."""
 
     phase: str
     subject: str
-    """What was reviewed, as `spec` or `code-2a`."""
+    """What was reviewed, such as `spec` or `code-2a`."""
     id: str
     severity: Severity
     claim: str
     file: str
-    """Relative to the project; empty where the reviewer did not say."""
+    """Relative to the project; empty where the reviewer gave none."""
     line: int | None
-    """From 1 on; None where the reviewer did not say."""
+    """From 1; None where the reviewer gave none."""
     evidence: str
     standing: Standing
     commit: str
-    """The commit that was reviewed when it was noted last."""
+    """The commit that was reviewed when it was last recorded."""
 
 
 class FindingsLog:
@@ -57,7 +57,7 @@ class FindingsLog:
         self._files = files
 
     def note(self, loop: Convergence, phase: str, subject: str, commit: str) -> None:
-        """Note all that a loop has found so far. Raises `FileFault` where that cannot be written."""
+        """Record all findings of a loop so far. Raises `FileFault` where the log is not writable."""
         still_open = {finding.id: finding for finding in loop.open_findings()}
         noted = [
             {**still_open.get(id, known.finding).as_dict(), "standing": "open" if id in still_open else "mended"}
@@ -67,9 +67,9 @@ class FindingsLog:
         self._files.append(NAME, f"\n{json.dumps(line)}\n".encode())
 
     def read(self) -> Sequence[NotedFinding]:
-        """The findings of all loops, each loop as it was noted last.
+        """The findings of all loops, in their last recorded state.
 
-        A line that a kill cut off, or that is none, does not count.
+        Truncated and malformed lines are ignored.
 
         Raises:
             FileFault: the log cannot be read.
@@ -100,7 +100,7 @@ def _finding(value: Any) -> Finding:
 
 
 def noted_finding(finding: Finding, phase: str, subject: str, commit: str) -> NotedFinding:
-    """An open finding with its place apart: reviewers write `FILE:LINE`, as the file or in the evidence."""
+    """An open finding with its location: reviewers write `FILE:LINE`, as the file or in the evidence."""
     file, line = finding.file.strip().strip("`"), None
     if matched := _PLACE.fullmatch(file):
         file, line = matched["file"], int(matched["line"])
@@ -121,5 +121,5 @@ def noted_finding(finding: Finding, phase: str, subject: str, commit: str) -> No
 
 
 def _is_same(file: str, quoted: str) -> bool:
-    """Whether a place in the evidence may be one of the file that a finding names, which may be none."""
+    """Whether a location in the evidence may be in the file that a finding names, if it names one."""
     return not file or quoted.endswith(file) or file.endswith(quoted)

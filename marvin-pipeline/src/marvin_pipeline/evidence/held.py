@@ -1,8 +1,8 @@
-"""The tests are what a run is held to: none may ask for less than it did, and none may stand on mocks.
+"""Compares the tests with a baseline: a run must not weaken them, and they must not rely on mocks.
 
-2b compares the tests with those that 2a left, and adds to them. Then they are those that the run is held to: each phase
-that works with them compares them with the newest commit at which another phase found them to be right. What asks for
-less goes to a reviewer, and where that does not let it stand, back to the agent at work.
+Phase 2b compares the tests with those of 2a, and adds to them. They are the baseline then: each later phase that
+works on them compares them with the newest commit at which another phase approved them. Weakened tests go to a
+reviewer, and unless the reviewer accepts the change, back to the working agent.
 """
 
 from __future__ import annotations
@@ -14,53 +14,53 @@ from typing import TYPE_CHECKING
 
 from marvin_core import MarvinError, Record, in_thread, one_line
 
-from ..checks.mending import Check, Finding
+from ..checks.repair import Check, Finding
 from ..progress import Progress
 from ..review.findings import Finding as ReviewFinding
 from ..review.texts import fenced, line_of
 from ..run.ends import PhaseEnd
 from .accepting import Judgement, judge
-from .looking import Looked, Place, look
+from .comparison import Looked, Place, look
 from .records import EvidenceLog, Gate, GateName, GateOutcome
 
 if TYPE_CHECKING:
     from ..run.context import Run
 
 TRIES = 3
-"""How often an agent is sent back for tests that ask for less."""
+"""How often an agent has to restore weakened tests."""
 _MOCK_TRIES = 2
-"""How often a place that stands in for real behaviour is sent back; then it is a finding."""
+"""How often an agent has to replace a mock; then it becomes a finding."""
 _NAMED, _LINE = 20, 300
 _TOLD = 100
-"""Places that an agent is told of at once."""
+"""Places in one message to an agent."""
 
 
 class TestsWeakened(MarvinError):
-    """Tests ask for less than they did, no review let that stand, and the agents did not bring them back."""
+    """Tests were weakened, no review accepted that, and the agents did not restore them."""
 
     exit_code = 5
 
 
 class Found(Record):
-    """What a look found, and what became of it."""
+    """The result of a comparison."""
 
     commit: str
     weakened: tuple[Place, ...] = ()
-    """What nobody let stand."""
+    """Weakened places that were not accepted."""
     accepted: tuple[tuple[Place, Judgement], ...] = ()
     replaced: tuple[Place, ...] = ()
-    """What stands in for real behaviour and is to be sent back."""
+    """Mocks that an agent has to replace."""
     left: tuple[Place, ...] = ()
-    """The same, where it was sent back often enough."""
+    """Mocks after the last attempt."""
     unread: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
-    """What the reviewer said of what it did not let stand, a line each."""
+    """The reviewer's reasons for rejecting places, one a line."""
     is_known: bool = False
-    """Whether this commit was found to be right before."""
+    """Whether this commit was approved before."""
 
     @property
     def open_places(self) -> tuple[Place, ...]:
-        """What is to be sent back."""
+        """The places that an agent has to fix."""
         return (*self.weakened, *self.replaced)
 
 
@@ -68,10 +68,10 @@ class HeldTests:
     """The tests of one phase.
 
     Args:
-        run: what gives agents, files and git.
-        phase: the phase, which has begun.
-        since: the commit that it is compared with, where not the one at which the tests were found to be right.
-        compares: whether the tests that are there may not ask for less.
+        run: gives access to agents, files and git.
+        phase: the phase, which has started.
+        since: the commit to compare with, if not the one at which the tests were approved.
+        compares: whether existing tests must not be weakened.
     """
 
     def __init__(self, run: Run, phase: str, since: str = "", *, compares: bool = True) -> None:
@@ -82,13 +82,13 @@ class HeldTests:
         self._since = since
         self._compares = compares
         self._left: tuple[Place, ...] = ()
-        """The mocks that the last check found."""
+        """The mocks in the last check."""
 
     async def begin(self) -> None:
-        """Have a commit to compare with. Without one on record it is the newest one, and the log says so.
+        """Find the commit to compare with. Without a recorded one it is the newest one, which the log mentions.
 
         Raises:
-            TestsWeakened: the commit that is on record is gone.
+            TestsWeakened: the recorded commit is gone.
         """
         if await self._base("unweakened"):
             return
@@ -97,10 +97,10 @@ class HeldTests:
         await in_thread(partial(self._note, self._gate("unweakened", "not_measured", reason, commit)))
 
     async def hold(self, role: str) -> PhaseEnd:
-        """Look, and send an agent of a role back until nothing is left to be brought back.
+        """Compare, and have an agent of a role fix the tests until nothing is open.
 
         Raises:
-            TestsWeakened: something is left after three times.
+            TestsWeakened: something is still open after three attempts.
             BudgetExceeded, MarvinError: as of `Run.ask`.
         """
         found = await self.look()
@@ -113,7 +113,7 @@ class HeldTests:
         return await self.end(found)
 
     def watched(self, check: Check) -> Check:
-        """A check that fails as well where the tests ask for less; the agents of its loop bring them back."""
+        """A check that also fails for weakened tests; the agents of its loop restore them."""
 
         async def both() -> Finding:
             seen = await check()
@@ -139,7 +139,7 @@ class HeldTests:
         )
 
     async def look(self) -> Found:
-        """What is to be sent back now. Asks a reviewer of what it was not asked of before.
+        """What has to be fixed now. Asks a reviewer about places that were not reviewed before.
 
         Raises:
             TestsWeakened: the commit to compare with is gone.
@@ -175,14 +175,14 @@ class HeldTests:
         return found.replace(weakened=tuple(open_ones), accepted=tuple(accepted), reasons=tuple(reasons))
 
     async def end(self, found: Found) -> PhaseEnd:
-        """Note what was found, and say what it means for the phase.
+        """Record the result, and return what it means for the phase.
 
         Raises:
-            TestsWeakened: tests ask for less.
+            TestsWeakened: tests were weakened.
         """
         await self._ended(found)
         if found.weakened:
-            await in_thread(self._progress.forget)  # whoever runs it again wants another try
+            await in_thread(self._progress.forget)  # running it again means another try
             places = "; ".join(place.told for place in found.weakened[:_NAMED])
             raise TestsWeakened(
                 f"{len(found.weakened)} places in the tests were weakened, and no review accepted that: {places}. "
@@ -191,7 +191,7 @@ class HeldTests:
         return self.left_over()
 
     def left_over(self) -> PhaseEnd:
-        """What the mocks that are left mean for the phase: they are findings."""
+        """The findings about the remaining mocks."""
         places = self._left
         findings = [
             ReviewFinding(severity="high", file=f"{each.file}:{each.line}", claim=one_line(each.told, _LINE))
@@ -258,9 +258,9 @@ class HeldTests:
         return all(self._log.passed(name, self._phase, commit) for name in names)
 
     async def _base(self, name: GateName) -> str:
-        """The newest commit at which another phase passed a gate; empty where there is none on record.
+        """The newest commit at which another phase passed a gate; empty without a recorded one.
 
-        Without another phase it is the one that this phase began with.
+        Without another phase it is the commit at the start of this phase.
         """
         gates = await in_thread(self._log.read)
         held = [gate for gate in gates if gate.name == name and gate.outcome != "failed"]
@@ -316,7 +316,7 @@ class HeldTests:
 
 
 async def held_tests(run: Run, phase: str) -> HeldTests:
-    """The tests of a phase that works with those that are there. Raises as `HeldTests.begin`."""
+    """The tests of a phase that works with existing ones. Raises as `HeldTests.begin`."""
     held = HeldTests(run, phase)
     await held.begin()
     return held
@@ -329,7 +329,7 @@ _HEAD = (
 
 
 def _list(found: Found) -> str:
-    """The places for an agent, with what the reviewer said."""
+    """The places for an agent, with the reviewer's reasons."""
     lines = [f"- {place.told}" for place in found.open_places[:_TOLD]]
     more = len(found.open_places) - len(lines)
     lines += [f"- and {more} more"] if more > 0 else []

@@ -1,4 +1,4 @@
-"""What reports of tests prove: that new tests are red for the right reason, and that those which were are green."""
+"""What test reports prove: that new tests fail for the right reason, and that tests which failed now pass."""
 
 from __future__ import annotations
 
@@ -13,55 +13,55 @@ from .reports.go import MISSING, NOT_BUILT, UNREAD
 
 _IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "MODULE_NOT_FOUND", "MISSING_EXPORT", MISSING})
 _OF_RUST = frozenset({"E0432", "E0433", "E0463"})
-"""What the compiler says of a path, or a crate, that it does not find: https://doc.rust-lang.org/error_codes/"""
+"""The compiler's errors for an unresolved path or crate: https://doc.rust-lang.org/error_codes/"""
 _HERE = frozenset({"crate", "self", "super"})
 _NAMES = frozenset({"NameError", "ReferenceError"})
 _OF_PYTHON = ("pytest", "unittest")
 _TOLD = 50
-"""Places that a gate names."""
+"""Places that a gate names at most."""
 
 
 class Judgement(Record):
-    """What reports prove."""
+    """What test reports prove."""
 
     outcome: GateOutcome
     reason: str
     tests: tuple[str, ...] = ()
-    """The tests that it holds for."""
+    """The tests for which it holds."""
     places: tuple[str, ...] = ()
-    """What stands against it, a line each."""
+    """The places that contradict it, one a line."""
     is_missing: bool = False
-    """Whether tests are gone, or do not run any more, that were there before."""
+    """Whether tests that existed before are gone, or not run any more."""
     is_hollow: bool = False
-    """Whether they pass where there is no code, too."""
+    """Whether they also pass without the code."""
     faults: tuple[str, ...] = ()
-    """Why less is known than should be."""
+    """Why the result is incomplete."""
 
 
 class Before(Record):
-    """What tells new tests from those that were there before."""
+    """The tests before a phase, to tell which ones are new."""
 
     known: frozenset[str] = frozenset()
-    """The tests that were there, by their names."""
+    """The names of the tests that existed."""
     changed: frozenset[str] = frozenset()
     """The files that were changed since, relative to the project."""
     earlier: frozenset[str] = frozenset()
-    """The tests that were red when the phase was done before, by their names."""
+    """The tests that failed when the phase was done before, by name."""
     is_as_earlier: bool = False
-    """Whether that was measured, and the tests and what has a say in them are as they were then."""
+    """Whether that was measured, and the tests and their settings are unchanged since."""
     renamed: Mapping[str, str] | None = None
     """The new paths of files that were moved since, by their old ones."""
 
     def following(self, reports: Sequence[TestReport]) -> Before:
-        """The same, in which tests that were moved are known by their new names."""
+        """The same, with the new names of tests that were moved."""
         reported = Reported([one for report in reports for one in report.results], self.known, self.renamed)
         return self.replace(known=self.known | {one for name in self.known for one in reported.called(name)})
 
     def is_new(self, result: TestResult) -> bool:
         """Whether a test is new.
 
-        What a file has that cannot be imported nobody knows. So what comes to light there later is new where the file
-        was changed, and the same holds where no test was reported before at all.
+        The tests of a file that cannot be imported are unknown. Tests that appear there later are new if the file
+        was changed, or if no test was reported before at all.
         """
         if is_package(result):
             return result.name not in self.known or any(is_in_package(name, result) for name in self.changed)
@@ -72,10 +72,10 @@ class Before(Record):
 
 
 def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) -> Judgement:
-    """Whether the new tests fail, and each of them since the code is missing.
+    """Whether the new tests fail, each because code is missing.
 
     Args:
-        own: the modules that the project is to have.
+        own: the modules that the project is going to have.
     """
     sorted_out = _Sorted()
     before = before.following(reports)
@@ -105,14 +105,14 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
 
 
 class _Sorted:
-    """The new tests of reports: red for the right reason, wrong, or unclear."""
+    """The new tests of reports: failing for the right reason, failing for another one, or unclear."""
 
     def __init__(self) -> None:
         self.red: list[str] = []
         self.wrong: list[str] = []
         self.unclear: list[str] = []
         self.uncompiled = 0
-        """These files do not compile, for the right reason. Their tests are not known yet."""
+        """Files that do not compile, for the right reason. Their tests are not known yet."""
 
     def add(self, report: TestReport, before: Before, own: OwnModules) -> None:
         """Sort the tests of a report."""
@@ -137,11 +137,11 @@ def judge_green(
     let_go: Collection[str] = (),
     renamed: Mapping[str, str] | None = None,
 ) -> Judgement:
-    """Whether the tests that were red pass, and none of them is missing. They are named as they are called now.
+    """Whether the tests that failed now pass, and none of them is missing. The result has their current names.
 
     Args:
-        red: the tests that were, by their names; of a file that could not be imported the file.
-        let_go: the tests that a review let be gone or skipped, as `FILE::TEST`.
+        red: the names of the tests that failed; for a file that could not be imported the file.
+        let_go: the tests whose removal or skipping a review accepted, as `FILE::TEST`.
         renamed: as of `Before`.
     """
     reported = Reported([result for report in reports for result in report.results], red, renamed)
@@ -180,7 +180,7 @@ def judge_green(
 
 
 def is_let_go(name: str, let_go: str) -> bool:
-    """Whether a test is one that a review let go, or the file in which it was.
+    """Whether a review accepted the removal of a test, or of one with its file.
 
     Args:
         name: as its runner names it.
@@ -198,7 +198,7 @@ def is_let_go(name: str, let_go: str) -> bool:
 
 
 def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
-    """Why a test is not red for the right reason; empty where it is."""
+    """Why a test does not fail for the right reason; empty where it does."""
     if result.outcome == "passed":
         return "it passes, although the code does not exist yet"
     if result.outcome == "skipped":

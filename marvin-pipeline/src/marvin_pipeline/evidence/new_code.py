@@ -1,4 +1,4 @@
-"""Which code is new: what was written since the implementation began."""
+"""Finds new code: what was written since the implementation began."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from ..run.context import Run
 
 _BEGUN = ("3", "2a")
-"""The phases from whose beginning on code is new, the first one that is noted."""
+"""The phases whose start marks the implementation's; the first recorded one counts."""
 
 
 async def new_files(run: Run) -> Sequence[str] | None:
-    """The files that came, or were changed, since the implementation began, without tests.
+    """The files that were added or changed since the implementation began, without tests.
 
-    None where nothing tells when it began.
+    None where its start is not recorded.
 
     Raises:
         GitFault: git fails.
@@ -32,7 +32,7 @@ async def new_files(run: Run) -> Sequence[str] | None:
 
 
 async def new_lines(run: Run) -> Mapping[str, Sequence[int]] | None:
-    """The numbers of their new lines, by file; None as of `new_files`. Raises `GitFault`."""
+    """The numbers of their new lines, by file; None as for `new_files`. Raises `GitFault`."""
     since, names = await _since(run), await new_files(run)
     if names is None:
         return None

@@ -1,4 +1,4 @@
-"""Which modules a project has or is to have: that a test fails to import one of them is what shows that it is red."""
+"""The modules that a project has or plans: a failed import of one of them shows that a test fails for missing code."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..checks.javascript import package_of
 _TEST_FOLDERS = frozenset({"tests", "test", "__tests__", "e2e", "spec", "specs", "integration", "fixtures"})
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.(?:py|go)|conftest\.py|.*[._-](?:test|spec)\.[cm]?[jt]sx?")
 _NAMED_FILE = re.compile(r"(?<![\w./-])((?:[\w.-]{1,60}/){0,8})([A-Za-z_]\w{0,60})\.pyi?(?!\w)")
-"""A file of Python in a text, with the folders before it."""
+"""A Python file in a text, with its folders."""
 _NAMED_FOLDER = re.compile(r"(?<![\w./-])([A-Za-z_]\w{0,60})/(?![\w/.])")
-"""A folder by itself, as trees of folders have it."""
+"""A folder on its own, as in folder trees."""
 _AROUND = frozenset({"src", "lib", "."})
-"""Folders that are no part of the names of modules."""
+"""Folders that are not part of module names."""
 _SOURCES = frozenset({"src", "lib"})
-"""Folders of a project that are imported as packages, as `src.adder`, also before they are there."""
+"""Folders that may be imported as packages, such as `src.adder`, even before they exist."""
 _ALIASES = ("@/", "~/", "#")
-"""What begins the name of a file of the project where its settings say where that lies; no package is called so."""
+"""Prefixes of JavaScript path aliases that a project may configure; no package name has them."""
 _OF_TESTS = frozenset({"pytest", "hypothesis", "mock", "nose", "_pytest", "xdist"})
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]{0,100})")
 _LISTED = 500
@@ -35,19 +35,19 @@ class OwnModules(Record):
     """The modules of a project."""
 
     names: frozenset[str]
-    """Of Python the topmost parts of their names, of JavaScript names of packages."""
+    """Top-level Python modules, and JavaScript package names."""
     foreign: frozenset[str] = frozenset()
-    """Packages that it declares to depend on, as modules are called."""
+    """The modules of declared dependencies."""
     is_told: bool = True
-    """Whether a manifest or the design names them. Where none does, any unknown module may be the one that is meant."""
+    """Whether a manifest or the design names modules. If none does, any unknown module may be the project's."""
 
     def has(self, module: str, *, of_python: bool = True) -> bool:
-        """Whether a module that could not be imported is one that the project is to have.
+        """Whether a module that could not be imported is one that the project plans.
 
         Args:
             module: as `TestResult.missing` has it.
         """
-        if module.startswith("./"):  # a file of JavaScript, in the project
+        if module.startswith("./"):  # a JavaScript file of the project
             parts = PurePosixPath(module).parts
             return "node_modules" not in parts and not is_test(module)
         first = module.partition(".")[0] if of_python else module
@@ -58,13 +58,13 @@ class OwnModules(Record):
 
 
 def own_modules(root: Path, design: str, folders: Iterable[str] = (".",)) -> OwnModules:
-    """The modules of a project: those that are there, what its manifests call it, and the files its design names.
+    """The modules of a project: existing ones, names in manifests, and files in its design.
 
     Blocks: it lists folders and reads manifests.
 
     Args:
         design: the text of the design.
-        folders: those that commands are run in, relative to the project.
+        folders: the working directories of commands, relative to the project.
     """
     found = {
         name for folder in {".", *folders} for place in (root / folder, root / folder / "src") for name in _there(place)
@@ -80,7 +80,7 @@ def own_modules(root: Path, design: str, folders: Iterable[str] = (".",)) -> Own
 
 
 def is_test(path: str) -> bool:
-    """Whether a file is one of the tests, told from its path."""
+    """Whether a file is a test, by its path."""
     parts = PurePosixPath(path).parts
     return bool(parts) and (bool(_TEST_FOLDERS & set(parts[:-1])) or _TEST_FILE.fullmatch(parts[-1]) is not None)
 
@@ -96,7 +96,7 @@ def _there(folder: Path) -> Iterator[str]:
 
 
 def _project(folder: Path) -> dict[str, Any]:
-    """The table `project` of a pyproject.toml; nothing where there is none that can be read."""
+    """The `project` table of a pyproject.toml; empty where there is no readable one."""
     project = _toml(folder / "pyproject.toml").get("project")
     return project if isinstance(project, dict) else {}
 
@@ -109,7 +109,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _called(folder: Path, project: Mapping[str, Any]) -> Iterator[str]:
-    """What manifests call a project, and the modules that they name."""
+    """The names of a project and its modules in manifests."""
     yield _module(str(project.get("name", "")))
     scripts = project.get("scripts")
     for target in scripts.values() if isinstance(scripts, dict) else ():
@@ -120,7 +120,7 @@ def _called(folder: Path, project: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _declared(folder: Path, project: Mapping[str, Any]) -> Iterator[str]:
-    """The packages that a project depends on, as their modules are mostly called."""
+    """The declared dependencies, by their usual module names."""
     extras = project.get("optional-dependencies")
     lists = [project.get("dependencies"), *(extras.values() if isinstance(extras, dict) else ())]
     lines = [str(one) for found in lists if isinstance(found, list) for one in found]
@@ -136,7 +136,7 @@ def _module(name: str) -> str:
 
 
 def _planned(design: str) -> Iterator[str]:
-    """What files of Python and folders a text names, by the topmost parts of their modules."""
+    """The Python files and folders that a text names, as top-level modules."""
     for found in _NAMED_FILE.finditer(design):
         parts = [part for part in found[1].split("/") if part not in _AROUND and part]
         name = parts[0] if parts else found[2]

@@ -1,7 +1,7 @@
-"""A second look at tests that pass: in a copy of the project whose new code does nothing, they must not.
+"""A check of passing tests: in a copy of the project whose new code does nothing, they must fail.
 
-What runs in the process of a runner can have it say anything: a hook in conftest.py that lets each test pass, a module
-that Python loads by itself, a plugin in a virtual environment. Most of that says the same where there is no code.
+Code in the runner's process can fake any result: a hook in conftest.py that lets each test pass, a module
+that Python loads by itself, a plugin in a virtual environment. Most of them fake the same result without the code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from marvin_core import Record, ToolError, in_thread
 
-from ..checks.mending import time_for_command
+from ..checks.repair import time_for_command
 from ..checks.running import commands_of
 from ..run.checkpoints import GitFault
 from .ci.files import text_below
@@ -34,25 +34,25 @@ _FILES, _NAMED = 500, 5
 _HELD_BACK = re.compile(
     r".*\.lock|.*-lock\.\w+|go\.(?:mod|sum)|.*\.config\.\w+|tsconfig.*\.json|setup\.py|build\.rs|requirements.*\.txt"
 )
-"""What a project is built by: without it no test would run at all, whatever there is of code."""
+"""Files that builds need: without them no test would run, with or without code."""
 
 
 class Probe(Record):
-    """What tests say where there is no code. Without reports nothing was there to take out."""
+    """The test results without the code. Empty if there was no code to remove."""
 
     reports: tuple[TestReport, ...] = ()
     told: str = ""
-    """What it means where they pass."""
+    """The meaning if they pass."""
     is_loaded: bool = False
-    """Whether the copy was used: something of the new code was loaded from there."""
+    """Whether the copy was used: some of its new code was loaded."""
     fault: str = ""
-    """Why there is none, though there is new code; empty where there is one."""
+    """Why there is no result although there is new code; empty where there is one."""
 
 
 async def without_code(run: Run) -> Probe:
-    """Run the tests in a copy of the project whose new code does nothing but raise errors.
+    """Run the tests in a copy of the project whose new code only raises errors.
 
-    The last checkpoint has to have all of it.
+    The last checkpoint must contain the new code.
 
     Raises:
         BudgetExceeded: the money or the time is used up.
@@ -72,14 +72,14 @@ async def without_code(run: Run) -> Probe:
                 return Probe()
             reports = await _reports(run, copy)
             is_loaded = await in_thread(marker.exists)
-    except (OSError, GitFault) as error:  # the disk is full, or the copy too large: that the tests pass is known
+    except (OSError, GitFault) as error:  # the disk is full, or the copy too large: the tests are known to pass
         return Probe(fault=f"The tests could not be run without the code: {error}.")
     run.limits.check_time()
     return Probe(reports=tuple(reports), told=_told(changed, is_loaded=is_loaded), is_loaded=is_loaded)
 
 
 async def _reports(run: Run, copy: Path) -> Sequence[TestReport]:
-    """What the tests say in the copy, up to the first command that fails: what comes behind it changes nothing."""
+    """The test results in the copy, up to the first failing command, which is enough."""
     processes = run.control.session.processes
     commands = await commands_of(run.folder, processes, run.settings.test_command)
     reports: list[TestReport] = []
@@ -111,7 +111,7 @@ def _is_code(name: str) -> bool:
 
 
 async def _taken_out(run: Run, copy: Path, names: Sequence[str], marker: Path) -> Sequence[str]:
-    """Take the code out of files of the copy; returns which ones had some."""
+    """Remove the code from files of the copy; returns the files that had some."""
     texts = await in_thread(lambda: {name: text_below(copy, name) for name in names if (copy / name).is_file()})
     gutted = await _gutted(run, {name: text for name, text in texts.items() if language_of(name)}, marker)
     made = {name: gutted[name].encode("utf-8", "replace") or NO_CODE for name in gutted if texts[name].strip()}

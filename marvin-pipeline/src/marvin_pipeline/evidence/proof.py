@@ -1,4 +1,4 @@
-"""The gates `red` and `green`: tests are run, what they prove is recorded, and what is wrong goes back to an agent."""
+"""The gates `red` and `green`: run the tests, record what they prove, and send problems back to an agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from marvin_core import MarvinError, in_thread
 
-from ..checks.mending import time_for_command
+from ..checks.repair import time_for_command
 from ..checks.running import commands_of, run_command
 from ..progress import Progress
 from ..review.fixing import changed_files
@@ -36,13 +36,13 @@ _BLOCKING = 20
 
 
 class NotProven(MarvinError):
-    """The tests do not prove what they have to, and agents could not mend that."""
+    """The tests do not prove what they have to, and the agents could not fix that."""
 
     exit_code = 5
 
 
 async def note_tests_before(run: Run, phase: str) -> None:
-    """Note the tests that there are before a phase adds some, unless that is done.
+    """Record the tests that exist before a phase adds some, unless they are recorded.
 
     Raises:
         BudgetExceeded: the money or the time is used up.
@@ -57,17 +57,17 @@ async def note_tests_before(run: Run, phase: str) -> None:
 
 
 async def prove_red(run: Run, phase: str, role: str, begun: str, held: HeldTests) -> None:
-    """See to it that the new tests of a phase fail, each of them since the code is missing.
+    """Make sure that the new tests of a phase fail, each because code is missing.
 
-    What is wrong goes back to the writer, `proof_rounds` times at most.
+    Problems go back to the writer, `proof_rounds` times at most.
 
     Args:
         role: the writer of the tests.
-        begun: the commit that the phase began with.
-        held: looks at what the writer mends, before it is run: a mock makes a test fail as well.
+        begun: the commit at the start of the phase.
+        held: checks the writer's fixes before the tests run: a mock makes a test fail as well.
 
     Raises:
-        NotProven: something stays wrong.
+        NotProven: a problem remains.
         BudgetExceeded, MarvinError: as of `Run.ask_for` and `HeldTests.hold`.
     """
     proof = _Proof(run, phase)
@@ -85,18 +85,18 @@ async def prove_red(run: Run, phase: str, role: str, begun: str, held: HeldTests
         await held.hold(role)
 
 
-async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends_later: bool = False) -> PhaseEnd:
-    """See to it that the tests which were red pass now, that none of them is gone, and that without the code they fail.
+async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, fixed_later: bool = False) -> PhaseEnd:
+    """Make sure that the tests which failed now pass, that none is missing, and that they fail without the code.
 
-    What is wrong goes back to an agent, `proof_rounds` times at most.
+    Problems go back to an agent, `proof_rounds` times at most.
 
     Args:
-        role: the agent that it goes back to.
-        held: looks at what the agent mends, before it is run: tests that ask for less pass as well.
-        mends_later: a later phase mends tests that fail; only those that are gone, or that prove nothing, go back.
+        role: the agent that gets the problems.
+        held: checks the agent's fixes before the tests run: weakened tests pass as well.
+        fixed_later: a later phase fixes failing tests; only missing tests, and tests that prove nothing, go back.
 
     Raises:
-        NotProven: something stays wrong.
+        NotProven: a problem remains.
         BudgetExceeded, MarvinError: as of `Run.ask_for` and `HeldTests.hold`.
     """
     proof = _Proof(run, phase)
@@ -114,7 +114,7 @@ async def prove_green(run: Run, phase: str, role: str, held: HeldTests, *, mends
         await proof.record("green", judged, commit)
         if judged.outcome != "failed":
             return PhaseEnd(outcome="passed", reason=judged.reason)
-        if mends_later and not judged.is_missing and not judged.is_hollow:
+        if fixed_later and not judged.is_missing and not judged.is_hollow:
             return PhaseEnd(outcome="ended", reason=f"{judged.reason} Phase 4a fixes that.")
         await proof.send_back("green", judged, role)
         await held.hold(role)
@@ -124,7 +124,7 @@ class _Proof:
     """The gates of one phase.
 
     Args:
-        run: what gives agents, files and git.
+        run: gives access to agents, files and git.
         phase: the phase.
     """
 
@@ -136,20 +136,20 @@ class _Proof:
         self._folders: Collection[str] = ()
 
     def known(self) -> Collection[str] | None:
-        """The tests that there were before the phase; None where that is not noted. Blocks."""
+        """The tests that existed before the phase; None where they are not recorded. Blocks."""
         found = [note["known"] for note in self._progress.read() if isinstance(note.get("known"), list)]
         return frozenset(map(str, found[-1])) if found else None
 
     def note_known(self, names: Collection[str]) -> None:
-        """Note them. Blocks."""
+        """Record them. Blocks."""
         self._progress.note(known=sorted(names))
 
     def note_names(self, names: Collection[str], commit: str) -> None:
-        """Note all tests that there are at a commit. Blocks."""
+        """Record all tests that exist at a commit. Blocks."""
         self._progress.note(names=sorted(names), commit=commit)
 
     async def names_now(self) -> Collection[str] | None:
-        """The tests that there are, where an earlier phase noted them and nothing was changed since."""
+        """The current tests, if an earlier phase recorded them and nothing was changed since."""
         noted = await in_thread(self._noted_before)
         if noted and await self._is_unchanged(str(noted.get("commit", ""))):
             names = noted["names"]
@@ -164,7 +164,7 @@ class _Proof:
         return {}
 
     async def holds(self, name: GateName) -> bool:
-        """Whether the gate was passed, and no file of the project is another one since."""
+        """Whether the gate was passed, and no file of the project was changed since."""
         found = await in_thread(
             lambda: [one for one in self._log.read() if (one.name, one.phase) == (name, self._phase)]
         )
@@ -174,17 +174,17 @@ class _Proof:
         return await self._run.git.knows(commit) and not await changed_files(self._run, commit)
 
     def red(self) -> Collection[str] | None:
-        """The tests that were red after 2a and 2b, as far as they are known; None where no gate tells. Blocks."""
+        """The tests that failed after 2a and 2b, as far as known; None without a gate. Blocks."""
         gates = self._red_gates()
         return tuple(dict.fromkeys(name for gate in gates for name in gate.tests)) if gates else None
 
     def _red_gates(self) -> Sequence[Gate]:
-        """The newest gate of each phase that writes tests, of those that were passed."""
+        """The newest passed gate of each phase that writes tests."""
         gates = (gate for gate in self._log.read() if gate.name == "red" and gate.outcome != "failed")
         return list({gate.phase: gate for gate in gates if gate.phase in _RED_PHASES}.values())
 
     def _let_go(self) -> Collection[str]:
-        """The tests that a review let ask for less since they were red, as `FILE::TEST`. Blocks."""
+        """The tests whose weakening a review accepted since they failed, as `FILE::TEST`. Blocks."""
         found: set[str] = set()
         for gate in self._log.read():
             if gate.name == "red" and gate.phase in _RED_PHASES:
@@ -203,15 +203,15 @@ class _Proof:
         found = commands_with_tests(commands)
         self._folders = {command.folder for command in found}
         reports = [await run_tests(processes, run.folder, command, time_for_command(run)) for command in found]
-        run.limits.check_time()  # what the end of the run cut off says nothing of the tests
+        run.limits.check_time()  # tests that the run's time limit cut off prove nothing
         return reports
 
     async def judge_red(self, reports: Sequence[TestReport], begun: str, commit: str) -> Judgement:
-        """What the reports prove of the new tests.
+        """What the reports prove about the new tests.
 
         Args:
-            begun: the commit that the phase began with.
-            commit: the one whose tests were run.
+            begun: the commit at the start of the phase.
+            commit: the commit whose tests were run.
         """
         run = self._run
         if not reports:
@@ -230,11 +230,11 @@ class _Proof:
         return await in_thread(partial(judge_red, reports, before, own))
 
     async def _has_same_tests(self, commit: str) -> bool:
-        """Whether no file that has a say in what tests ask for is another one since a commit."""
+        """Whether no test file or test setting was changed since a commit."""
         return await self._run.git.knows(commit) and not any(map(counts, await changed_files(self._run, commit)))
 
     async def judge_green(self, red: Collection[str], commit: str) -> Judgement:
-        """What the tests prove that were red, at a commit: they pass, and without the code they do not."""
+        """Whether the tests that failed now pass at a commit, and fail without the code."""
         gates = await in_thread(self._red_gates)
         renamed = await self._renames([gate.commit for gate in gates], commit)
         let_go = await in_thread(self._let_go)
@@ -257,7 +257,7 @@ class _Proof:
         return {old: new for renames in found for old, new in renames.items()}
 
     async def record(self, name: GateName, judged: Judgement, commit: str) -> None:
-        """Keep what was found with its commit, and tell of it."""
+        """Record the result with its commit, and report it."""
         run = self._run
         gate = Gate(
             name=name,
@@ -275,15 +275,15 @@ class _Proof:
         run.tell(f"{self._phase}: the gate {name}: {gate.outcome}. {gate.reason}")
 
     async def send_back(self, name: GateName, judged: Judgement, role: str) -> None:
-        """Have an agent mend what is wrong.
+        """Have an agent fix the problems.
 
         Raises:
-            NotProven: that was done as often as it may be.
+            NotProven: there are no attempts left.
         """
         run = self._run
         number = await in_thread(partial(self._rounds, name)) + 1
         if number > run.settings.proof_rounds:
-            await in_thread(partial(self._progress.note, gate=name, ended=True))  # the next run gets another try
+            await in_thread(partial(self._progress.note, gate=name, ended=True))  # the next run gets another attempt
             listed = "\n".join(f"- {place}" for place in judged.places[:_BLOCKING])
             raise NotProven(
                 f"Phase {self._phase} stopped the run: {judged.reason} It was repeated {number - 1} times.\n{listed}"
@@ -294,7 +294,7 @@ class _Proof:
         await in_thread(partial(self._progress.note, gate=name, round=number))
 
     def _rounds(self, name: GateName) -> int:
-        """How often it went back already."""
+        """The number of attempts so far."""
         count = 0
         for note in self._progress.read():
             if note.get("gate") == name:

@@ -1,4 +1,4 @@
-"""The tests of reports, to be found by the names that they once had: also where a file, or a test, was moved since."""
+"""Finds the tests of reports by their earlier names, also after a file or a test was moved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .records import TestResult
 from .reports.go import MISSING, NOT_BUILT, UNREAD
 
 _OF_GO = re.compile(r"(.*?)\.((?:Test|Fuzz|Example|Benchmark)\w*(?:/.*)?)")
-"""A package of Go, and the test in it."""
+"""A Go package, and the test in it."""
 _DOTTED = re.compile(r"[\w.]+")
 
 
@@ -20,7 +20,7 @@ class Reported:
 
     Args:
         results: all of them.
-        known: the tests that are asked for, by the names that they had.
+        known: the requested tests, by their earlier names.
         renamed: the new paths of files that were moved or renamed since, by their old ones.
     """
 
@@ -48,11 +48,11 @@ class Reported:
                 self._new.setdefault(_bare(one.name), []).append(one)
 
     def of(self, name: str) -> Sequence[TestResult]:
-        """What there is of a test, or of a file; nothing where it is gone."""
+        """The results of a test or of a file; empty where it is gone."""
         return self._here(name) or self._moved(name) or self._around(name)
 
     def called(self, name: str) -> Sequence[str]:
-        """What a test, or a file, is called now; as before where it is gone."""
+        """The current name of a test or a file; unchanged where it is gone."""
         if self._here(name):
             return (name,)
         return (self._new_name(name),) if self._new_name(name) else [one.name for one in self._alone(name)] or (name,)
@@ -62,13 +62,14 @@ class Reported:
         return self._here(other) if other else self._alone(name)
 
     def _new_name(self, name: str) -> str:
-        """What it is called since its file was moved; empty where nothing is called so."""
+        """Its name after its file was moved; empty where there is no such test."""
         return next((other for other in self._other_names(name) if self._here(other)), "")
 
     def _alone(self, name: str) -> Sequence[TestResult]:
-        """What there is of a test that was moved to another file."""
-        # It has its own name there. Where several are called so, all of them stand for those that are lost, and there
-        # have to be as many: which one is which nobody can say.
+        """The results of a test that was moved to another file."""
+        # Its own name is unchanged. Several lost tests of one name are matched as a group, which needs as many tests:
+        # which one
+        # is which cannot be told.
         bare = _bare(name)
         new = self._new.get(bare, ()) if bare else ()
         return new if len(new) >= self._lost[bare] else ()
@@ -77,7 +78,7 @@ class Reported:
         return self._names.get(name) or self._below(name) or self._other_cases(name)
 
     def _below(self, name: str) -> Sequence[TestResult]:
-        """The tests of a file, or below a folder: one that is a package, or whose conftest.py it is."""
+        """The tests of a file, or below a folder that is a package or that a conftest.py is in."""
         if name in self._packages:
             return self._packages[name]
         if name in self._files or "::" in name:
@@ -87,17 +88,17 @@ class Reported:
         return [one for file, tests in self._files.items() if file and file.startswith(folder) for one in tests]
 
     def _other_cases(self, name: str) -> Sequence[TestResult]:
-        """The cases of a test, where their names change from run to run, as with dates in them, and none is lost."""
+        """The cases of a test whose names change from run to run, such as dates, if none is lost."""
         test = without_case(name)
         cases = self._cases.get(test, ()) if test != name else ()
         return cases if len(cases) >= self._counts[test] else ()
 
     def _around(self, name: str) -> Sequence[TestResult]:
-        """The file of a test that is not told of, since the file cannot be imported any more."""
+        """The file of a test that is not reported, because the file can no longer be imported."""
         return [one for one in self._broken if holds(one.file, name)]
 
     def _other_names(self, name: str) -> Iterator[str]:
-        """What a test may be called since its file was moved."""
+        """The names that a test may have after its file was moved."""
         for mark in ("::", " > "):
             file, found, test = name.partition(mark)
             if file in self._renamed:
@@ -112,7 +113,7 @@ class Reported:
 
 
 def _of_modules(name: str, old: str, new: str) -> Iterator[str]:
-    """As unittest names tests, by their module: which folders count depends on where it looks for tests."""
+    """Names of unittest's form, by module: the import root is not known."""
     before, after = (path.removesuffix(".py").split("/") for path in (old, new))
     for number in range(len(before)):
         head = f"{'.'.join(before[number:])}."
@@ -128,7 +129,7 @@ def _of_packages(name: str, old: str, new: str) -> Iterator[str]:
 
 
 def _bare(name: str) -> str:
-    """What a test is called within its file or module; empty where that cannot be told, as of a file."""
+    """The name of a test within its file or module; empty where that is unknown, as for a file."""
     plain = without_case(name)
     for mark in ("::", " > "):
         if mark in plain:
@@ -139,12 +140,12 @@ def _bare(name: str) -> str:
 
 
 def without_case(name: str) -> str:
-    """The name of a test without that of its case, as pytest puts it behind."""
+    """The name of a pytest test without its case."""
     return name.partition("[")[0]
 
 
 def holds(file: str, name: str) -> bool:
-    """Whether a test is in a file, told from its name, which begins with the path or, in unittest, with the module."""
+    """Whether a test is in a file, by its name, which begins with the path or, in unittest, with the module."""
     if name.startswith(file):
         return True
     parts = file.removesuffix(".py").split("/")
@@ -152,15 +153,15 @@ def holds(file: str, name: str) -> bool:
 
 
 def is_file(result: TestResult) -> bool:
-    """Whether it stands for a file as a whole."""
+    """Whether the name means a whole file."""
     return bool(result.file) and result.name == result.file
 
 
 def is_package(result: TestResult) -> bool:
-    """Whether it stands for a package of Go whose tests do not build. Its file is the folder."""
+    """Whether the name means a Go package whose tests do not build. Its file is the folder."""
     return result.cause in (MISSING, NOT_BUILT, UNREAD)
 
 
 def is_in_package(path: str, package: TestResult) -> bool:
-    """Whether a file is one of the tests of such a package."""
+    """Whether a file belongs to the tests of such a package."""
     return path.endswith("_test.go") and str(PurePosixPath(path).parent) == package.file

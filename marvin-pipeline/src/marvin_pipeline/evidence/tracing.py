@@ -1,4 +1,4 @@
-"""Which tests of a project name which criteria of its specification."""
+"""Which tests of a project name which acceptance criteria."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from ..run.context import Run
 
 _FILES, _BYTES = 2_000, 40_000_000
-"""Test files that are read, and the bytes of all of them together."""
+"""Test files that are read, and their bytes in total."""
 _NAMED = 30
 
 
 def mentions_of(files: ProjectFiles, names: Sequence[str]) -> Sequence[Mention]:
-    """The places of a project's tests that name criteria. Blocks.
+    """The places in a project's tests that name criteria. Blocks.
 
     Args:
-        names: the files that git knows, relative to the project.
+        names: the tracked files, relative to the project.
     """
     found: list[Mention] = []
     left = _BYTES
@@ -37,7 +37,7 @@ def mentions_of(files: ProjectFiles, names: Sequence[str]) -> Sequence[Mention]:
 
 
 async def untested(run: Run) -> tuple[str, ...]:
-    """What to tell of the criteria that no test names: a line for the report and for later agents, or none.
+    """A message about the criteria that no test names, for the report and for later agents; empty if all are named.
 
     Raises:
         FileFault: the specification cannot be read.

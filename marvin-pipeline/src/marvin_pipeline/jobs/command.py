@@ -1,4 +1,4 @@
-"""`marvin pipeline review`: starting reviews, waiting for them, stopping them; and the process of each of them."""
+"""`marvin pipeline review`: starts reviews, waits for them and stops them; also the process of each review."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _EXIT_BUDGET = 3
 
 
 class ReviewEnd(MarvinError):
-    """A review that was waited for did not come to a good end."""
+    """A review ended without passing."""
 
 
 class OutOfBudget(ReviewEnd):
-    """It used up its money or its time."""
+    """A review used up its budget or its time."""
 
     exit_code = _EXIT_BUDGET
 
 
 class Typed(Record):
-    """What was typed behind `marvin pipeline review`."""
+    """The arguments of `marvin pipeline review`."""
 
     folder: Path | None = None
     focus: str = "all"
@@ -48,21 +48,21 @@ class Typed(Record):
     rounds: int = 4
     background: bool = False
     stop: str = ""
-    """The id of a job that is to be ended."""
+    """The id of a job to stop."""
     resume: str = ""
-    """The id of a job that is to go on."""
+    """The id of a job to resume."""
     job: str = ""
-    """The id of the job that this process is to do."""
+    """The id of the job that this process runs."""
 
     @property
     def flags(self) -> Sequence[str]:
-        """How a review that is to begin is asked for."""
+        """The flags that request a new review."""
         asked = [f"--focus={self.focus}", f"--ref-dir={self.ref_dir}", f"--rounds={self.rounds}"]
         return [*asked, *(["--background"] if self.background else [])]
 
 
 class ReviewCommand:
-    """One call of the sub-command."""
+    """One call of the subcommand."""
 
     def __init__(self, context: CliContext) -> None:
         self._context = context
@@ -70,7 +70,7 @@ class ReviewCommand:
         self._jobs = ReviewJobs(context.folders.state, self._lives, context.timeouts)
 
     def run(self, typed: Typed) -> int:
-        """Do what was asked for; returns the exit code."""
+        """Run the command; returns the exit code."""
         if typed.job:
             return self._context.lead(lambda control: self._work(control, typed.job))
         if typed.stop:
@@ -84,7 +84,7 @@ class ReviewCommand:
         root = (self._context.config.working_dir / typed.folder).resolve()
         if not root.is_dir():
             raise UsageError(f"{typed.folder} is not a folder. Give the git repository to review.")
-        if root != self._context.config.working_dir:  # git works in the sandbox, and that is made around one folder
+        if root != self._context.config.working_dir:  # git runs in the sandbox, which is made around one folder
             return self._context.marvin([f"--working-dir={root}", "pipeline", "review", str(root), *typed.flags])
         wanted = self._wanted(typed, root)
         return self._context.lead(lambda control: self._start(control, wanted, typed))
@@ -115,7 +115,7 @@ class ReviewCommand:
         return await self._waited(control, await self._starter(control).resume(job, control.config.max_cost), typed)
 
     async def _waited(self, control: RunControl, job: ReviewJob, typed: Typed) -> TurnResult:
-        """The end of a job that was started; at once where it is to go on in the background."""
+        """Wait for the end of a job that was started; return at once for a background job."""
         if typed.background:
             return TurnResult(text=job_text(job))
         control.warn(f"{job.order.id} is working on {job.order.branch}. Ctrl+C stops it.")
@@ -128,7 +128,7 @@ class ReviewCommand:
         return TurnResult(text=job_text(ended, report=str(self._jobs.report(job.order.id))), error=error)
 
     async def _ended(self, control: RunControl, job_id: str) -> ReviewJob:
-        """Wait for the end of a job, and tell what it tells."""
+        """Wait for the end of a job, and print its messages."""
         told = ""
         while True:
             lives = await in_thread(lambda: self._lives(job_id))
@@ -158,11 +158,11 @@ class ReviewCommand:
         self._context.write(f"{job_text(await self._known(job_id))}\n")
 
     async def _end(self, job_id: str) -> None:
-        """End a job that runs. One that had hardly begun could not say so itself, and was stopped all the same."""
+        """Stop a running job. A job that has hardly started cannot record that itself, but is stopped all the same."""
         await self._apart.stop(job_id)
         try:
             job = await self._jobs.get(job_id)
-        except ToolError:  # its record is damaged, which the next look finds empty
+        except ToolError:  # its record is damaged, which the next read reports
             return
         if job is not None and job.state == "died":
             await self._jobs.change(job_id, lambda _: job.replace(state="stopped", reason="It was stopped."))
@@ -189,7 +189,7 @@ class ReviewCommand:
 
 
 def _error_of(job: ReviewJob) -> MarvinError | None:
-    """What makes the exit code of a review that was waited for."""
+    """The exception for the exit code of a review that was waited for."""
     if job.state in ("passed", "ended"):
         return None
     kind = OutOfBudget if job.state == "budget" else ReviewEnd

@@ -1,4 +1,4 @@
-"""What of a code base a review looks at."""
+"""The parts of a code base that a review examines."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _WORDS = {
     "tests": "The tests: whether they can fail, what they leave out, and which of them use test doubles.",
 }
 FOCUSES = tuple(_WORDS)
-"""The words that a focus may be; everything else is a folder or a glob."""
+"""The keywords of a focus; anything else is a folder or a glob."""
 
 
 def focus_text(files: Sequence[str], focus: str) -> str:
-    """What reviewers are told to look at.
+    """The reviewers' instructions for a focus.
 
     Args:
         files: those of the code base, relative to it.
@@ -34,9 +34,9 @@ def focus_text(files: Sequence[str], focus: str) -> str:
 
 
 def fitting(files: Sequence[str], pattern: str) -> Sequence[str]:
-    """The files that a glob fits, or that are below a folder.
+    """The files that match a glob, or are below a folder.
 
-    `**/` stands for any folders or none; without a slash the last part of a name counts.
+    `**/` matches any number of folders; a pattern without a slash matches the file name.
     """
     plain = pattern.strip().removeprefix("./")
     folder = f"{plain.rstrip('/')}/"

@@ -1,4 +1,4 @@
-"""Where a review job works: in a git worktree on a branch of its own, so that nobody's files change meanwhile."""
+"""The workplace of a review job: a git worktree on a branch of its own, so that the user's files stay unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WORKTREES = ".marvin/worktrees"
 _TRIES = 20
 _LEFT_OUT = "Ignore the files of the review"
 _OWN = (".marvin", ".tickets")
-"""What Marvin keeps in a project."""
+"""Marvin's folders in a project."""
 _UPSTREAM = ".marvin/upstream"
 _LOCKS = ("index.lock", "HEAD.lock")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -38,12 +38,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Place:
-    """The repository of a folder that is to be reviewed.
+    """The repository of a folder to review.
 
     Args:
         folder: the folder, links resolved.
-        processes: the way to git.
-        timeout: seconds for a step of git.
+        processes: runs git.
+        timeout: seconds for each git command.
     """
 
     def __init__(self, folder: Path, processes: Processes, timeout: float) -> None:
@@ -52,15 +52,15 @@ class Place:
         self._timeout = timeout
 
     async def base(self) -> str:
-        """The commit that a review begins with.
+        """The commit from which a review starts.
 
         Raises:
-            ToolError: the folder is not that of a repository with a commit.
+            ToolError: the folder is not in a repository with a commit.
         """
         base = (await self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).output.decode().strip()
         top = await self._try("rev-parse", "--show-toplevel")
         if top.exit_code != 0 and b"not a git repository" not in top.stderr:
-            raise _fault("rev-parse", top)  # as where the folder belongs to somebody else
+            raise _fault("rev-parse", top)  # such as a folder that belongs to another user
         if top.exit_code != 0 or not base:
             raise ToolError(
                 f"{self._folder} is not in a git repository with a commit. The review needs a branch, so create a "
@@ -74,14 +74,14 @@ class Place:
         return base
 
     async def files(self) -> Sequence[str]:
-        """The files that git knows, relative to the folder. Raises `ToolError` where git fails."""
+        """The tracked files, relative to the folder. Raises `ToolError` where git fails."""
         return [os.fsdecode(name) for name in (await self._run("ls-files", "-z")).split(b"\0") if name]
 
     async def open(self, base: str, focus: str, documents: str, rounds: int) -> ReviewOrder:
-        """Make the worktree and the branch of a new job, from a commit on.
+        """Create the worktree and the branch of a new job at a commit.
 
         Raises:
-            ToolError: the worktree cannot be made.
+            ToolError: the worktree cannot be created.
         """
         changed = await self._run("status", "--porcelain", "-z", "--untracked-files=no")
         left_out = sum(1 for line in changed.split(b"\0") if line)
@@ -109,30 +109,30 @@ class Place:
         raise ToolError("No free name was found for the branch of the review. Try again in a second.")
 
     async def unlock(self, order: ReviewOrder) -> None:
-        """Remove the locks that a killed step of git left in the worktree of a job: nobody else works there.
+        """Remove the locks that a killed git left in a job's worktree: nothing else runs there.
 
         Raises:
             MarvinError: git fails.
         """
         tree = Place(Path(order.tree), self._processes, self._timeout)
         common, own = await self._git_folder("--git-common-dir"), await tree._git_folder("--git-dir")
-        if own.parent == common / "worktrees":  # an agent may have made the worktree say something else
+        if own.parent == common / "worktrees":  # an agent may have changed what the worktree points to
             for name in _LOCKS:
                 await in_thread(partial((own / name).unlink, missing_ok=True))
 
     async def remove(self, order: ReviewOrder, *, with_branch: bool = False) -> None:
-        """Remove a worktree, and a branch that holds nothing, unless a change of a file that git knows is uncommitted.
+        """Remove a worktree, and its branch if that is empty, unless a tracked file has uncommitted changes.
 
-        What is left there beside that are caches, logs and the like, which no commit takes.
+        Other files left there are caches, logs and the like, which are never committed.
         """
         tree = Place(Path(order.tree), self._processes, self._timeout)
-        for name in _OWN:  # what is Marvin's is no change of the code
+        for name in _OWN:  # Marvin's own files are not code
             await tree._try("checkout", "--quiet", "HEAD", "--", name)
         if (await tree._try("diff", "--quiet", "--ignore-submodules", "HEAD")).exit_code != 0:
             return
         if await in_thread(lambda: os.path.realpath(order.tree) != order.tree):
-            return  # a link stands there by now, and git would remove the worktree that it leads to
-        # A sandbox cannot remove the folder that it is made around. No hook, filter or monitor has a part in this.
+            return  # a link is there now, and git would remove the worktree that it leads to
+        # A sandbox cannot remove its own root folder. No hooks, filters or monitors run.
         listed = await self._try(*GIT_PROGRAMS)
         if listed.exit_code not in (0, 1) or listed.omitted:  # 1: there is none
             raise _fault("config", listed)
@@ -142,9 +142,9 @@ class Place:
             await self._try("branch", "-D", order.branch, outside=alone)
 
     async def tidy(self, order: ReviewOrder) -> int:
-        """Take out of the branch what Marvin keeps in a project beside the code; returns the commits of the branch.
+        """Remove Marvin's own files from the branch; returns its commits.
 
-        What an agent committed on a branch of its own making is brought to that of the job before.
+        Commits that an agent made on another branch are moved to the job's branch first.
 
         Raises:
             MarvinError: git fails.
@@ -161,7 +161,8 @@ class Place:
         return int((await tree._run("rev-list", "--count", f"{order.base}..HEAD")).strip() or b"0")
 
     async def _return_to(self, order: ReviewOrder) -> None:
-        """Have the worktree be on the branch of its job. Where an agent went on from that, the branch follows."""
+        """Check out the job's branch in the worktree. If an agent continued from it elsewhere, the branch is moved
+        there."""
         wanted = f"refs/heads/{order.branch}"
         if (await self._try("symbolic-ref", "--quiet", "HEAD")).output.decode().strip() == wanted:
             return
@@ -170,7 +171,7 @@ class Place:
         if (await self._try("merge-base", "--is-ancestor", tip, "HEAD")).exit_code == 0:
             await self._run("update-ref", wanted, "HEAD")
             await self._run("symbolic-ref", "HEAD", wanted)
-        else:  # it went back behind what was mended before
+        else:  # it went back to before the fixes
             await self._run("checkout", "--quiet", "-B", order.branch, tip)
 
     async def _git_folder(self, which: str) -> Path:
@@ -199,7 +200,7 @@ class Place:
     async def _try(
         self, *arguments: str, who: tuple[str, ...] = (), outside: Mapping[str, str] | None = None
     ) -> ProcessResult:
-        """Run git; with the variables of `outside` outside of the sandbox."""
+        """Run git; with `outside` variables outside of the sandbox."""
         return await self._processes.run(
             [*_GIT, *who, *arguments],
             cwd=self._folder,
@@ -211,17 +212,17 @@ class Place:
 
 
 def _hide(tree: Path) -> None:
-    """Keep documents and tickets of the job out of what agents commit: they may be nobody's to publish. Blocks.
+    """Keep documents and tickets of the job out of agents' commits: they may be private. Blocks.
 
-    Where the repository has such a folder with rules of its own, these stay. A link in its place is told later, by who
-    would write there.
+    Existing ignore rules of such a folder are kept. A link in its place is reported later, when it is
+    written to.
     """
     with suppress(OSError):
         for name in (".marvin", _UPSTREAM):
             with own_folder(tree, tree / name, 0o777) as opened:
                 _ignore_all(opened)
     with suppress(OSError):
-        # Without it the tickets would go to the nearest folder above, which is that of the person.
+        # Without it the tickets would go to the nearest folder above, which is the user's.
         (tree / ".tickets").mkdir(exist_ok=True)
         folder = os.open(tree / ".tickets", _FOLDER)
         try:
@@ -231,7 +232,7 @@ def _hide(tree: Path) -> None:
 
 
 def _ignore_all(folder: int) -> None:
-    """Have git ignore all of a folder, unless it has rules already."""
+    """Have git ignore a whole folder, unless it has rules already."""
     try:
         descriptor = os.open(".gitignore", _NEW_FILE, 0o666, dir_fd=folder)
     except FileExistsError:
@@ -241,7 +242,7 @@ def _ignore_all(folder: int) -> None:
 
 
 class GitFailed(ToolError):
-    """A step of git failed."""
+    """A git command failed."""
 
 
 def _fault(what: str, done: ProcessResult) -> GitFailed:

@@ -1,4 +1,4 @@
-"""Review jobs as they are kept: what was asked for, how far each one is, and what it found."""
+"""The records of review jobs: their requests, their states, and their findings."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from marvin_core import JsonFile, Record, Timeouts, ToolError, in_thread
 from ..run.ends import Cause
 
 JobState: TypeAlias = Literal["running", "passed", "ended", "failed", "budget", "stopped", "died"]
-"""passed: nothing above the floor is left. ended: it came to an end before that. failed: findings above the floor are
-left, or it could not continue. budget: its money or its time was used up. stopped: somebody ended it. died: its process
-is gone without a word.
+"""passed: no finding above the floor is left. ended: it ended before that. failed: findings above the floor are
+left, or it could not continue. budget: its budget or its time was used up. stopped: the user stopped it. died: its
+process exited without recording an end.
 """
 RESUMABLE: tuple[JobState, ...] = ("failed", "budget", "stopped", "died")
-"""The ends after which a job can go on, where its worktree is still there."""
+"""The states from which a job can be resumed while its worktree exists."""
 KIND = "review"
 PHASE, NAME = "review", "codebase"
-"""What the work of a job is noted under."""
+"""The phase and the name under which the work of a job is recorded."""
 HISTORY = f"review-history-{NAME}.md"
-"""The file below `.marvin` with what everybody said."""
+"""The file below `.marvin` with all reviews and fixes."""
 _FOLDER = "reviews"
 _ID = re.compile(rf"{KIND}-[0-9][0-9-]{{0,60}}")
 
 
 class ReviewOrder(Record):
-    """What a job is to do."""
+    """The request for a job."""
 
     id: str
     folder: str
-    """The folder that is reviewed, links resolved."""
+    """The folder to review, links resolved."""
     tree: str
-    """The git worktree in which the job works."""
+    """The git worktree of the job."""
     branch: str
     base: str
-    """The commit that the branch begins with."""
+    """The commit from which the branch starts."""
     focus: str = "all"
     documents: str = ""
-    """The folder of the documents that explain what the code is for; empty for none."""
+    """The folder of the documents that explain the code's purpose; empty for none."""
     rounds: int = 4
     left_out: int = 0
-    """How many files of the folder are not reviewed as they are, since their changes are not committed."""
+    """The number of files that are reviewed without their uncommitted changes."""
 
 
 class ReviewJob(Record):
-    """A job, and how it stands."""
+    """A job and its state."""
 
     order: ReviewOrder
     begun: float
@@ -56,21 +56,21 @@ class ReviewJob(Record):
     reason: str = ""
     round: int = 0
     blocking: tuple[str, ...] = ()
-    """What is left above the floor, a line each; of one that runs, what is open so far."""
+    """Findings above the floor, one a line; for a running job those that are open."""
     carried: tuple[str, ...] = ()
-    """What is left below it."""
+    """Findings below the floor."""
     cause: Cause = ""
-    """Why it failed, where that has an exit code of its own."""
+    """The cause of a failure that has an exit code of its own."""
     cost: float | None = 0.0
-    """USD so far; None where that is not known."""
+    """USD so far; None where unknown."""
     seconds: float = 0.0
-    """How long it has worked, all of its processes together."""
+    """The duration of all of its processes together."""
     commits: int = 0
-    """The commits of its branch."""
+    """The number of commits on its branch."""
 
     @property
     def can_go_on(self) -> bool:
-        """Whether it ended before its time, and what it did is still there. Blocks for a moment."""
+        """Whether it ended early, and its worktree still exists. Blocks briefly."""
         return self.state in RESUMABLE and Path(self.order.tree).is_dir()
 
 
@@ -79,7 +79,7 @@ class ReviewJobs:
 
     Args:
         folder: the state folder of the pack.
-        lives: whether the process of a job lives, by its id. It may block for a moment.
+        lives: whether the process of a job runs, by its id. It may block briefly.
     """
 
     def __init__(self, folder: Path, lives: Callable[[str], bool], timeouts: Timeouts) -> None:
@@ -88,21 +88,21 @@ class ReviewJobs:
         self._timeouts = timeouts
 
     def lives(self, job_id: str) -> bool:
-        """Whether the process of a job lives. Blocks for a moment."""
+        """Whether the process of a job runs. Blocks briefly."""
         return self._lives(job_id)
 
     async def add(self, job: ReviewJob) -> None:
-        """Keep a new job. Raises `ToolError` where it cannot be written."""
+        """Store a new job. Raises `ToolError` where it cannot be written."""
         await self.change(job.order.id, lambda _: job)
 
     async def get(self, job_id: str) -> ReviewJob | None:
-        """A job; None where there is none of this id. Raises `ToolError` where it cannot be read."""
+        """A job; None where the id is unknown. Raises `ToolError` where it cannot be read."""
         if not _ID.fullmatch(job_id):
             return None
         job = _job(await self._file(job_id).read())
         if job is None or job.state != "running" or await in_thread(lambda: self._lives(job_id)):
             return job
-        # It may have written down how it ended, and left, since that was read.
+        # It may have recorded its end and exited since it was read.
         job = _job(await self._file(job_id).read())
         if job is None or job.state != "running":
             return job
@@ -114,7 +114,7 @@ class ReviewJobs:
         for job_id in await in_thread(self._ids):
             try:
                 job = await self.get(job_id)
-            except ToolError:  # damaged, and moved aside by now
+            except ToolError:  # damaged, and moved aside
                 continue
             if job is not None and Path(job.order.folder).is_relative_to(folder):
                 found.append(job)
@@ -131,7 +131,7 @@ class ReviewJobs:
         await self._file(job_id).change(changed)
 
     def report(self, job_id: str) -> Path:
-        """Where the report of a job is, once it has ended."""
+        """The path of a job's report, once it has ended."""
         return self._folder / job_id / "report.md"
 
     def _file(self, job_id: str) -> JsonFile[dict[str, Any]]:
@@ -149,7 +149,7 @@ _COUNTS = ("rounds", "left_out", "round", "commits")
 
 
 def _job(data: Mapping[str, Any]) -> ReviewJob | None:
-    """The job in a file; None where it holds none, whatever it holds."""
+    """The job in a file; None for any other content."""
     try:
         order = ReviewOrder(**data["order"])
         lists = {name: tuple(data[name]) for name in ("blocking", "carried")}

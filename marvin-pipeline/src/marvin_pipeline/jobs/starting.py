@@ -1,4 +1,4 @@
-"""Starting a review job, and going on with one: the same for the tool and for the command line."""
+"""Starts and resumes review jobs, for the tool and the command line."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .places import Place
 from .records import HISTORY, PHASE, ReviewJob, ReviewJobs, ReviewOrder
 
 MOST = 3
-"""Jobs that run at a time, of all folders."""
+"""Jobs that run at a time at most, in all folders."""
 DOCUMENTS = ".ref"
-"""The folder with documents where none is named, if it is there."""
+"""The default folder with documents, if it exists."""
 _GLOB = re.compile(r"[^\0\n]{1,200}")
 _SHOWN = 80
 
 
 class Wanted(Record):
-    """What is to be reviewed."""
+    """A request for a review."""
 
     folder: Path
     """The repository, links resolved."""
@@ -37,17 +37,17 @@ class Wanted(Record):
     focus: str
     rounds: int
     max_cost: float | None = None
-    """USD; None for what the settings say."""
+    """USD; None for the configured ceiling."""
 
 
 class Starter:
-    """Starts jobs.
+    """Starts and resumes jobs.
 
     Args:
-        agents: the way to a Marvin that goes on by itself.
-        processes: the way to git.
-        jobs: where jobs are kept.
-        settings: what bounds a job.
+        agents: starts background Marvins.
+        processes: runs git.
+        jobs: the stored jobs.
+        settings: the limits of a job.
     """
 
     def __init__(self, agents: Agents, processes: Processes, jobs: ReviewJobs, settings: PipelineSettings) -> None:
@@ -57,11 +57,11 @@ class Starter:
         self._settings = settings
 
     async def start(self, wanted: Wanted) -> ReviewJob:
-        """Make the branch, and start the job.
+        """Create the branch, and start the job.
 
         Raises:
-            ToolError: the focus fits no file, there are no documents where there should be, three jobs run already,
-                there is no repository, or nothing can be started.
+            ToolError: the focus matches no file, the documents are missing, three jobs are running already,
+                there is no repository, or the job cannot be started.
         """
         documents = await in_thread(lambda: _documents(wanted))
         place = Place(wanted.folder, self._processes, self._settings.git_timeout)
@@ -80,13 +80,13 @@ class Starter:
         return job
 
     async def resume(self, job: ReviewJob, max_cost: float | None) -> ReviewJob:
-        """Go on with a job that ended before its time, in its worktree, where it was.
+        """Resume a job that ended early, in its worktree.
 
         Args:
-            max_cost: USD that it may use from now on; None for what the settings say.
+            max_cost: USD from now on; None for the configured ceiling.
 
         Raises:
-            ToolError: it runs or came to its end, its worktree is gone, or it cannot be started.
+            ToolError: it is running or finished, its worktree is gone, or it cannot be started.
         """
         order = job.order
         if not await in_thread(lambda: job.can_go_on):
@@ -125,7 +125,7 @@ class Starter:
 
 
 def _focus(wanted: Wanted, files: Sequence[str]) -> str:
-    """What the reviewers look at, as it is kept. Raises `ToolError` where it fits nothing."""
+    """The focus in its stored form. Raises `ToolError` where it matches nothing."""
     given = wanted.focus
     word = given.strip().casefold() or FOCUSES[0]
     if word in FOCUSES:
@@ -141,7 +141,7 @@ def _focus(wanted: Wanted, files: Sequence[str]) -> str:
 
 
 def _documents(wanted: Wanted) -> str:
-    """The folder of the documents; empty for none. Raises `ToolError` where one was named that holds none."""
+    """The folder of the documents; empty for none. Raises `ToolError` where a given one has none."""
     folder = wanted.documents
     if folder is None or documents_in(folder):
         return str(folder or "")
@@ -151,7 +151,7 @@ def _documents(wanted: Wanted) -> str:
 
 
 def _forget_others(files: ProjectFiles) -> None:
-    """Forget what a repository brings as if an earlier review had left it: it could say that all is well. Blocks.
+    """Remove repository files that imitate those of an earlier review: they could claim a pass. Blocks.
 
     Raises:
         FileFault: it cannot be removed.

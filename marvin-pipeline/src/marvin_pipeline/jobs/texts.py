@@ -1,4 +1,4 @@
-"""What is told of review jobs."""
+"""Texts about review jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LISTED, _NEWS = 30, 300
 
 
 def job_line(job: ReviewJob) -> str:
-    """A job in one line."""
+    """A job on one line."""
     found = f"{counted(len(job.blocking), 'finding')} above the floor, {len(job.carried)} below"
     cost = "cost unknown" if job.cost is None else f"{job.cost:.4f} USD"
     facts = [f"round {job.round} of {job.order.rounds}", cost, words_of(job.seconds)]
@@ -22,10 +22,10 @@ def job_line(job: ReviewJob) -> str:
 
 
 def job_text(job: ReviewJob, news: str = "", report: str = "") -> str:
-    """All of a job.
+    """A job in full.
 
     Args:
-        news: the last line that a running one wrote.
+        news: the last output line of a running one.
         report: the path of its report; empty for none.
     """
     order = job.order
@@ -52,7 +52,7 @@ def job_text(job: ReviewJob, news: str = "", report: str = "") -> str:
 
 
 def _kept(job: ReviewJob) -> list[str]:
-    """Where that is what a job did before it ended too early, and what can be done with it."""
+    """Where the work of a job that ended early is, and how to use it."""
     if not job.can_go_on:
         return []
     tree, branch = shlex.quote(job.order.tree), shlex.quote(job.order.branch)
@@ -69,7 +69,7 @@ def jobs_text(jobs: Sequence[ReviewJob], start: str = "review_codebase") -> str:
     """All jobs of a folder, the newest first.
 
     Args:
-        start: what starts one, told where there is none.
+        start: how to start one, shown if there is none.
     """
     lines = [job_line(job) for job in reversed(jobs)]
     more = [f"[{len(lines) - _LISTED} older ones were left out.]"] if len(lines) > _LISTED else []
@@ -77,7 +77,7 @@ def jobs_text(jobs: Sequence[ReviewJob], start: str = "review_codebase") -> str:
 
 
 def last_line(output: bytes) -> str:
-    """The last line of what a job printed; empty for none."""
+    """The last line of a job's output; empty without output."""
     lines = output_text(output).strip().splitlines()
     return one_line(lines[-1].removeprefix("marvin: "), _NEWS) if lines else ""
 

@@ -51,7 +51,7 @@ async def review_status(context: ToolContext, job_id: Annotated[str, "Default: a
 
 
 def _news(context: ToolContext, job_id: str) -> str:
-    """The last line that a job wrote; empty for none. Blocks."""
+    """The last line of a job's log; empty without one. Blocks."""
     try:
         return last_line(context.processes.job_output(job_id, _NEWS)[0])
     except ToolError:
@@ -60,7 +60,7 @@ def _news(context: ToolContext, job_id: str) -> str:
 
 def _jobs(context: ToolContext) -> ReviewJobs:
     def lives(job_id: str) -> bool:
-        if context.session.depth:  # agents see no processes of others; what is written down has to do
+        if context.session.depth:  # agents cannot see other processes; the record has to do
             return True
         return any(job.id == job_id and job.running for job in context.processes.job_list())
 
@@ -74,7 +74,7 @@ def _folder(context: ToolContext, name: str) -> Path:
 
 
 def _documents(context: ToolContext, folder: Path, name: str) -> Path | None:
-    """The folder with documents, where there is one."""
+    """The folder with documents, if there is one."""
     inside = os.path.relpath(folder / name, context.paths.root)
     if not name or not context.paths.exists(inside):
         if name not in ("", DOCUMENTS):

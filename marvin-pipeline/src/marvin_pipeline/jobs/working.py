@@ -1,4 +1,4 @@
-"""What the process of a review job does: rounds of reviews and fixes in its worktree, then a report."""
+"""The process of a review job: rounds of reviews and fixes in its worktree, then a report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from marvin_core import BudgetExceeded, MarvinError, Record, RunControl, TurnResult, in_thread
 
 from ..checks.debug import Suite
-from ..checks.mending import Mending, mend
+from ..checks.repair import RepairPlan, repair
 from ..checks.running import commands_of
 from ..progress import Progress
 from ..prompts.loading import Prompts
@@ -34,23 +34,23 @@ from .texts import job_text
 if TYPE_CHECKING:
     from ..review.subjects import Subject
 
-_MENDING = 5
-"""Rounds in which tests are mended that passed before the review and do not any more."""
+_REPAIR_ROUNDS = 5
+"""Rounds of fixes for tests that passed before the review and fail now."""
 _TRACEBACK = 2_000
 _LINES = 100
-"""Findings of a job that runs, of each kind, that are kept."""
+"""Findings of each kind that are stored for a running job."""
 
 
 class ReviewStopped(MarvinError):
-    """A review did not come to a good end; the text says why."""
+    """A review ended without passing; the text says why."""
 
 
 class JobJournal(Journal):
-    """The journal of a job, which also tells how far it is.
+    """The journal of a job, which also reports its progress.
 
     Args:
-        job: the job, as it is so far.
-        progressed: called, from any thread, when a round or an agent has ended.
+        job: the current state of the job.
+        progressed: called, from any thread, after each round or agent.
     """
 
     def __init__(self, job: ReviewJob, progressed: Callable[[], None]) -> None:
@@ -61,7 +61,7 @@ class JobJournal(Journal):
         self._progressed = progressed
 
     def note(self, event: str, **fields: Any) -> None:
-        """Add a line. Raises as of `Journal.note`."""
+        """Add a line. Raises as `Journal.note`."""
         super().note(event, **fields)
         if event in ("review", "agent"):
             self.round = fields.get("round", self.round)
@@ -71,19 +71,19 @@ class JobJournal(Journal):
 
 
 class TestsBefore(Record):
-    """What the tests of a code base said before its review."""
+    """The test results of a code base before its review."""
 
     passed: bool
     count: int
 
 
 class ReviewWork:
-    """The work of one job.
+    """Runs one job.
 
     Args:
         control: the session of its process.
-        settings: what bounds it.
-        jobs: where it is kept.
+        settings: its limits.
+        jobs: the stored jobs.
         job: the job.
     """
 
@@ -93,7 +93,7 @@ class ReviewWork:
         self._jobs = jobs
         self._job = job
         self._before = job
-        """As it was when this process began: it may have worked before."""
+        """The job at the start of this process: it may have run before."""
         self._order: ReviewOrder = job.order
         self._begun = control.clock.monotonic()
         self._journal = JobJournal(job, self._progressed)
@@ -101,7 +101,7 @@ class ReviewWork:
         self._writing: set[asyncio.Task[ReviewJob]] = set()
 
     async def run(self) -> TurnResult:
-        """Do it, and keep how it ended, whatever happens; the text of the result is the same as the report's."""
+        """Run it, and always store its end; the text of the result is that of the report."""
         error: MarvinError | None = None
         end = self._cut_short("")
         try:
@@ -113,7 +113,7 @@ class ReviewWork:
             error = stopped
         except MarvinError as stopped:
             error = ReviewStopped(str(stopped))
-        except Exception as mistake:  # the job has an end and a report all the same
+        except Exception as mistake:  # the job gets an end and a report all the same
             self._journal.note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
             error = ReviewStopped(f"A bug in the review stopped it: {mistake!r}.")
         if error is not None:
@@ -125,13 +125,13 @@ class ReviewWork:
         return TurnResult(text=await self._finish(state, end, can_go_on=can_go_on), error=error)
 
     def _cut_short(self, reason: str) -> PhaseEnd:
-        """The end of one that did not come to its own: what was open then is open."""
+        """The result of an interrupted job: open findings stay open."""
         journal = self._journal
         return PhaseEnd(outcome="failed", reason=reason, blocking=journal.blocking, carried=journal.carried)
 
     @property
     def _has_worked(self) -> bool:
-        """Whether there is anything to go on with."""
+        """Whether there is work to resume."""
         answered = any(agent.ended == "answered" for agent in self._journal.agents)
         return answered or self._before.round > 0
 
@@ -144,8 +144,8 @@ class ReviewWork:
         subject = await self._subject(run, commands.told)
         end = PhaseEnd(outcome="passed", reason="").then(await ReviewLoop(run, subject).run())
         if before is not None and before.passed:
-            mending = Mending(phase=PHASE, role="debug", rounds=_MENDING, commands=commands.told)
-            end = end.then(await mend(run, mending, Suite(run, most=before.count).check))
+            plan = RepairPlan(phase=PHASE, role="debug", rounds=_REPAIR_ROUNDS, commands=commands.told)
+            end = end.then(await repair(run, plan, Suite(run, most=before.count).check))
         elif before is not None:
             end = end.then(
                 PhaseEnd(outcome="passed", reason="", carried=("The tests already failed before the review.",))
@@ -153,7 +153,7 @@ class ReviewWork:
         return end
 
     async def _tests_before(self, run: Run) -> TestsBefore:
-        """How the tests did before the review; one that goes on looks at what was noted then."""
+        """The test results before the review; a resumed job uses the recorded ones."""
         progress = Progress(run.files, PHASE, "writers")
         for note in await in_thread(progress.read):
             if isinstance(note.get("tests"), int) and isinstance(note.get("passed"), bool):
@@ -211,7 +211,7 @@ class ReviewWork:
         )
 
     def _progressed(self) -> None:
-        """Keep how far it is. Called from any thread."""
+        """Store the progress. Called from any thread."""
 
         def write() -> None:
             journal = self._journal
@@ -246,7 +246,7 @@ class ReviewWork:
         return text
 
     async def _keep(self, state: JobState, end: PhaseEnd, commits: int = 0) -> ReviewJob:
-        await asyncio.gather(*self._writing, return_exceptions=True)  # what could not be kept is kept now, or told now
+        await asyncio.gather(*self._writing, return_exceptions=True)  # retry what could not be stored, or report it
         return await self._update(
             round=self._journal.round,
             state=state,

@@ -1,4 +1,4 @@
-"""Prompts: loaded from the pack, or from the project where that may change them, and filled."""
+"""Loads prompts from the pack, or from the project where that is allowed, and fills in values."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from marvin_core import MarvinError, near_names
 from ..run.files import ProjectFiles
 
 OVERRIDES = "prompts"
-"""The folder below `.marvin` with the project's own prompts."""
+"""The folder below `.marvin` for the project's own prompts."""
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _LONGEST = 200_000
-"""Bytes of a prompt of the project."""
+"""Bytes of a project's prompt at most."""
 _STANDING = {"request", "phase", "meaning", "upstream", "carried", "document", "earlier"}
-"""Placeholders that have a value though the prompts of the pack may not use them."""
+"""Placeholders with a value that the pack's prompts may not use."""
 
 
 class PromptError(MarvinError):
-    """A prompt is missing, too long, or asks for a value that there is not."""
+    """A prompt is missing, too long, or has an unknown placeholder."""
 
 
 class Prompts:
-    """The prompts of one run. Those of the project are read once: what agents write there later changes nothing.
+    """The prompts of one run. Those of the project are read once: later changes by agents have no effect.
 
     Args:
-        project: the project's files, where its own prompts may be used; else None.
+        project: the project's files, if its own prompts may be used; else None.
 
     Raises:
-        PromptError: one of the project is empty, too long or misnamed, or has a placeholder that no prompt has.
+        PromptError: one of the project is empty, too long or misnamed, or has an unknown placeholder.
         FileFault: one cannot be read.
     """
 
@@ -39,10 +39,10 @@ class Prompts:
         self._own = {} if project is None else _own_prompts(project)
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
-        """A prompt with its `{{placeholders}}` filled. What is put in is not looked at for further ones.
+        """A prompt with its `{{placeholders}}` filled. Placeholders in the values are not filled.
 
         Raises:
-            PromptError: there is no such prompt, or it has a placeholder that has no value.
+            PromptError: there is no such prompt, or a placeholder has no value.
         """
         text, place = self._text(name)
 
@@ -55,7 +55,7 @@ class Prompts:
         return re.sub(r"\n{3,}", "\n\n", _PLACE.sub(value, text)).strip() + "\n"
 
     def _text(self, name: str) -> tuple[str, str]:
-        """The text of a prompt, and where it stands."""
+        """The text of a prompt, and its path."""
         if not re.fullmatch(r"[a-z0-9_]+", name):
             raise PromptError(f"{name!r} is not a prompt name. Use lower-case letters, digits and _.")
         if name in self._own:
@@ -67,13 +67,13 @@ class Prompts:
 
 
 def names() -> list[str]:
-    """The prompts that the pack brings."""
+    """The prompts of the pack."""
     found = (Path(entry.name) for entry in files(__package__).iterdir())
     return sorted(path.stem for path in found if path.suffix == ".md")
 
 
 def _own_prompts(project: ProjectFiles) -> Mapping[str, str]:
-    """The prompts of a project by name, found fit to be used. A run is not to fail for them when it is half done."""
+    """The valid prompts of a project by name. They are checked at the start, so that a run does not fail later."""
     known, found = names(), {}
     placeholders = {key for name in known for key in _PLACE.findall(_brought(name))} | _STANDING
     for entry in project.names(OVERRIDES):

@@ -1,4 +1,4 @@
-"""Asking the reviewers of a round, side by side. None of them can change anything."""
+"""Asks the reviewers of a round in parallel. None of them can change anything."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 _REASON = 300
 _SAID = 2_000
-"""Characters of an answer without a verdict that its author is reminded of."""
+"""Characters of an answer without a verdict that its author is shown again."""
 
 
 async def ask_all(run: Run, subject: Subject, loop: Convergence, diff: str, said: Said) -> Mapping[str, Review]:
-    """Ask those who are left in the loop and have not spoken in this round; returns what each of the round said.
+    """Ask the active reviewers that have not answered in this round; returns all reviews of the round.
 
-    Where one cannot be asked, the others come to their end all the same, and what they say is kept.
+    If one cannot be asked, the others still finish, and their reviews are stored.
 
     Args:
-        diff: what the last fix changed; empty for none.
-        said: what was said in this round before the run was killed; what is said now is noted there.
+        diff: the changes of the last fix; empty for none.
+        said: the stored reviews of this round, to which new ones are added.
 
     Raises:
         BudgetExceeded, MarvinError: as of `Run.ask`.
@@ -53,7 +53,7 @@ async def _ask(run: Run, subject: Subject, reviewer: Reviewer, values: Mapping[s
     result = await run.ask(reviewer.role, {**values, "earlier": ""}, phase=subject.phase, read_only=True)
     review = await in_thread(lambda: _read(result))
     if review.verdict == "empty" and result.ended == "timeout":
-        run.limits.check()  # who was cut off since the time of the run is over has not said nothing
+        run.limits.check()  # a reviewer that the run's time limit cut off does not count as silent
     if review.verdict == "unclear":
         earlier = (
             "Your last answer contained neither findings in the required form nor a verdict. Report your findings "
@@ -66,7 +66,7 @@ async def _ask(run: Run, subject: Subject, reviewer: Reviewer, values: Mapping[s
 
 
 def _read(result: AgentResult) -> Review:
-    """What an agent said. One that did not come to its end has passed nothing."""
+    """An agent's review. One that did not finish never passes."""
     review = read_review(result.text)
     if result.answered or review.findings:
         return review if result.answered else review.replace(verdict="failed")

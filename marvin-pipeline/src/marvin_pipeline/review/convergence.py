@@ -1,7 +1,7 @@
-"""When a review ends: a state machine that knows neither agents nor files.
+"""Decides when a review ends: a state machine without agents and files.
 
-Each round ends in one of four ways: the fixer gets what was found, the reviewers are asked again, the loop ends, or it
-is aborted since nobody said anything. A loop always ends, after `Rules.rounds` rounds at the latest.
+Each round ends in one of four ways: the fixer gets the findings, the reviewers are asked again, the loop ends, or it
+is aborted because no reviewer answered. A loop always ends, after `Rules.rounds` rounds at the latest.
 """
 
 from __future__ import annotations
@@ -22,83 +22,83 @@ Ending: TypeAlias = Literal[
 """Why a loop ended. Only `passed` is a pass."""
 
 _CLAIM_LIMIT = 4_000
-"""Characters of what several reviewers of a round say of one finding; what is more is a finding of its own."""
+"""Characters of the merged claims of one finding in a round; longer ones become a finding of their own."""
 _FINDINGS_LIMIT = 500
-"""Findings that a loop keeps; reviewers that write more in four rounds are beyond help. What is above the floor is kept
+"""Findings that a loop keeps; more in four rounds would be useless. Those above the floor are kept
 all the same: each review has a limit of its own."""
 _ID = re.compile(r"R\d+-\d+")
 
 
 class Rules(Record):
-    """What bounds a loop."""
+    """The limits of a loop."""
 
     rounds: int = 4
-    """The most rounds."""
+    """The maximum number of rounds."""
     adversarial: int = 1
-    """So many rounds at the beginning in which nobody can pass."""
+    """The number of initial rounds in which reviewers cannot pass."""
     floor: Severity = "high"
-    """What is less bad neither keeps the loop going nor stops the run: it goes into the report."""
+    """Less severe findings neither continue the loop nor stop the run: they go to the report."""
     attempts: int = 2
-    """How often the fixer gets one finding, and how often it is asked in a round where it changes nothing."""
+    """How often the fixer gets one finding, and how often it is asked again in a round without changes."""
 
 
 class Decision(Record):
-    """What comes next."""
+    """The next step."""
 
     step: Step
     findings: tuple[Finding, ...] = ()
-    """For the fixer: what it is to mend. At the end: what is open."""
+    """For the fixer: the findings to fix. At the end: the open findings."""
     ending: Ending | None = None
 
 
 class Known(Record):
-    """A finding, and what became of it so far."""
+    """A finding and its history."""
 
     finding: Finding
     last_round: int
     said: Mapping[str, tuple[int, Severity]]
-    """Who said it, in which round last, and how bad it was then."""
+    """Its reviewers, each with the last round and severity."""
     attempts: int = 0
-    """How often the fixer had it."""
+    """How often the fixer got it."""
 
 
 class Convergence:
     """One loop of reviews.
 
     Args:
-        rules: what bounds it.
-        reviewers: the names of those who review.
+        rules: the limits.
+        reviewers: their names.
     """
 
     def __init__(self, rules: Rules, reviewers: Sequence[str]) -> None:
         self.rules = rules
         self.round = 1
-        """The next round of reviews, or the round that the fixer works on."""
+        """The current round of reviews or fixes."""
         self.active = tuple(reviewers)
-        """The reviewers of this round: a reviewer that passed is not asked again."""
+        """The reviewers of this round: one that passed is not asked again."""
         self.known: dict[str, Known] = {}
-        """All findings by their ids."""
+        """All findings by id."""
         self.decision = Decision(step="review")
-        """What comes next."""
+        """The next step."""
         self._answered: dict[str, int] = {}
         self._weight: int | None = None
         self._without_effect = 0
 
     @property
     def is_adversarial(self) -> bool:
-        """Whether this round cannot be passed."""
+        """Whether reviewers cannot pass this round."""
         return self.round <= self.rules.adversarial
 
     @property
     def tried_before(self) -> frozenset[str]:
-        """The ids of the findings that the fixer had before this round."""
+        """The ids of the findings that the fixer got before this round."""
         return frozenset(id for id, known in self.known.items() if known.attempts)
 
     def judge(self, reviews: Mapping[str, Review]) -> Decision:
-        """Take the reviews of this round, by the names of the reviewers, and say what comes next.
+        """Process the reviews of this round, by reviewer; returns the next step.
 
         Raises:
-            EmptyReviews: where not one of those who were asked said a word.
+            EmptyReviews: no reviewer answered.
         """
         given = {name: reviews.get(name, Review(verdict="empty")) for name in self.active}
         if all(review.verdict == "empty" for review in given.values()):
@@ -117,10 +117,10 @@ class Convergence:
         return self.decision
 
     def fixed(self, *, changed: bool) -> Decision:
-        """The fixer is done: say what comes next.
+        """Process a fix; returns the next step.
 
         Args:
-            changed: whether what it was to mend is not as it was before.
+            changed: whether the fixer changed its subject.
         """
         for finding in self.decision.findings:
             known = self.known[finding.id]
@@ -148,10 +148,10 @@ class Convergence:
         return self._end("below_floor" if raised else "no_findings")
 
     def _in_vain(self, blocking: tuple[Finding, ...]) -> Ending | None:
-        """Why it is no use to go on, where it is none."""
+        """Why further rounds are pointless; empty where they are not."""
         if blocking and all(self.known[finding.id].attempts >= self.rules.attempts for finding in blocking):
             return "no_progress"
-        # The first rounds say little: one that cannot be passed is followed by the first look at what was mended.
+        # The first rounds are not comparable: an adversarial round is followed by the first review of a fix.
         if self.round > _EARLY and self._weight and weight(blocking) >= self._weight:
             return "diminishing_returns"
         return None
@@ -160,12 +160,12 @@ class Convergence:
         return Decision(step="end", ending=ending, findings=self.open_findings())
 
     def open_findings(self) -> tuple[Finding, ...]:
-        """What nobody has taken back: never given to the fixer, or not looked at again by all who had said it."""
+        """Findings that are not resolved: never given to the fixer, or not reviewed again by all their reviewers."""
         found = (self._as_held(known) for known in self.known.values())
         return tuple(finding for finding in found if finding is not None)
 
     def _as_held(self, known: Known) -> Finding | None:
-        """A finding as bad as those say who have not looked again since; None where there are none."""
+        """A finding with the severity of reviewers that have not reviewed it again; None without any."""
         if not known.attempts:
             return known.finding
         held = [severity for name, (round, severity) in known.said.items() if self._answered.get(name, 0) <= round]
@@ -175,7 +175,7 @@ class Convergence:
         return any(finding.is_at_least(self.rules.floor) for finding in review.findings)
 
     def _register(self, given: Mapping[str, Review]) -> tuple[Finding, ...]:
-        """Name what was found in this round; what was found before keeps its name."""
+        """Assign ids to the findings of this round; known findings keep theirs."""
         ids: dict[str, None] = {}
         earlier = frozenset(self.known)
         for name, review in given.items():
@@ -192,11 +192,11 @@ class Convergence:
         return tuple(sorted((self.known[id].finding for id in ids), key=lambda one: SEVERITIES.index(one.severity)))
 
     def _known_as(self, finding: Finding, earlier: frozenset[str], own: set[str]) -> str:
-        """The name that a finding already has: the reviewer says it, or the words are alike.
+        """The id of a known finding, which the reviewer names or whose words are similar.
 
         Args:
-            earlier: the names of earlier rounds, which reviewers were shown.
-            own: those that the reviewer has used in this round; what one reviewer tells apart is not the same.
+            earlier: the ids of earlier rounds, which reviewers saw.
+            own: the ids that this reviewer has used in this round; a reviewer's own findings are never merged.
         """
         named = _ID.search(finding.id.upper())  # as in "r1-3", "#R1-3 (still open)"
         if named and named[0] in earlier and named[0] not in own:
@@ -213,11 +213,12 @@ _EARLY = 2
 
 
 class EmptyReviews(Exception):
-    """No reviewer of a round said anything."""
+    """No reviewer of a round answered."""
 
 
 def _merged(before: Known | None, finding: Finding, round: int) -> Known:
-    """A finding with what others said of it. In another round the newest words count, in the same one all."""
+    """A finding merged with another review of it. In a later round the newest text replaces it, in the same round all
+    count."""
     said = dict.fromkeys(finding.reviewers, (round, finding.severity))
     if before is None:
         return Known(finding=finding, last_round=round, said=said)

@@ -1,4 +1,4 @@
-"""What reviewers find: how bad it is, where it is, and what shows it."""
+"""The findings of reviewers: severity, location and evidence."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from typing import Literal, TypeAlias
 from marvin_core import Record
 
 Severity: TypeAlias = Literal["critical", "high", "medium", "low"]
-"""How bad a finding is.
+"""The severity of a finding.
 
-critical: whoever builds on it loses data, money or safety, or cannot build at all. high: something that was asked for
+critical: whoever builds on it loses data, money or safety, or cannot build at all. high: a requirement
 is missing, wrong or contradicts something else. medium: two people would build different things from it. low: wording.
 """
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
 """From the worst on."""
 WEIGHTS: dict[Severity, int] = {"critical": 8, "high": 4, "medium": 2, "low": 1}
-"""What a finding counts where rounds are compared."""
+"""The weight of a finding in comparisons of rounds."""
 
 Verdict: TypeAlias = Literal["passed", "failed", "unclear", "empty"]
-"""What a reviewer said in the end.
+"""The verdict of a review.
 
-passed: the pass keyword, on a line of its own. failed: it found something, or said that the review failed. unclear:
-words without a verdict. empty: nothing at all.
+passed: the pass keyword, on a line of its own. failed: it has findings, or says that the review failed. unclear:
+text without a verdict. empty: no text.
 """
 
 
 class Finding(Record):
-    """One thing that is wrong."""
+    """A problem that a reviewer found."""
 
     severity: Severity
     claim: str
-    """What is wrong, in a sentence or some more."""
+    """The problem, in one or a few sentences."""
     file: str = ""
-    """Where, relative to the project's folder; empty where the reviewer did not say."""
+    """Relative to the project's folder; empty where the reviewer gave none."""
     evidence: str = ""
-    """What shows it: words of the document, or a place in the code."""
+    """A quotation from the document, or a location in the code."""
     id: str = ""
-    """Its name in the loop, as in `R1-3`: the third of round one. A reviewer that means an earlier one repeats it."""
+    """Its id in the loop, such as `R1-3`: the third of round one. Reviewers use it to repeat an earlier finding."""
     reviewers: tuple[str, ...] = ()
-    """Who said it."""
+    """The reviewers that reported it."""
 
     def is_at_least(self, floor: Severity) -> bool:
-        """Whether it is as bad as that, or worse."""
+        """Whether it has this severity, or a worse one."""
         return SEVERITIES.index(self.severity) <= SEVERITIES.index(floor)
 
 
 class Review(Record):
-    """What one reviewer said in one round."""
+    """A reviewer's answer in one round."""
 
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
     text: str = ""
-    """Its words, as they were said."""
+    """The full text."""
 
     @property
     def has_answered(self) -> bool:
-        """Whether it says something of the document, and not only words."""
+        """Whether it has a verdict or findings."""
         return self.verdict in ("passed", "failed")
 
 
@@ -65,5 +65,5 @@ def worst(severities: list[Severity]) -> Severity:
 
 
 def weight(findings: tuple[Finding, ...]) -> int:
-    """What some findings count together."""
+    """The total weight of some findings."""
     return sum(WEIGHTS[finding.severity] for finding in findings)

@@ -1,4 +1,4 @@
-"""The fixer: it mends what the reviewers found, and nothing else."""
+"""The fixer, which fixes the findings of reviewers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _DIFF = 60_000
 _FILES = 500
 """Files of which the diff is shown."""
 _REMNANT = 3
-"""A document of which less than this part is left was not mended: models write beginnings in place of the whole."""
+"""A document cut to less than one part in this many was destroyed: models may write fragments instead of the whole."""
 _OWN = (".marvin/", ".tickets/")
-"""What the pipeline and its agents write about the project."""
+"""Files that the pipeline and its agents write about the project."""
 
 
 async def changed_files(run: Run, since: str) -> Sequence[str]:
@@ -37,7 +37,7 @@ async def changed_files(run: Run, since: str) -> Sequence[str]:
 
 
 def _why_destroyed(now: bytes | None, before: bytes) -> str:
-    """Why a document is not what a fixer may leave of it: it is none, or a remnant; empty where it may."""
+    """Why a fixer must not leave a document so: it is invalid, or a fragment; empty where it may."""
     if why_no_document(before):
         return ""
     if why := why_no_document(now):
@@ -47,22 +47,22 @@ def _why_destroyed(now: bytes | None, before: bytes) -> str:
 
 
 class Fixed(Record):
-    """What became of a fix."""
+    """The result of a fix."""
 
     result: AgentResult
     changed: bool
-    """Whether what was to be mended is not as it was before."""
+    """Whether the fixer changed its subject."""
     since: str
     """The commit before it."""
 
 
 class Fixer:
-    """Who mends one subject. Of a document it can write that file alone.
+    """Fixes one subject. For a document it may write that file only.
 
     Args:
-        run: what gives agents, files and git.
-        subject: what is mended.
-        progress: what is noted of the loop.
+        run: gives access to agents, files and git.
+        subject: what is fixed.
+        progress: the stored state of the loop.
     """
 
     def __init__(self, run: Run, subject: Subject, progress: Progress) -> None:
@@ -72,10 +72,10 @@ class Fixer:
         self._document = subject.path.removeprefix(".marvin/")
 
     async def fix(self, loop: Convergence) -> Fixed:
-        """Have the findings of the loop's decision mended.
+        """Have the findings of the loop's decision fixed.
 
-        A document that is none any more afterwards is put back as it was. Where an earlier run was killed during this
-        fix, what it changed counts as well.
+        A document that is invalid afterwards is restored. If an earlier run was killed during this
+        fix, its changes count as well.
 
         Raises:
             BudgetExceeded, MarvinError: as of `Run.ask`, and where git fails.
@@ -95,8 +95,8 @@ class Fixer:
     def _values(self, loop: Convergence) -> dict[str, str]:
         findings = loop.decision.findings
         given = {finding.id for finding in findings}
-        mended = (known for known in loop.known.values() if known.attempts and known.finding.id not in given)
-        earlier = known_list(mended, loop.round)
+        fixed = (known for known in loop.known.values() if known.attempts and known.finding.id not in given)
+        earlier = known_list(fixed, loop.round)
         return {
             **self._subject.values,
             "findings": list_of(findings, loop.tried_before),
@@ -104,7 +104,7 @@ class Fixer:
         }
 
     async def _begun(self, number: int) -> str:
-        """The commit before this fix, also where a run was killed during it."""
+        """The commit before this fix, also if a run was killed during it."""
         noted = await in_thread(self._progress.read)
         if noted and noted[-1].get("fixing") == number:
             since = str(noted[-1].get("since", ""))
@@ -118,14 +118,14 @@ class Fixer:
         return since
 
     def _before(self) -> bytes:
-        """The document before the fix. One that a fixer was killed at, and that is none any more, is put back."""
+        """The document before the fix. An invalid one that a killed fixer left is restored."""
         kept = self._progress.kept() or b""
         if _why_destroyed(self._run.files.read(self._document), kept):
             self._run.files.write(self._document, kept)
         return kept
 
     def diff(self) -> str:
-        """What the last fix changed in the document; empty for none."""
+        """The changes of the last fix to the document; empty for none."""
         kept = self._progress.kept()
         if kept is None:
             return ""
@@ -134,12 +134,12 @@ class Fixer:
         return head_and_tail(difference, _DIFF, f"Read {self._subject.path} for the rest.")
 
     async def diff_of_code(self, since: str) -> str:
-        """What was changed in the code since a commit; empty for nothing, and where there is no such commit."""
+        """The changes to the code since a commit; empty for none, and for an unknown commit."""
         changed = await changed_files(self._run, since) if await self._run.git.knows(since) else []
         return await self._run.git.diff_since(since, changed[:_FILES]) if changed else ""
 
     def _kept(self, before: bytes) -> bool:
-        """Whether the document is another one than before; what is no document is put back."""
+        """Whether the document was changed; an invalid one is restored."""
         now = self._run.files.read(self._document)
         if why := _why_destroyed(now, before):
             self._run.files.write(self._document, before)

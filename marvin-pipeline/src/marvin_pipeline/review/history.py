@@ -1,4 +1,4 @@
-"""The history of a loop for people and agents: `.marvin/review-history-NAME.md`. Tools of agents cannot write to it."""
+"""The history of a loop for people and agents: `.marvin/review-history-NAME.md`. Agents' tools cannot write to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class History:
 
     Args:
         files: the pipeline's own files of the project.
-        name: what is reviewed, as `spec`.
+        name: of the subject, such as `spec`.
     """
 
     def __init__(self, files: ProjectFiles, name: str) -> None:
@@ -29,7 +29,7 @@ class History:
         self.name = f"review-history-{name}.md"
 
     def round(self, phase: str, number: int, reviews: Mapping[str, Review]) -> None:
-        """Add what was said in a round. Raises `FileFault` where it cannot be written."""
+        """Add the reviews of a round. Raises `FileFault` where it cannot be written."""
         parts = [f"## Round {number} ({phase}), {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
         for name, review in reviews.items():
             parts.append(f"### {name}: {review.verdict}, {_count(len(review.findings))}")
@@ -38,7 +38,7 @@ class History:
         self._add(parts)
 
     def decision(self, loop: Convergence, decision: Decision) -> None:
-        """Add what comes of it."""
+        """Add the decision of a round."""
         if decision.step == "review":
             self._add(["There is nothing to fix yet, so the reviewers are asked again."])
             return
@@ -50,7 +50,7 @@ class History:
         self._add([f"### Round {loop.round}, outcome", head, "\n".join(lines)])
 
     def fix(self, number: int, ended: str, *, changed: bool) -> None:
-        """Add what the fixer did."""
+        """Add the result of a fix."""
         what = "It changed files for its findings." if changed else "It changed nothing."
         self._add([f"### Fix of round {number}: {ended}", what])
 
@@ -62,7 +62,7 @@ class History:
 
 
 def _quoted(text: str) -> str:
-    """A review as a quotation, in which no line can pass for one of the history's own."""
+    """A review as a quotation, whose lines cannot be mistaken for the history's own."""
     shown = output_text(text[:_TEXT_LIMIT].encode("utf-8", "replace"))
     if len(text) > _TEXT_LIMIT:
         shown += "\n[The text continues.]"

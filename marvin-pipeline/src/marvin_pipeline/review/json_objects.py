@@ -1,4 +1,4 @@
-"""The objects of JSON in a text that holds other things, too."""
+"""Finds JSON objects in a text with other content."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 _SIZE_LIMIT = 20_000
 """Characters of one object; a finding has hundreds."""
 _HEIGHT_LIMIT = 4
-"""Levels of objects in an object that is read; so often, at most, is one character looked at."""
+"""Levels of nesting of an object that is parsed, which limits how often a character is visited."""
 _OPEN_LIMIT = 100
 _MOST = 1_000
 """Objects of one text."""
 _RESTARTS = 50
-"""How often a quotation mark without an end is passed over."""
+"""How many unmatched quotation marks are skipped."""
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]|"', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _ESCAPE = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
@@ -25,7 +25,7 @@ _KEY = re.compile(r'[{,]\s*"(\w{1,30})"\s*:')
 
 
 class Found(NamedTuple):
-    """An object, and where it stands."""
+    """An object and its position."""
 
     value: Mapping[str, Any]
     start: int
@@ -33,16 +33,16 @@ class Found(NamedTuple):
 
 
 def json_objects(text: str) -> list[Found]:
-    """All objects in a text, inner ones before those around them. What cannot be read is passed over.
+    """All objects in a text, inner ones before outer ones. Malformed ones are skipped.
 
-    Strings in single quotes, commas before a closing bracket, raw ends of lines in strings and Python's True, False and
-    None are read, as models write them.
+    Models' deviations are accepted: single quotes, trailing commas, raw line breaks in strings, and Python's True,
+    False and None.
     """
     return list(islice(_objects(text), _MOST))
 
 
 def _objects(text: str) -> Iterator[Found]:
-    opened: list[tuple[int, int]] = []  # where each began, and how many levels are in it so far
+    opened: list[tuple[int, int]] = []  # the start of each, and its levels so far
     for mark, at in _marks(text):
         if mark == "{":
             if len(opened) >= _OPEN_LIMIT:
@@ -62,7 +62,7 @@ def _objects(text: str) -> Iterator[Found]:
 
 
 def _marks(text: str) -> Iterator[tuple[str, int]]:
-    """The braces outside of strings. Prose has lone quotation marks, so strings count inside of braces only."""
+    """The braces outside of strings. Prose has unmatched quotation marks, so strings count inside braces only."""
     depth = restarts = at = 0
     while at < len(text):
         if not depth:
@@ -86,7 +86,7 @@ def _marks(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _read(text: str) -> Any:
-    escaped = _ESCAPE.sub(lambda found: found[1] or "\\\\", text)  # as patterns and paths have them
+    escaped = _ESCAPE.sub(lambda found: found[1] or "\\\\", text)  # as in patterns and paths
     for form in dict.fromkeys((text, _LAST_COMMA.sub(r"\1", text), _LAST_COMMA.sub(r"\1", escaped))):
         try:
             return json.loads(form, strict=False)
@@ -101,7 +101,7 @@ def _read(text: str) -> Any:
 
 
 def _by_keys(text: str) -> Mapping[str, str]:
-    """The texts of an object whose quotes are not escaped: what stands between one key and the next."""
+    """The values of an object with unescaped quotes: the text between one key and the next."""
     keys = list(_KEY.finditer(text))
     ends = [*(key.start() for key in keys[1:]), len(text) - 1][: len(keys)]
     values = ((key[1], text[key.end() : end].strip().rstrip(",").rstrip()) for key, end in zip(keys, ends, strict=True))

@@ -1,4 +1,4 @@
-"""Findings in Markdown: lists, headings and tables, of reviewers that write no JSON."""
+"""Parses findings in Markdown: lists, headings and tables, from reviewers that do not write JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TAG = re.compile(
     r"(?:\s*[\])*_`:|–—]+|\.(?=\s|$)|\s+-+(?=\s)|\s*$)[\s\])*_`:|.–—-]*",
     re.IGNORECASE,
 )
-"""A severity in front of words: in brackets, in bold, or set off from them. A sentence may begin with such a word."""
+"""A severity before a text: in brackets, in bold, or separated. A sentence may begin with such a word."""
 _LOUD = re.compile(r"^\W*(?P<words>[A-Z]{3,})\b[\s:]*")
 _NUMBERED = re.compile(
     r"^\W*(?:finding|issue|problem)?\s*#?(?:\d{1,3}|[A-Z]{1,3}-?\d{1,3})\s*[.:)\]–—-]+\s*", re.IGNORECASE
@@ -35,9 +35,9 @@ _CELLS = 8
 
 
 def markdown_findings(text: str) -> list[Finding]:
-    """The findings in a text: items that name a severity, in front of them or in a line below them.
+    """The findings in a text: items with a severity before them or on a line below them.
 
-    What stands below a heading that is a severity has that one. Items without any are a part of the finding before.
+    A heading with a severity applies to the items below it. Items without one belong to the finding before.
     """
     lines = [line[:_LINE_LIMIT] for line in text.splitlines()]
     found: list[Finding] = []
@@ -59,7 +59,7 @@ def markdown_findings(text: str) -> list[Finding]:
 
 
 def _items(lines: Iterable[str]) -> Iterator[tuple[bool, list[str]]]:
-    """The lines of each item, and whether it is a heading: a line with a mark, and what follows up to the next one.
+    """The lines of each item, and whether it is a heading: a line with a marker, and the lines up to the next one.
 
     Fields belong to their item.
     """
@@ -78,7 +78,7 @@ def _items(lines: Iterable[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _tag(text: str) -> tuple[Severity, str] | None:
-    """The severity in front of some words, and the words; None where none is there."""
+    """The severity before a text, and the text; None without one."""
     severity = None
     if mark := _MARK.match(text):
         severity, text = severity_of(mark["words"]), text[mark.end() :]
@@ -99,7 +99,7 @@ def _finding(item: list[str], section: str) -> Finding | None:
         elif line.strip():
             words.append(line.strip())
     head = words[0] if words else ""
-    for begun in (head, _NUMBERED.sub("", head)):  # P1 may be a severity, and it may be a number
+    for begun in (head, _NUMBERED.sub("", head)):  # P1 may be a severity or a number
         head = begun
         if tag := _tag(begun):
             fields.setdefault("severity", tag[0])
@@ -122,7 +122,7 @@ def _words(item: list[str]) -> str:
 
 
 def _rows(lines: list[str]) -> Iterator[Finding]:
-    """The rows of tables whose head names a severity."""
+    """The rows of tables with a severity column."""
     head: list[str] = []
     for line in lines:
         cells = [cell.strip(" *`") for cell in line.strip().strip("|").split("|")][:_CELLS] if "|" in line else []

@@ -1,8 +1,8 @@
-"""Reading what reviewers write. They are asked for JSON and a last line with the verdict, and write as models do.
+"""Parses reviews. Reviewers are asked for JSON and a final verdict line, but models write in many formats.
 
-Findings are looked for one by one, so that one bad object, a list that was cut off, or prose around them does no harm.
-Where there is no JSON, lists, headings and tables of Markdown are read. A review that failed and names nothing that can
-be told apart is one finding as a whole: no complaint is lost.
+Findings are parsed one by one, so that a malformed object, a truncated list or prose between them does no harm.
+Without JSON, Markdown lists, headings and tables are parsed. A failed review without separable findings becomes one
+finding as a whole: no complaint is lost.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .markdown_findings import markdown_findings
 from .reading import finding_of
 
 TEXT_LIMIT = 200_000
-"""Characters of a review that are read; of a longer one the end is read, too, where the verdict stands."""
+"""Characters of a review that are parsed; of a longer one also the end, with the verdict."""
 _TAIL = 2_000
 FINDINGS_LIMIT = 100
 """Findings of one review that are kept, the worst ones."""
 _WHOLE_LIMIT = 4_000
 _LISTS = ("findings", "issues", "problems")
 _EDGE_LINES = 3
-"""Lines at the end among which the verdict stands; models like to add a word."""
+"""Lines at the end in which the verdict may stand; models like to add a remark."""
 _AFTER = 12
-"""Words that may stand behind a pass. Whoever says more there has not ended with it."""
+"""Words that may follow a pass. With more of them it is not the end of the review."""
 
 _PASS = re.compile(r"(?:SPEC|UX|DESIGN|CODE|DOCUMENT|REVIEW)_(?:VERIFIED|PASSED)|TESTS?_VERIFIED")
 _FAIL = re.compile(r"(?:SPEC|UX|DESIGN|CODE|TESTS?|DOCUMENT|REVIEW)_FAILED")
@@ -33,14 +33,14 @@ _LABEL = re.compile(r"^(?:FINAL_)?(?:VERDICT|RESULT|STATUS|CONCLUSION)_*:_*")
 _TAKEN_BACK = re.compile(
     r"❌|⛔|🚫|~~|\[ \]|\b(?:but|however|except|although|though|unless|once|if|not)\b", re.IGNORECASE
 )
-"""What says that a pass is none, or holds under a condition."""
+"""Words that revoke a pass, or make it conditional."""
 _DECORATION = " \t*_`#~\"'“”‘’.![]()✅❌🎉"
 _SENTENCE = re.compile(r"(?<=[.!])\s+")
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})[\w-]*\s*$")
 
 
 def read_review(text: str) -> Review:
-    """What a reviewer said. Nothing is raised, whatever it wrote; the time is linear in the length of the text."""
+    """A parsed review. Never raises; takes linear time."""
     text = text.strip()
     if len(text) > TEXT_LIMIT:
         text = f"{text[: TEXT_LIMIT - _TAIL]}\n{text[-_TAIL:]}"
@@ -52,7 +52,7 @@ def read_review(text: str) -> Review:
     findings = list(_findings(objects)) or markdown_findings(words)
     said = _verdict(prose) or _verdict_in(objects)
     if said == "failed" and not findings and words and not _lists_nothing(objects):
-        # How bad it is was not said: bad enough to be mended.
+        # Without a severity it counts as severe.
         findings = [Finding(severity="high", claim=words[:_WHOLE_LIMIT])]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     verdict: Verdict = "passed" if said == "passed" else "failed" if findings else "unclear"
@@ -67,12 +67,12 @@ def _findings(objects: Iterable[Found]) -> Iterable[Finding]:
 
 
 def _lists_nothing(objects: Iterable[Found]) -> bool:
-    """Whether the list of findings is there and empty; then the words around it are no finding, whatever they say."""
+    """Whether there is an empty list of findings; then the text around it contains none."""
     return any(found.value.get(key) == [] for found in objects for key in _LISTS)
 
 
 def _verdict_in(objects: Iterable[Found]) -> str:
-    """The verdict that stands in the JSON itself."""
+    """The verdict in the JSON itself."""
     for found in objects:
         for key in ("verdict", "result", "status"):
             value = found.value.get(key)
@@ -84,8 +84,8 @@ def _verdict_in(objects: Iterable[Found]) -> str:
 def _verdict(prose: str) -> str:
     """passed, failed, or nothing: the keyword counts on a line of its own, or as the last sentence of the last line.
 
-    A keyword in a sentence is talk about it, and one that much is said behind is no end. Where both verdicts stand
-    there, it failed.
+    A keyword inside a sentence, or followed by much text, does not count. If both verdicts stand
+    there, the review failed.
     """
     lines = [line for line in prose.splitlines() if line.strip() and not _FENCE.match(line)]
     if any(_said(line) == "failed" for line in lines):
@@ -99,7 +99,7 @@ def _verdict(prose: str) -> str:
 
 
 def _is_end(after: Iterable[str]) -> bool:
-    """Whether what stands behind a verdict takes nothing of it back."""
+    """Whether the text after a verdict does not revoke it."""
     words = " ".join(line for line in after if not _said(line))
     return len(words.split()) <= _AFTER and not _TAKEN_BACK.search(words)
 
@@ -115,7 +115,7 @@ def _said(line: str) -> str:
 
 
 def _without(text: str, objects: Iterable[Found]) -> str:
-    """The text around the JSON: what a document says inside a quote is no verdict."""
+    """The text without the JSON: a quotation from the document is not a verdict."""
     parts, at = [], 0
     for found in sorted(objects, key=lambda each: each.start):
         if found.start >= at:

@@ -1,4 +1,4 @@
-"""A finding out of the words that models use for its parts."""
+"""Converts a model's words for the parts of a finding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVIDENCE_LIMIT = 2_000
 _SHORT_LIMIT = 200
 _VALUES = 20
 _UNSTATED: Severity = "high"
-"""What is not said counts as bad enough to mend: nothing becomes harmless by being left out."""
+"""The severity of a finding without one: omitting it must not make it harmless."""
 
 _SAID: dict[Severity, str] = {
     "critical": "critical crit blocker blocking severe fatal p0 s0 s1 sev0 sev1 🚨",
@@ -27,7 +27,7 @@ _SAID_ALONE: dict[Severity, str] = {
     "medium": "normal warning should",
     "low": "note could style",
 }
-"""Words that sentences are full of: they count where hardly another word is beside them."""
+"""Words that are common in sentences: they count only where hardly any other word is next to them."""
 
 
 def _by_word(said: Mapping[Severity, str]) -> Mapping[str, Severity]:
@@ -36,12 +36,12 @@ def _by_word(said: Mapping[Severity, str]) -> Mapping[str, Severity]:
 
 _WORDS, _ALONE = _by_word(_SAID), _by_word(_SAID_ALONE)
 _FEW, _VERY_FEW = 4, 2
-"""Words of a severity, and of one that is said by a common word. More are a sentence about something else."""
+"""The maximum number of words of a severity, and of one that is a common word. Longer texts are sentences."""
 _SETTLED = frozenset("resolved fixed settled closed addressed mended done verified passed".split())
 _HARMLESS = frozenset("none praise positive strength".split()) | _SETTLED
-"""What says, as the whole of a status and of a severity, that there is nothing to mend."""
+"""Statuses and severities that mean, as a whole, that there is nothing to fix."""
 _OWN = ("claim", "issue", "problem", "finding")
-"""What only findings have. Examples in a document have titles and messages, too."""
+"""Keys that only findings have. Examples in a document have titles and messages, too."""
 _CLAIM = (*_OWN, "title", "summary", "message")
 _MORE = ("description", "detail", "details", "explanation")
 _EVIDENCE = ("evidence", "quote", "proof", "snippet", "excerpt", "code", "reason", "why", "rationale")
@@ -54,7 +54,7 @@ _TOKEN = re.compile(r"[^\W_]+|[🚨🔴🟠🟡🟢🔵]")
 
 
 def finding_of(value: Mapping[str, Any]) -> Finding | None:
-    """The finding in an object; None where it holds none."""
+    """The finding in an object; None without one."""
     fields = {re.sub(r"[\s-]+", "_", key.strip("*_ ").casefold()): each for key, each in value.items()}
     claim, more = _first(fields, _CLAIM), _first(fields, _MORE)
     said = ": ".join(part for part in (claim, more) if part)
@@ -74,7 +74,7 @@ def finding_of(value: Mapping[str, Any]) -> Finding | None:
 
 
 def severity_of(text: str) -> Severity | None:
-    """The severity that some words name, the worst of several; None where they name none, or are a sentence."""
+    """The severity in a text, the worst of several; None where it has none, or is a sentence."""
     tokens = _TOKEN.findall(text[:_SHORT_LIMIT].casefold())
     named = [_WORDS[token] for token in (tokens if len(tokens) <= _FEW else tokens[:1]) if token in _WORDS]
     if not named and len(tokens) <= _VERY_FEW:
@@ -83,7 +83,7 @@ def severity_of(text: str) -> Severity | None:
 
 
 def _says(text: str, words: frozenset[str]) -> bool:
-    """Whether a text is one of these words, and nothing else."""
+    """Whether a text consists of one of these words."""
     tokens = _TOKEN.findall(text[:_SHORT_LIMIT].casefold())
     return len(tokens) == 1 and tokens[0] in words
 
@@ -98,7 +98,7 @@ def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value as words; of lists and objects what they hold, one behind the other."""
+    """A value as text; of lists and objects their values, joined."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, bool) or value is None:

@@ -1,4 +1,4 @@
-"""A loop that was interrupted, put together again from what was noted of it."""
+"""Restores an interrupted loop from its records."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .findings import SEVERITIES, Finding, Review
 
 
 class Said:
-    """What was said in a round so far.
+    """The reviews of a round so far.
 
     Args:
-        progress: where it is noted.
+        progress: where they are stored.
         round: the number of the round.
     """
 
@@ -30,9 +30,9 @@ class Said:
                 continue
 
     def note(self, name: str, review: Review) -> None:
-        """Add what a reviewer said. Raises `FileFault` where it cannot be noted."""
+        """Add a review. Raises `FileFault` where it cannot be stored."""
         self.reviews[name] = review
-        if review.verdict != "empty":  # whoever said nothing is asked again
+        if review.verdict != "empty":  # an empty review is requested again
             self._progress.note(round=self._round, name=name, said={**_as_noted(review), "text": review.text})
 
 
@@ -46,9 +46,9 @@ def _as_noted(review: Review) -> dict[str, Any]:
 
 
 def replay(loop: Convergence, noted: Sequence[Mapping[str, Any]]) -> int:
-    """Take a new loop to where it was; returns how many of the notes it understood. The rest is as if not noted."""
+    """Restore the state of a new loop; returns how many records it used. Invalid ones are ignored."""
     for number, note in enumerate(noted):
-        if "said" in note or "fixing" in note:  # a part of what comes next
+        if "said" in note or "fixing" in note:  # part of the next step
             continue
         try:
             if "reviews" in note and loop.decision.step == "review":

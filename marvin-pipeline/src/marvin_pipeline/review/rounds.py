@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class ReviewFailed(MarvinError):
-    """No reviewer said anything, so that nothing is known of what was to be reviewed."""
+    """No reviewer answered, so the subject was not reviewed."""
 
 
 async def review_document(run: Run, document: str, phase: str) -> LoopEnd:
-    """Have four agents review a document and another one mend it, until the loop ends.
+    """Have four agents review a document and another one fix it, until the loop ends.
 
     Args:
         document: its name below `.marvin`, as `spec.md`.
 
     Raises:
-        ReviewFailed: all reviewers of a round ended without a word.
+        ReviewFailed: no reviewer of a round answered.
         MarvinError: as of `Run.ask`, and where git fails.
     """
     path = f".marvin/{document}"
@@ -58,10 +58,10 @@ async def review_document(run: Run, document: str, phase: str) -> LoopEnd:
 
 
 async def review_code(run: Run, phase: str, since: str = "") -> LoopEnd:
-    """Have an agent review what a phase wrote and another one mend it, until the loop ends.
+    """Have an agent review the code of a phase and another one fix it, until the loop ends.
 
     Args:
-        since: the commit with which the phase began; without one the reviewer looks for what belongs to it.
+        since: the commit at the start of the phase; without it the reviewer finds out what belongs to the phase.
 
     Raises:
         ReviewFailed, MarvinError: as of `review_document`.
@@ -90,16 +90,16 @@ def _changed(names: Sequence[str]) -> str:
 
 _CODE = "code"
 _NAMES = 200
-"""Files that reviewers are told of."""
+"""Files that reviewers are shown."""
 _NOTED = 100
-"""Open findings of each kind that the journal gets."""
+"""Open findings of each kind in the journal."""
 
 
 class ReviewLoop:
     """One loop.
 
     Args:
-        run: what gives agents, files and git.
+        run: gives access to agents, files and git.
         subject: what is reviewed.
     """
 
@@ -113,7 +113,7 @@ class ReviewLoop:
         self._looked_at = ""
 
     async def run(self) -> LoopEnd:
-        """Go on where the loop was interrupted, else begin it; returns how it ended."""
+        """Start the loop, or resume it; returns how it ended."""
         loop = await in_thread(self._resumed)
         decision = loop.decision
         while decision.step != "end":
@@ -130,7 +130,7 @@ class ReviewLoop:
         for note in noted[:understood]:
             self._since = str(note.get("since", self._since))
         if understood < len(noted) or self._has_failed(loop.decision):
-            # Its notes are damaged, or it stopped the run, and whoever runs it again wants another try.
+            # The records are damaged, or the loop stopped the run, and running it again means another try.
             self._progress.forget()
             self._since = ""
             return self._new()
@@ -213,7 +213,7 @@ class ReviewLoop:
         )
 
     def _told(self, findings: Sequence[Finding]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Findings above the floor and below it, a line each."""
+        """Findings above the floor and below it, one a line each."""
         floor = self._subject.rules.floor
         return (
             tuple(line_of(one) for one in findings if one.is_at_least(floor)),

@@ -1,13 +1,13 @@
-"""Whether two findings say the same, also in other words.
+"""Decides whether two findings say the same, also in other words.
 
-What a claim is about are its words without those that any review has ("missing", "unclear", "the section"). They are
-cut to their first letters, so that "authentication" and "authenticate" are one: cutting at a fixed length is the
-simplest of the known ways to find the stem of a word, needs no dictionary, and does for most European languages. Of
-scripts without spaces, pairs of characters are taken.
+The topic of a claim are its words without those that are common in reviews ("missing", "unclear", "the section"). They
+are cut to their first letters, so that "authentication" and "authenticate" are equal: this is the
+simplest stemming method, needs no dictionary, and works for most European languages. In
+scripts without spaces, pairs of characters are used.
 
-Two claims on one file are the same where most of the words of the shorter one stand in the other one, too. Fewer are
-enough where both quote the same words of the document. Two sentences that differ in one word alone are about that word,
-and not the same. Nothing is lost by a wrong guess: a finding that counts as known
+Two claims about one file are the same if most words of the shorter one occur in the other one. Fewer are
+enough if both quote the same words of the document. Two sentences that differ in one word are about that word,
+and not the same. Nothing is lost by a wrong match: a finding that counts as known
 stays open, is shown to the fixer, and stops the run if it is bad enough. It only does not count as news.
 """
 
@@ -21,22 +21,22 @@ from .findings import Finding
 _TEXT_LIMIT = 4_000
 """Characters of a claim, and of its evidence, that are compared."""
 _STEM = 4
-"""Letters that are left of a word."""
+"""Letters of a stem."""
 _OVERLAP = 0.55
-"""How much of the shorter claim must stand in the other one."""
+"""The share of the shorter claim's words that must occur in the other one."""
 _OVERLAP_IN_PLACE = 0.3
-"""How much, where the evidence is the same."""
+"""The share if the evidence is the same."""
 _SHARED = 3
-"""Stems that two claims must share at least, unless all of them are the same."""
+"""Stems that two claims must have in common, unless all of them are the same."""
 _QUOTE_OVERLAP = 0.7
 _QUOTE_SHARED = 3
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _FILE = re.compile(r"[\w./\\-]+")
-# Lines move from round to round; other numbers tell one requirement from another.
+# Line numbers change from round to round; other numbers distinguish requirements.
 _LINE = re.compile(r"\b(?:lines?|L)\s*\d+(?:\s*[-–]\s*\d+)?|(?<=\w):\d+(?:-\d+)?", re.IGNORECASE)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-# What reviews are full of, whatever they are about.
+# Words that are common in reviews, whatever their topic.
 _COMMON = frozenset(
     """
     a an and any are as at be been being but by can cannot could did do does doesn don each either else every for from
@@ -55,7 +55,7 @@ _COMMON = frozenset(
 
 
 def say_the_same(one: Finding, other: Finding) -> bool:
-    """Whether two findings are about the same thing. It does not matter which comes first."""
+    """Whether two findings are about the same thing. Symmetric."""
     if one.file and other.file and _name(one.file) != _name(other.file):
         return False
     (words, mine), (others, theirs) = _stems(one.claim), _stems(other.claim)
@@ -70,7 +70,7 @@ def say_the_same(one: Finding, other: Finding) -> bool:
 
 
 def _differ_in_one_word(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether two claims are one sentence with another word in one place: the same complaint of something else."""
+    """Whether two claims are one sentence except for one word: the same complaint about something else."""
     return len(words) == len(others) and sum(one != other for one, other in zip(words, others, strict=True)) == 1
 
 
@@ -82,7 +82,7 @@ def _same_quote(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=2_048)
 def _name(path: str) -> str:
-    """The last part of a path without a place behind it: reviewers write it in several ways."""
+    """The last part of a path without a line number: reviewers write paths in several ways."""
     found = _FILE.search(path)
     return found[0].replace("\\", "/").rpartition("/")[2].rstrip(".").casefold() if found else ""
 
@@ -95,7 +95,7 @@ def _number_others(mine: frozenset[str], theirs: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=2_048)
 def _stems(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The stems of a text in their order, each once, and as a set."""
+    """The stems of a text in order, without duplicates, and as a set."""
     words = [word for word in _WORD.findall(_LINE.sub(" ", text[:_TEXT_LIMIT]).casefold()) if word not in _COMMON]
     stems: dict[str, None] = {}
     for word in words:

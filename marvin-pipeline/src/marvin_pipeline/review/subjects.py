@@ -1,4 +1,4 @@
-"""What is reviewed, and by whom."""
+"""The subjects of reviews, and their reviewers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .convergence import Rules
 
 
 class Reviewer(Record):
-    """One of those who review side by side."""
+    """One of several parallel reviewers."""
 
     name: str
     role: str
-    """As of `run.roles`: it gives the tier and the prompt."""
+    """A role of `run.roles`, which determines the tier and the prompt."""
     focus: str = ""
-    """What it looks at above all, where several have one prompt."""
+    """Its main topic, if several reviewers share a prompt."""
 
 
 class Subject(Record):
@@ -28,13 +28,13 @@ class Subject(Record):
     reviewers: tuple[Reviewer, ...]
     rules: Rules
     fixer: str
-    """The role of who mends it."""
+    """The role of its fixer."""
     path: str = ""
     """The document, relative to the project; empty for code."""
     keyword: str
-    """What a reviewer ends with that finds nothing any more."""
+    """The word with which a reviewer passes it."""
     values: Mapping[str, str]
-    """What prompts are filled with for it."""
+    """Its values for prompts."""
 
 
 MISSING = (
@@ -54,4 +54,4 @@ DOCUMENT_REVIEWERS = (
 CODE_REVIEWERS = (Reviewer(name="main", role="code_reviewer"),)
 DOCUMENT_KEYWORD, CODE_KEYWORD, FAILED = "SPEC_VERIFIED", "CODE_VERIFIED", "REVIEW_FAILED"
 TEST_PHASES = ("2a", "2b")
-"""The phases that write tests alone: what they test is not there yet, as it should be."""
+"""The phases that write only tests: the tested code does not exist yet, as intended."""

@@ -1,4 +1,4 @@
-"""What prompts, reports and the history tell of findings."""
+"""Texts about findings for prompts, reports and the history."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ REASONS: dict[Ending, str] = {
 
 
 def line_of(finding: Finding) -> str:
-    """A finding in one line."""
+    """A finding on one line."""
     return one_line(": ".join(part for part in (finding.severity, finding.file, finding.claim) if part), _LINE_LIMIT)
 
 
 def list_of(findings: Iterable[Finding], tried: Collection[str] = ()) -> str:
-    """Findings as a list of Markdown, as reviewers and fixers get them.
+    """Findings as a Markdown list, for reviewers and fixers.
 
     Args:
-        tried: the ids of those that a fixer had before.
+        tried: the ids of those that a fixer got before.
     """
     parts = []
     for finding in findings:
@@ -50,7 +50,7 @@ def list_of(findings: Iterable[Finding], tried: Collection[str] = ()) -> str:
 
 
 def known_list(known: Iterable[Known], round: int) -> str:
-    """All findings of earlier rounds with their ids, and in which round each was seen last."""
+    """All findings of earlier rounds with their ids, and the last round of each."""
     lines = []
     for one in known:
         if one.last_round < round:
@@ -60,7 +60,7 @@ def known_list(known: Iterable[Known], round: int) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A text in a fence that it cannot close."""
+    """A text in a code fence that it cannot close."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.strip()}\n{fence}"

@@ -1,4 +1,4 @@
-"""The beginning of a run: what was asked for, checked against what the project says, and what phases need."""
+"""The start of a run: the request, checked against the project's state, and what phases need."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .tickets import Tickets
 from .upstream import copy_upstream
 
 REQUEST = "request.md"
-"""The document below `.marvin` with what was asked for."""
+"""The document below `.marvin` with the request."""
 _LOCK = "logs/pipeline.lock"
 _AT_ONCE = Timeouts(lock=0.0)
 _LONGEST = 1_000_000
-"""Bytes of what is asked for."""
+"""Bytes of a request at most."""
 
 
 class Busy(MarvinError):
@@ -36,7 +36,7 @@ class Busy(MarvinError):
 
 
 async def request_of(control: RunControl, settings: PipelineSettings) -> PipelineRequest:
-    """What a run is asked for, by its flags and by what the project has recorded.
+    """The request of a run, from its flags and the project's recorded state.
 
     Raises:
         UsageError: flags that do not fit each other or the project; the text says which ones do.
@@ -70,10 +70,10 @@ async def request_of(control: RunControl, settings: PipelineSettings) -> Pipelin
 
 
 async def _prompt(control: RunControl, files: ProjectFiles) -> str:
-    """What is to be built: as it was recorded, unless the run begins anew."""
+    """What to build: the recorded prompt, unless the run starts again from the first phase."""
     recorded = await in_thread(lambda: _recorded(files))
     config = control.config
-    # Bytes of the command line that are no text stay what they are by name, each time the same.
+    # Bytes of the command line that are not text are escaped, always in the same way.
     given = (await control.prompt(required=not recorded)).strip().encode("utf-8", "backslashreplace").decode()
     if len((given or recorded).encode()) > _LONGEST:
         raise UsageError(
@@ -118,15 +118,15 @@ def _check(request: PipelineRequest, files: ProjectFiles) -> None:
 
 
 def _finished(state: PipelineState) -> str:
-    """The last finished phase in words; empty where none is."""
+    """The last finished phase as text; empty without one."""
     try:
         return state.last_finished() or ""
-    except StateError:  # it is damaged, and beginning anew mends that
+    except StateError:  # it is damaged, and restarting repairs it
         return "an unknown phase"
 
 
 async def begin(control: RunControl, request: PipelineRequest, settings: PipelineSettings) -> Run:
-    """Have everything ready for the first phase.
+    """Prepare the first phase.
 
     Raises:
         MarvinError: git, the tickets or the pipeline's own files cannot be used.
@@ -177,7 +177,7 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
 
 
 def _tidy(files: ProjectFiles) -> None:
-    """Remove what a run left that was killed, and the report of the last one, which tells nothing of this one."""
+    """Remove what a killed run left, and the last report, which is not about this run."""
     from ..checks.e2e import remove_empty_folders
     from ..evidence.mutations.copying import remove_copies
     from ..evidence.reports.running import remove_reports
@@ -190,7 +190,7 @@ def _tidy(files: ProjectFiles) -> None:
 
 
 def _record(request: PipelineRequest, files: ProjectFiles, state: PipelineState, *, is_new: bool) -> None:
-    """Go back where that is asked for, and note the prompt. What was done for another prompt is none of this one."""
+    """Go back if requested, and record the prompt. Progress on another prompt is removed."""
     if request.from_phase:
         state.restart_from(request.from_phase)
     elif is_new:
@@ -201,7 +201,7 @@ def _record(request: PipelineRequest, files: ProjectFiles, state: PipelineState,
 
 @contextmanager
 def alone_in(files: ProjectFiles) -> Iterator[None]:
-    """Keep other runs off the project; the system lets go of it when this process ends, however that happens.
+    """Lock the project against other runs; the system releases the lock when this process exits.
 
     Raises:
         Busy: another run works on it.

@@ -1,4 +1,4 @@
-"""Checkpoints: commits of the project before and after what agents do, and what was changed since one of them."""
+"""Checkpoints: commits of the project before and after an agent's work, and the changes since one of them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _GIT = git_command("core.safecrlf=false")
 _ENVIRONMENT = {
     **GIT_ALONE,
     **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")},
-    "GIT_NO_REPLACE_OBJECTS": "1",  # no commit is to look like another one
+    "GIT_NO_REPLACE_OBJECTS": "1",  # commits must be distinguishable
 }
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
 _NAMES = 20_000_000
 """Bytes of a list of names."""
 _DIFF = 60_000
-"""Bytes of a diff, as agents get it."""
+"""Bytes of a diff for agents."""
 _OUTPUT = 4_000
 _LOCK = ".marvin/pipeline_state.lock"
 _TICKETS = ".tickets/"
 _NO_TICKETS = ":(exclude).tickets"
-"""Commands in the sandbox do not see the tickets, and git would call them deleted."""
+"""Commands in the sandbox do not see the tickets, and git would report them as deleted."""
 _ALL = ("--", ".", _NO_TICKETS)
 _KEPT = (b".marvin/", _TICKETS.encode())
 _UNFINISHED = {
@@ -55,22 +55,22 @@ _UNFINISHED = {
     "sequencer": ("cherry-pick", "git cherry-pick --abort, or git revert --abort"),
     "BISECT_LOG": ("bisect", "git bisect reset"),
 }
-"""What git has in its folder until something is ended, what that is, and the command that ends it."""
+"""Files of unfinished operations in git's folder, with their names and the commands that abort them."""
 
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _BLAMED = re.compile(rb"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d{1,9})(?: \d+)?")
 _HUNK = re.compile(rb"@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@")
 _COMMITS = 50_000
-"""Commits of a history that are looked at."""
+"""Commits of a history that are read."""
 
 
 class GitFault(MarvinError):
-    """A step of git failed."""
+    """A git command failed."""
 
 
 class _Options(TypedDict, total=False):
-    """How a step of git is run: who commits, its input, the bytes of its output, and whether outside of the sandbox."""
+    """How to run a git command: the committer, the input, the bytes of output, and whether outside of the sandbox."""
 
     who: Sequence[str]
     stdin: bytes
@@ -81,13 +81,13 @@ class _Options(TypedDict, total=False):
 class Checkpoints:
     """The commits that the pipeline makes of one project.
 
-    Hooks of the repository have no part in them, and nobody has to sign them.
+    They run no hooks of the repository, and are not signed.
 
     Args:
         folder: the project's folder.
-        processes: the way to git.
-        timeout: seconds for each step.
-        timeouts: how long another git may keep its lock, where not as long as usual.
+        processes: runs git.
+        timeout: seconds for each git command.
+        timeouts: how long another git may hold its lock, if not the default.
     """
 
     def __init__(self, folder: Path, processes: Processes, timeout: float, timeouts: Timeouts | None = None) -> None:
@@ -98,21 +98,22 @@ class Checkpoints:
 
     @property
     def commits(self) -> Commits:
-        """The way to what commits hold."""
+        """The reader of commits."""
         return Commits(self._whole)
 
     async def prepare(self) -> bool:
-        """Make the project's folder a repository where it is in none; says whether it did.
+        """Create a repository unless the project is in one; returns whether it did.
 
-        Where nobody has told git who commits, Marvin does in a repository that is made here. A folder that the
-        repository around it ignores gets one of its own, since nothing of it would be kept there.
+        If git has no committer, Marvin becomes the committer of a new repository. A folder that the
+        repository around it ignores gets a repository of its own.
 
         Raises:
             GitFault: git is missing or fails, or a merge or the like is not finished.
         """
         made = not await self._is_kept()
         if made:
-            # Outside of the sandbox, which keeps the settings of repositories; there is none yet that could have a say.
+            # Outside of the sandbox, which protects git's configuration; there is no repository yet that could affect
+            # it.
             await self._run("init", "--quiet", outside=True)
             if not await self._knows_who():  # agents commit here, too
                 await self._run("config", "user.name", _NAME, outside=True)
@@ -121,12 +122,12 @@ class Checkpoints:
         return made
 
     async def _is_kept(self) -> bool:
-        """Whether the project lies in the working tree of a repository, which does not ignore it."""
+        """Whether the project lies in the working tree of a repository that does not ignore it."""
         inside = await self._try("rev-parse", "--is-inside-work-tree")
         if inside.exit_code != 0:
             if b"not a git repository" in inside.stderr:
                 return False
-            raise self._fault("rev-parse", inside)  # as where it belongs to somebody else
+            raise self._fault("rev-parse", inside)  # such as a folder of another user
         if inside.output.strip() != b"true":
             raise GitFault(
                 f"{self._folder} is in a bare repository or a git directory. Give another folder with --working-dir."
@@ -135,9 +136,9 @@ class Checkpoints:
         return ignored.exit_code != 0 or bool(await self._run("ls-files", "-z", "--", ".", limit=_OUTPUT))
 
     async def checkpoint(self, message: str) -> str:
-        """Commit all changes of the project; returns the newest commit, which is an old one where nothing changed.
+        """Commit all changes of the project; returns the newest commit, which is an old one without changes.
 
-        New files that do not belong into a commit, such as keys and logs, are left out, and so are the tickets. What
+        New files that should not be committed, such as keys and logs, are left out, and so are the tickets.
         is staged beside the project, in a repository around it, stays so.
 
         Raises:
@@ -158,7 +159,7 @@ class Checkpoints:
         wanted = await in_thread(partial(self._wanted, new))
         await self._run("add", "--update", *_ALL)
         if wanted:
-            # Not `git add`, which fails as a whole for one name that has gone since, as those of editors do.
+            # Not `git add`, which fails entirely for one name that has disappeared, such as editors' temporary files.
             stdin = b"".join(os.fsencode(name) + b"\0" for name in wanted)
             await self._run("update-index", "--add", "--remove", "-z", "--stdin", stdin=stdin)
 
@@ -166,16 +167,16 @@ class Checkpoints:
         return [name for name in new if not self._why_left_out(name)]
 
     async def _is_part(self) -> bool:
-        """Whether the repository begins above the project."""
+        """Whether the repository's top is above the project."""
         return bool((await self._run("rev-parse", "--show-prefix")).strip())
 
     async def branch(self) -> str:
-        """The branch that commits go to; empty where HEAD is detached."""
+        """The current branch; empty where HEAD is detached."""
         found = await self._try("symbolic-ref", "--quiet", "--short", "HEAD")
         return found.output.decode("utf-8", "replace").strip() if found.exit_code == 0 else ""
 
     async def knows(self, commit: str) -> bool:
-        """Whether a commit is there; one that was noted may be gone."""
+        """Whether a commit exists; a recorded one may be gone."""
         if not _COMMIT.fullmatch(commit):
             return False
         return (await self._try("cat-file", "-e", f"{commit}^{{commit}}")).exit_code == 0
@@ -186,19 +187,19 @@ class Checkpoints:
         return found.output.decode().strip() if found.exit_code == 0 else ""
 
     async def history(self) -> Sequence[str]:
-        """The commits that the newest one stands on, itself included, the newest first. Raises `GitFault`."""
+        """The ancestors of the newest commit, itself included, the newest first. Raises `GitFault`."""
         if not await self._has_commits():
             return ()
         listed = await self._run("rev-list", f"--max-count={_COMMITS}", "HEAD", limit=_NAMES)
         return listed.decode("ascii", "replace").split()
 
     async def files(self) -> Sequence[str]:
-        """The files of the project that git knows, relative to it. Raises `GitFault`."""
+        """The tracked files of the project, relative to it. Raises `GitFault`."""
         listed = await self._run("ls-files", "-z", "--", ".", limit=_NAMES)
         return [os.fsdecode(name) for name in listed.split(b"\0") if name]
 
     async def new_lines(self, commit: str, file: str) -> Sequence[int]:
-        """The numbers of the lines that a file has got since a commit; none for what is no text. Raises `GitFault`."""
+        """The numbers of a file's new lines since a commit; none for a binary file. Raises `GitFault`."""
         self._check(commit)
         arguments = ("diff", "--no-ext-diff", "--no-textconv", "-U0", commit, "--", *_literal([file]))
         heads = map(_HUNK.match, (await self._run(*arguments, limit=_NAMES)).split(b"\n"))
@@ -206,33 +207,33 @@ class Checkpoints:
         return [line for lines in ranges for line in lines]
 
     async def copy_to(self, folder: Path) -> None:
-        """Write what git has of the project, as the last checkpoint left it, to another folder. Raises `GitFault`."""
+        """Write the project's tracked files, as of the last checkpoint, to another folder. Raises `GitFault`."""
         await self._run("checkout-index", "--all", "--force", f"--prefix={folder}/")
 
     async def came_with(self, file: str, lines: Sequence[int]) -> Mapping[int, str]:
-        """The commit that each of these lines of a file came with; those that are in no commit are left out.
+        """The commit that added each of these lines of a file; uncommitted lines are left out.
 
         Args:
             lines: their numbers, from 1 on.
         """
         ranges = [f"-L{line},{line}" for line in lines]
         found = await self._try("blame", "--porcelain", *ranges, "HEAD", "--", file, limit=_NAMES)
-        if found.exit_code != 0:  # it is new, or shorter by now
+        if found.exit_code != 0:  # it is new, or shorter now
             return {}
         heads = (_BLAMED.fullmatch(line) for line in found.output.split(b"\n"))
         return {int(head["line"]): head["commit"].decode() for head in heads if head}
 
     async def content(self) -> str:
-        """What stands for the content of the project as git knows it: the same for the same files.
+        """A hash of the project's tracked content.
 
-        What Marvin keeps in it, as tickets and documents, does not count.
+        Marvin's own files in it, such as tickets and documents, do not count.
         """
         listed = await self._run("ls-files", "-s", "-z", limit=_NAMES)
         lines = (line for line in listed.split(b"\0") if not line.partition(b"\t")[2].startswith(_KEPT))
         return sha256(b"\0".join(lines)).hexdigest()
 
     async def diff_since(self, commit: str, paths: Sequence[str] = ()) -> str:
-        """What was changed since a commit, at most some 60,000 bytes of it.
+        """The changes since a commit, at most about 60,000 bytes of them.
 
         Args:
             commit: as `checkpoint` returned it.
@@ -250,7 +251,7 @@ class Checkpoints:
         return output_text(result.output, result.omitted, "Read the files for the rest.")
 
     async def changed_since(self, commit: str) -> Sequence[str]:
-        """The files that were changed since a commit, new ones included, relative to the project."""
+        """The files that were changed since a commit, including new ones, relative to the project."""
         self._check(commit)
         listed = ("diff", "--name-only", "--no-ext-diff", "--relative", "-z", commit, "--", ".", _NO_TICKETS)
         changed = await self._run(*listed, limit=_NAMES)
@@ -258,7 +259,7 @@ class Checkpoints:
         return sorted({*names, *(name for name in await self._new() if not why_left_out(name))})
 
     async def _new(self) -> list[str]:
-        """The files that git does not know and does not ignore, but for tickets."""
+        """The untracked files that are not ignored, without tickets."""
         listed = await self._try("ls-files", "-z", "--others", "--exclude-standard", limit=_NAMES)
         if listed.exit_code != 0:
             raise self._fault("ls-files", listed)
@@ -271,7 +272,7 @@ class Checkpoints:
         return [name for name in names if not name.startswith(_TICKETS)]
 
     async def _refuse_unfinished(self) -> None:
-        """A commit would end a merge as it stands, conflicts and their markers included, or go into a rebase."""
+        """Refuse a checkpoint during a merge or rebase: it would complete the merge, conflict markers included."""
         folder = await self._place("--absolute-git-dir")
         left = await in_thread(lambda: next((name for name in _UNFINISHED if os.path.lexists(folder / name)), ""))
         if left or await self._run("ls-files", "--unmerged", "-z", "--", ".", limit=_NAMES):
@@ -303,7 +304,7 @@ class Checkpoints:
             return "it cannot be read"
         except FileNotFoundError:
             return "it was removed"
-        except OSError:  # a link: git looks at it itself
+        except OSError:  # a link: git does not follow it
             return ""
 
     async def _has_commits(self) -> bool:
@@ -320,7 +321,7 @@ class Checkpoints:
         return result.output
 
     async def _whole(self, *arguments: str, **options: Unpack[_Options]) -> bytes:
-        """The same, where a part of what git prints is not enough."""
+        """The same, but truncated output is an error."""
         result = await self._try(*arguments, **options)
         if result.exit_code != 0:
             raise self._fault(arguments[0], result)
@@ -359,5 +360,5 @@ class Checkpoints:
 
 
 def _literal(paths: Sequence[str]) -> list[str]:
-    """Names as git takes them for names alone; the whole folder where there are none."""
+    """Names as literal pathspecs; the whole folder without names."""
     return [f":(literal){path}" for path in paths] or ["."]

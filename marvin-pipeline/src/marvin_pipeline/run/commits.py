@@ -1,4 +1,4 @@
-"""What two commits hold, read from git's own objects: never by a checkout, and whatever the folder looks like."""
+"""Reads the contents of commits from git's objects: without a checkout, independent of the working tree."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TypeAlias
 from marvin_core import Record
 
 GitRun: TypeAlias = Callable[..., Awaitable[bytes]]
-"""Runs git with some arguments and returns what it printed; raises `GitFault`."""
+"""Runs git with some arguments and returns its output; raises `GitFault`."""
 _FILES = (b"100644", b"100755")
-"""The modes of what is a file; a link in its place is none."""
+"""The modes of regular files, as opposed to links."""
 _NAMES, _CONTENT = 20_000_000, 60_000_000
 """Bytes of a list of names, and of the contents of files."""
 
 
 class Change(Record):
-    """A file that is another one in a later commit. An object is empty where there is no such file."""
+    """A file that differs in a later commit. An object is empty where there is no such file."""
 
     path: str
     before: str
@@ -28,14 +28,14 @@ class Commits:
     """Reads commits of one project.
 
     Args:
-        git: the way to git.
+        git: runs git.
     """
 
     def __init__(self, git: GitRun) -> None:
         self._git = git
 
     async def changes(self, before: str, after: str) -> list[Change]:
-        """The files that differ between two commits, by their paths below the project."""
+        """The files that differ between two commits, by path below the project."""
         printed = await self._git(
             "diff",
             "--raw",
@@ -52,19 +52,19 @@ class Commits:
         return [_change(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False) if head]
 
     async def renames(self, before: str, after: str) -> Mapping[str, str]:
-        """The files that were moved or renamed between two commits: their new paths by their old ones."""
+        """The files that were moved or renamed between two commits: new paths by old ones."""
         flags = ("--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff", "--relative", "-z")
         printed = await self._git("diff", *flags, before, after, limit=_NAMES)
         parts = [os.fsdecode(part) for part in printed.split(b"\0")]
         return dict(zip(parts[1::3], parts[2::3], strict=False))
 
     async def names(self, commit: str) -> list[str]:
-        """The files of a commit, by their paths below the project."""
+        """The files of a commit, by path below the project."""
         printed = await self._git("ls-tree", "-r", "-z", "--name-only", commit, limit=_NAMES)
         return [os.fsdecode(name) for name in printed.split(b"\0") if name]
 
     async def contents(self, objects: Iterable[str]) -> Mapping[str, bytes]:
-        """The contents of files, by the objects that hold them. One that does not come whole is missing."""
+        """The contents of files, by object. Objects that are not complete are missing."""
         wanted = sorted({each for each in objects if each})
         if not wanted:
             return {}
@@ -72,7 +72,7 @@ class Commits:
         return _contents(printed)
 
     async def overlooked(self) -> list[str]:
-        """The files that git is told to overlook: changes of them are in no commit, though they are there."""
+        """The files that git is configured to ignore changes of: no commit contains these changes."""
         tagged = await self._git("ls-files", "-v", "-z", limit=_NAMES)
         marked = [each[2:] for each in tagged.split(b"\0") if each[:1].islower() or each[:1] == b"S"]
         ignored = await self._git(

@@ -1,4 +1,4 @@
-"""What a run is made of: the one value that phases get, and the way to its agents."""
+"""The context of a run, which all phases get, and the calls of its agents."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _NO_MOCKS = (
 
 
 class AgentFailed(MarvinError):
-    """An agent that a phase cannot do without did not come to its end."""
+    """A required agent did not finish."""
 
 
 class Run(Record):
     """One run of the pipeline."""
 
     control: RunControl
-    """The session, and the way to the user."""
+    """The session, and the connection to the user."""
     request: PipelineRequest
     settings: PipelineSettings
     files: ProjectFiles
@@ -54,9 +54,9 @@ class Run(Record):
     journal: Journal
     limits: RunLimits
     carried: list[str]
-    """The findings below the floor that are left by earlier phases, a line each; phases add to it."""
+    """The findings below the floor of earlier phases, one a line; phases add to it."""
     upstream: tuple[str, ...] = ()
-    """The upstream documents, by their names below the project's folder."""
+    """The upstream documents, by name below the project's folder."""
 
     @property
     def folder(self) -> Path:
@@ -75,25 +75,25 @@ class Run(Record):
         ticket: str = "",
         tools: Sequence[str] = (),
     ) -> AgentResult:
-        """Have an agent do something; how it ended is in the result.
+        """Run an agent; the result says how it ended.
 
         Args:
-            role: one of `ROLES`, which says the tier of its model.
-            values: what its prompt is filled with, beside what `standing` gives to all of them.
-            phase: the phase that it is for.
-            prompt: the name of its prompt, where that is not the role's.
-            writable_files: the only files that it may write, relative to the project; none for any.
-            ticket: the ticket that it works on; without one, an agent that writes gets one of its own, and others work
+            role: one of `ROLES`, which determines the tier of its model.
+            values: values for its prompt, in addition to those of `standing`.
+            phase: the phase that it works for.
+            prompt: the name of its prompt, if not the role's.
+            writable_files: the only files that it may write, relative to the project; none for any file.
+            ticket: its ticket; without one, an agent that writes gets a new one, and others work
                 on the epic.
-            tools: the tools that it has, as `--tools` takes them; none for those that agents have.
+            tools: its tools, as for `--tools`; none for the default ones.
 
         Raises:
-            BudgetExceeded: nothing new may be started, or the agent reached the cost ceiling.
-            MarvinError: it cannot be started, or its prompt is not right.
+            BudgetExceeded: no new agent may be started, or the agent reached the cost ceiling.
+            MarvinError: it cannot be started, or its prompt is invalid.
         """
         self.limits.check()
         text = self.prompts.fill(prompt or role, {**self.standing(phase), **values})
-        text = f"{text}\n{_NO_MOCKS}" if read_only else text  # those that write are told so by the core
+        text = f"{text}\n{_NO_MOCKS}" if read_only else text  # the core tells this to those that write
         own = "" if ticket or read_only else await self._ticket(role, phase)
         task = AgentTask(
             prompt=text,
@@ -110,15 +110,15 @@ class Run(Record):
         if result.ended == "budget":
             raise BudgetExceeded(f"The agent that was to {_role(role).words} reached the cost ceiling. {result.reason}")
         if result.ended == "timeout":
-            self.limits.check_time()  # it may have been the time of the whole run that was up
+            self.limits.check_time()  # the whole run may have timed out
         return result
 
     async def ask_for(self, role: str, values: Mapping[str, str], *, phase: str, prompt: str = "") -> AgentResult:
-        """The same for an agent that writes and that the phase cannot do without.
+        """The same for an agent that writes and that the phase requires.
 
         Raises:
-            AgentFailed: it did not come to its end.
-            TimeUp: since the run had no more time.
+            AgentFailed: it did not finish.
+            TimeUp: the run's time is over.
         """
         result = await self.ask(role, values, phase=phase, prompt=prompt)
         if not result.answered:
@@ -130,7 +130,7 @@ class Run(Record):
         return result
 
     def standing(self, phase: str) -> dict[str, str]:
-        """What every prompt may be filled with: request, phase, meaning, upstream, carried."""
+        """The values for every prompt: request, phase, meaning, upstream, carried."""
         upstream = "\n".join(f"- {name}" for name in self.upstream)
         carried = "\n".join(f"- {finding}" for finding in self.carried)
         return {
@@ -142,7 +142,7 @@ class Run(Record):
         }
 
     def tell(self, text: str) -> None:
-        """Tell in one line how far the run is."""
+        """Report the run's progress on one line."""
         from ..evidence.ci.github import harmless
 
         self.control.warn(harmless(text) if self.control.config.github else text)
@@ -151,7 +151,7 @@ class Run(Record):
         other = self.settings.fallback.get(_role(role).tier)
         try:
             result = await self._started(task, role, phase)
-        except ToolError as error:  # as where no service has the model of the tier
+        except ToolError as error:  # such as no service for the tier's model
             if not other:
                 raise
             reason = str(error)
@@ -170,7 +170,7 @@ class Run(Record):
         return result
 
     def _timeout(self, task: AgentTask) -> float | None:
-        """The seconds that an agent may take: no more than the run has left."""
+        """The timeout of an agent in seconds: at most the rest of the run's time."""
         left, timeouts = self.limits.time_left, self.control.config.timeouts
         if left is None:
             return None

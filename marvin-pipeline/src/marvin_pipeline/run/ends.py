@@ -1,4 +1,4 @@
-"""How loops and phases end."""
+"""The results of loops and phases."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Literal, TypeAlias
 from marvin_core import BudgetExceeded, Record
 
 Outcome: TypeAlias = Literal["passed", "ended", "failed", "skipped"]
-"""passed: it did all that it is for. ended: it came to an end before that, and what is left does not stop the run.
+"""passed: it did everything. ended: it ended before that, and open findings do not stop the run.
 failed: the run stops. skipped: there was nothing to do."""
 
 
 Cause: TypeAlias = Literal["", "findings", "tests"]
-"""Why a run stops, where that has an exit code of its own. findings: those of a review, above the floor, are left.
-tests: tests, or what tries the program, fail, or are not worth what they should be."""
+"""The causes of a failed run with an exit code of their own. findings: findings of a review above the floor are left.
+tests: tests, or the end-to-end test, fail or prove too little."""
 
 
 class LoopEnd(Record):
-    """How a loop of reviews and fixes ended."""
+    """The result of a loop of reviews and fixes."""
 
     outcome: Outcome
     reason: str
     """Why it ended, in a sentence."""
     rounds: int = 0
     carried: tuple[str, ...] = ()
-    """The findings below the floor that are left, a line each: for the report, and for the agents of later phases."""
+    """Open findings below the floor, one a line: for the report, and for the agents of later phases."""
     blocking: tuple[str, ...] = ()
-    """The findings above the floor that are left, a line each."""
+    """Open findings above the floor, one a line."""
     cause: Cause = ""
-    """Why it stops the run, where it failed."""
+    """The cause of a failure."""
 
 
 class PhaseEnd(Record):
-    """How a phase ended."""
+    """The result of a phase."""
 
     outcome: Outcome
     reason: str
@@ -46,11 +46,11 @@ class PhaseEnd(Record):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the next phase may begin."""
+        """Whether the next phase may start."""
         return self.outcome != "failed"
 
     def then(self, later: LoopEnd | PhaseEnd) -> PhaseEnd:
-        """The end of this and of what came after it in the same phase: the weaker outcome counts."""
+        """The combined result of two steps of a phase: the weaker outcome counts."""
         order: tuple[Outcome, ...] = ("skipped", "passed", "ended", "failed")
         weaker = max(self.outcome, later.outcome, key=order.index)
         reasons = [one.reason for one in (self, later) if one.reason and one.outcome == weaker]
@@ -64,7 +64,7 @@ class PhaseEnd(Record):
 
 
 def raise_first(results: Iterable[object]) -> None:
-    """Raise what failed of what was done side by side: of several failures a limit that was reached, else the first."""
+    """Raise an exception of parallel tasks: an exhausted limit if there is one, else the first exception."""
     failures = [result for result in results if isinstance(result, BaseException)]
     for failure in sorted(failures, key=lambda one: not isinstance(one, BudgetExceeded)):
         raise failure

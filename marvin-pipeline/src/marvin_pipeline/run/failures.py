@@ -1,4 +1,4 @@
-"""Why a run stops before its last phase, each with the exit code that a CI job acts on."""
+"""The failures of a run, each with an exit code for CI."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class PipelineFailed(MarvinError):
 
 
 class FindingsLeft(PipelineFailed):
-    """Findings of a review that weigh enough to stop it are left."""
+    """Findings of a review above the floor are left."""
 
     exit_code = 4
 
 
 class RedTests(PipelineFailed):
-    """The tests, or what tries the program, fail, or are not worth what they should be."""
+    """Tests, or the end-to-end test, fail or prove too little."""
 
     exit_code = 5
 
 
 FAILURES: Mapping[Cause, type[PipelineFailed]] = {"": PipelineFailed, "findings": FindingsLeft, "tests": RedTests}
-"""By the cause for which a phase failed."""
+"""By the cause of a failed phase."""

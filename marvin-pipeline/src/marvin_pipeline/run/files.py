@@ -1,4 +1,4 @@
-"""The pipeline's own files of a project, all below `.marvin`. No link on the way to one is followed."""
+"""The pipeline's own files of a project, all below `.marvin`. Symbolic links in their paths are not followed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LEFT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
-"""A file that was to take the place of another one."""
+"""A temporary file for an atomic write."""
 _PLACES = ("", "logs", "logs/progress", "report", "upstream")
-"""The folders that files are put into."""
+"""The folders for files."""
 LARGEST = 2_000_000
-"""Bytes of a document that are read."""
+"""Bytes of a document that are read at most."""
 
 
 class FileFault(MarvinError):
@@ -32,7 +32,7 @@ class FileFault(MarvinError):
 
 
 class Held(MarvinError):
-    """Somebody else holds a lock."""
+    """Another process holds a lock."""
 
 
 class ProjectFiles:
@@ -46,7 +46,7 @@ class ProjectFiles:
         self.root = root
 
     def read(self, name: str, most: int = LARGEST) -> bytes | None:
-        """The first bytes of a file; None where there is none, or a pipe or the like in its place.
+        """The first bytes of a file; None where there is none, or something like a pipe.
 
         Raises:
             FileFault: it cannot be read, or there is a link or a folder in its place.
@@ -60,15 +60,15 @@ class ProjectFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
-            if error.errno == errno.ELOOP:  # a link, perhaps one that leads nowhere
+            if error.errno == errno.ELOOP:  # a link, possibly a dangling one
                 return None
             raise self._fault(name, "read", error) from error
 
     def names(self, folder: str) -> list[str]:
-        """The names of what is in a folder; none where there is no such folder, or a link in its place.
+        """The names in a folder; none where there is no such folder, or a link.
 
         Raises:
-            FileFault: it is there and cannot be read.
+            FileFault: it exists and cannot be read.
         """
         path = self.root / _FOLDER / folder
         if path.is_symlink() or not path.is_dir():
@@ -89,7 +89,7 @@ class ProjectFiles:
         return None if found is None else found.st_size
 
     def stamp(self, name: str) -> str:
-        """What is another text once somebody has written the file; empty where there is no such file."""
+        """A text that changes whenever the file is written; empty where there is no such file."""
         found = self._status(name)
         return "" if found is None else f"{found.st_ino}-{found.st_mtime_ns}-{found.st_size}"
 
@@ -105,12 +105,12 @@ class ProjectFiles:
         return found if stat.S_ISREG(found.st_mode) else None
 
     def is_there(self, name: str) -> bool:
-        """Whether anything has this name, whatever it is."""
+        """Whether anything has this name."""
         folder, base = self._place(name)
         return os.path.lexists(folder / base)
 
     def write(self, name: str, data: bytes, mode: int = 0o666) -> None:
-        """Put a file in its place as a whole: nobody sees a part of it.
+        """Replace a file atomically.
 
         Raises:
             FileFault: it cannot be written.
@@ -133,7 +133,7 @@ class ProjectFiles:
             raise self._fault(name, "written", error) from error
 
     def append(self, name: str, data: bytes) -> None:
-        """Add to the end of a file: all of it, or on a full disk nothing.
+        """Append to a file: everything, or nothing if the disk is full.
 
         Raises:
             FileFault: it cannot be written.
@@ -151,13 +151,13 @@ class ProjectFiles:
 
     @contextmanager
     def locked(self, name: str, timeouts: Timeouts) -> Iterator[None]:
-        """Hold a lock, a file that is never removed. Blocks for `timeouts.lock` at most.
+        """Hold a lock file, which is never removed. Blocks for `timeouts.lock` at most.
 
-        The system lets go of it when this process ends, however that happens.
+        The system releases the lock when this process exits.
 
         Raises:
-            FileFault: it cannot be made.
-            Held: somebody else holds it for longer.
+            FileFault: it cannot be created.
+            Held: another process holds it for longer.
         """
         folder, base = self._place(name)
         try:
@@ -168,14 +168,14 @@ class ProjectFiles:
         try:
             try:
                 _acquire(descriptor, timeouts, f"{_FOLDER}/{name}")
-            except OSError as error:  # as on a file system without locks
+            except OSError as error:  # such as on a file system without locks
                 raise self._fault(name, "locked", error) from error
             yield
         finally:
             os.close(descriptor)
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a link in its place; nothing happens where there is none.
+        """Remove a file or a link; nothing happens where there is none.
 
         Raises:
             FileFault: it cannot be removed.
@@ -190,7 +190,7 @@ class ProjectFiles:
             raise self._fault(name, "removed", error) from error
 
     def sweep(self) -> None:
-        """Remove what was half written when a run was killed. Only who is alone in the project may."""
+        """Remove temporary files of a killed run. Requires the project's lock."""
         for name in _PLACES:
             folder = self.root / _FOLDER / name
             if folder.is_dir():
@@ -212,7 +212,7 @@ _IN_THE_WAY = (errno.ELOOP, errno.ENOTDIR)
 
 
 def _beginning(descriptor: int, most: int) -> bytes | None:
-    """The first bytes of a regular file; None for anything else. It is closed."""
+    """The first bytes of a regular file, which is closed; None for anything else."""
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -235,7 +235,7 @@ def _append(descriptor: int, data: bytes) -> None:
             written += os.write(descriptor, data[written:])
     except OSError:
         with suppress(OSError):
-            os.ftruncate(descriptor, status.st_size)  # a line that is cut off would spoil the next one
+            os.ftruncate(descriptor, status.st_size)  # a truncated line would damage the next one
         raise
 
 

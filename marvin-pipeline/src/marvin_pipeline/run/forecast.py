@@ -1,4 +1,4 @@
-"""What a phase may cost, told before it begins."""
+"""The expected cost of a phase, shown before it starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Effort(Record):
-    """The tokens that an agent takes as a rule, all of its requests together."""
+    """The typical tokens of an agent, of all of its requests together."""
 
     input: int
     output: int
@@ -28,13 +28,13 @@ _EFFORTS: Mapping[str, Effort] = {
     "structure": Effort(input=150_000, output=8_000),
     "implementation": Effort(input=1_500_000, output=60_000),
 }
-"""By role, beginning from what agents of this kind take on small projects; a project's own agents count more."""
+"""By role, measured on small projects; a run's own agents count more."""
 
 
 async def forecast(run: Run, agents: Mapping[str, int]) -> float | None:
-    """USD that agents may cost; None where a price is not known.
+    """The expected cost of agents in USD; None where a price is unknown.
 
-    An agent of a role that was there before in this run is taken to cost as much as those did.
+    For roles that were used in this run, the cost of these agents is used.
     """
     total = 0.0
     for role, count in agents.items():

@@ -1,6 +1,6 @@
-"""Locks of git that nobody holds any more: of a git that was killed, as with the run that had started it.
+"""Removes stale git locks, such as those of a git that was killed with its run.
 
-Git removes its locks when it is asked to end, but not when it is killed. Every later step would fail.
+git removes its locks when it is terminated, but not when it is killed. Every later command would fail.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _PROC = Path("/proc")
 
 
 def lock_in(said: bytes) -> Path | None:
-    """The lock that git says it could not take; None where it says nothing of that kind."""
+    """The lock in git's error message; None for other messages."""
     found = _HELD.search(os.fsdecode(said))
     return Path(found["path"]) if found else None
 
 
 def set_free(lock: Path, repository: Path, top: Path, timeouts: Timeouts) -> bool:
-    """Wait for a lock, and remove it where no git works in the project; says whether it is gone. Blocks.
+    """Wait for a lock, and remove it if no git runs in the project; returns whether it is gone. Blocks.
 
     Args:
-        lock: as git named it.
-        repository: the folder of git, outside of which nothing is removed.
-        top: the folder that its working tree begins with.
-        timeouts: `lock` is the longest to wait, `lock_poll` is between two looks.
+        lock: the path in git's message.
+        repository: git's folder; nothing outside of it is removed.
+        top: the top folder of the working tree.
+        timeouts: `lock` is the longest wait, `lock_poll` the interval of checks.
     """
     deadline = time.monotonic() + timeouts.lock
     while os.path.lexists(lock):
@@ -41,7 +41,7 @@ def set_free(lock: Path, repository: Path, top: Path, timeouts: Timeouts) -> boo
 
 
 def _is_inside(lock: Path, repository: Path) -> bool:
-    """Whether it is a file below the folder of git, reached by no link."""
+    """Whether a file is below git's folder, with no link in its path."""
     try:
         place = Path(os.path.realpath(lock.parent))
         return stat.S_ISREG(os.lstat(lock).st_mode) and place.is_relative_to(os.path.realpath(repository))
@@ -50,7 +50,7 @@ def _is_inside(lock: Path, repository: Path) -> bool:
 
 
 def _is_worked_in(*folders: Path) -> bool:
-    """Whether a git works in one of these folders, as one whose editor is open; yes where that cannot be told."""
+    """Whether a git runs in one of these folders, for example with an open editor; true where unknown."""
     places = [os.path.realpath(folder) for folder in folders]
     if not (_PROC / "self" / "cwd").exists():
         return True
@@ -63,9 +63,9 @@ def _works_in(process: Path, places: list[str]) -> bool:
         if name != "git" and not name.startswith("git-"):
             return False
         place = os.readlink(process / "cwd")
-    except PermissionError:  # somebody else's
+    except PermissionError:  # another user's
         return True
-    except OSError:  # it has ended by now
+    except OSError:  # it has exited
         return False
     return any(place == folder or place.startswith(f"{folder}/") for folder in places)
 

@@ -1,4 +1,4 @@
-"""What happened in a run, as lines of JSON in `.marvin/logs/pipeline.jsonl`, and what it used."""
+"""The journal of a run, as lines of JSON in `.marvin/logs/pipeline.jsonl`, and its costs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LONGEST = 2_000
 
 
 class AgentRecord(Record):
-    """An agent that has ended."""
+    """A finished agent."""
 
     phase: str
     role: str
     model: str
-    """The tier, or the model where another one was taken."""
+    """The tier, or the model if another one was used."""
     ended: str
     cost: float | None
     seconds: float
@@ -36,7 +36,7 @@ class Journal:
     def __init__(self, files: ProjectFiles) -> None:
         self._files = files
         self.agents: list[AgentRecord] = []
-        """Those that ended in this run, in that order."""
+        """The finished agents of this run, in order."""
 
     def note(self, event: str, **fields: Any) -> None:
         """Add a line.
@@ -49,7 +49,7 @@ class Journal:
         self._files.append(NAME, (json.dumps(line, default=str) + "\n").encode())
 
     def agent(self, result: AgentResult, *, phase: str, role: str, model: str, ticket: str) -> None:
-        """Add an agent that has ended. Raises as `note`."""
+        """Add a finished agent. Raises as `note`."""
         record = AgentRecord(
             phase=phase,
             role=role,
@@ -66,5 +66,5 @@ class Journal:
 
     @property
     def known_cost(self) -> float:
-        """USD of this run's agents whose cost is known."""
+        """USD of this run's agents with a known cost."""
         return sum(agent.cost for agent in self.agents if agent.cost is not None)

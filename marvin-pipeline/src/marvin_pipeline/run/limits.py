@@ -1,4 +1,4 @@
-"""The limits of a run: money, with a reserve, and time."""
+"""The limits of a run: a cost ceiling, with a reserve, and a time limit."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _HOUR, _MINUTE = 3600, 60
 
 
 class TimeUp(BudgetExceeded):
-    """The time of the run is over."""
+    """The run's time is over."""
 
 
 class RunLimits:
-    """What a run may still use.
+    """The rest of a run's limits.
 
     Args:
-        clock: what tells the time.
-        spent: the USD that the run has used so far.
+        clock: gives the time.
+        spent: the run's cost so far in USD.
         max_cost: USD; None for no ceiling.
-        reserve: the part of the ceiling, from 0 to 1, that no new agent is started with.
+        reserve: the part of the ceiling, from 0 to 1, that new agents must leave.
         max_time: seconds; None for no limit.
     """
 
@@ -41,26 +41,26 @@ class RunLimits:
 
     @property
     def spent(self) -> float:
-        """USD that the run has used so far, as far as that is known."""
+        """The run's known cost so far in USD."""
         return self._spent()
 
     @property
     def seconds(self) -> float:
-        """Seconds since the run began."""
+        """Seconds since the run started."""
         return self._clock.monotonic() - self._begun
 
     @property
     def time_left(self) -> float | None:
-        """Seconds that are left; None where there is no limit."""
+        """Seconds that are left; None without a limit."""
         return None if self.max_time is None else self.max_time - self.seconds
 
     @property
     def money_left(self) -> float | None:
-        """USD that new agents may use, the reserve taken off; None where there is no ceiling."""
+        """USD that new agents may use, without the reserve; None without a ceiling."""
         return None if self.max_cost is None else self.max_cost - self.reserve - self.spent
 
     def check_time(self) -> None:
-        """Raise `TimeUp` where the time is over."""
+        """Raise `TimeUp` if the time is over."""
         time = self.time_left
         if time is not None and time <= 0:
             raise TimeUp(
@@ -68,10 +68,10 @@ class RunLimits:
             )
 
     def check(self) -> None:
-        """Raise where nothing new is to be started.
+        """Raise if nothing new may be started.
 
         Raises:
-            BudgetExceeded: the money is used up but for the reserve.
+            BudgetExceeded: only the reserve is left.
             TimeUp: the time is over.
         """
         self.check_time()
@@ -84,7 +84,7 @@ class RunLimits:
 
 
 def words_of(seconds: float) -> str:
-    """A time for people, as `1 h 5 min`."""
+    """A duration for people, such as `1 h 5 min`."""
     if seconds < _MINUTE:
         return f"{seconds:.0f} s"
     hours, minutes = int(seconds // _HOUR), int(seconds % _HOUR // _MINUTE)

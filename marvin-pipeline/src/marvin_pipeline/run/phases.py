@@ -1,4 +1,4 @@
-"""The phases in their order, and what is done in each of them."""
+"""The phases in order, and the work of each."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Phase(Record):
 
     work: PhaseFunction
     needs: tuple[str, ...] = ()
-    """The documents below `.marvin` that have to be there before it begins."""
+    """The documents below `.marvin` that it requires."""
     agents: Mapping[str, int]
-    """The agents that it takes when all goes well, by their roles; the forecast is made of them."""
+    """Its agents in a run without problems, by role; used for the forecast."""
 
 
 class NotReady(MarvinError):
-    """What a phase needs is missing."""
+    """A prerequisite of a phase is missing."""
 
 
 async def _documents(run: Run) -> PhaseEnd:
-    """The two writers work side by side. Where one fails, the other one comes to its end, so that nothing is lost."""
+    """Run the two writers in parallel. If one fails, the other one still finishes, so that nothing is lost."""
     import asyncio
 
     both = (_document(run, "spec", "1a"), _document(run, "ux", "1a"))
@@ -75,7 +75,7 @@ async def _functional_tests(run: Run) -> PhaseEnd:
 
 
 async def _integration_tests(run: Run) -> PhaseEnd:
-    """The agent is told which criteria no test names so far; those that none names behind it are told to later ones."""
+    """The agent is told which criteria no test names yet; later agents are told which remain."""
     from ..evidence.tracing import untested
 
     before = await untested(run)
@@ -86,9 +86,9 @@ async def _integration_tests(run: Run) -> PhaseEnd:
 
 
 async def _tests(run: Run, phase: str, *roles: str) -> PhaseEnd:
-    """Tests are written and reviewed; before the review and behind it they use real things and fail as they should.
+    """Tests are written and reviewed; before and after the review they must use no mocks and fail for the right reason.
 
-    Those that were there when 2b began are held to what they asked for. In 2a they are still being written.
+    Tests that existed at the start of 2b must not be weakened. In 2a they are still being written.
     """
     from ..evidence.held import HeldTests
     from ..evidence.proof import note_tests_before, prove_red
@@ -98,7 +98,7 @@ async def _tests(run: Run, phase: str, *roles: str) -> PhaseEnd:
     held = HeldTests(run, phase, begun, compares=phase != TEST_PHASES[0])
     await note_tests_before(run, phase)
     await _written(run, phase, *roles)
-    await held.hold(roles[-1])  # what is left of it is told behind the review, which may have it mended
+    await held.hold(roles[-1])  # remaining mocks are reported after the review, which may have them fixed
     await prove_red(run, phase, roles[-1], begun, held)
     end = await _reviewed(run, phase, begun, held)
     if end.goes_on:
@@ -116,11 +116,11 @@ async def _implementation(run: Run) -> PhaseEnd:
     end = await _reviewed(run, "3", begun, held)
     if not end.goes_on:
         return end
-    return await _and_held(end, held, prove_green(run, "3", "implementation", held, mends_later=True))
+    return await _and_held(end, held, prove_green(run, "3", "implementation", held, fixed_later=True))
 
 
 async def _and_held(end: PhaseEnd, held: HeldTests, proof: Awaitable[PhaseEnd | None]) -> PhaseEnd:
-    """The end of a phase behind a proof, whose agents may have left something else in the tests."""
+    """The result of a phase after a proof, whose agents may have left mocks in the tests."""
     before = held.left_over()
     proven = await proof
     end = end.then(proven) if proven else end
@@ -129,7 +129,7 @@ async def _and_held(end: PhaseEnd, held: HeldTests, proof: Awaitable[PhaseEnd | 
 
 
 async def _reviewed(run: Run, phase: str, begun: str, held: HeldTests) -> PhaseEnd:
-    """What a phase wrote is reviewed, and what the review has mended asks for no less."""
+    """Review what a phase wrote; the fixes must not weaken the tests."""
     from ..review.rounds import review_code
 
     end = PhaseEnd(outcome="passed", reason="").then(await review_code(run, phase, begun))
@@ -137,7 +137,7 @@ async def _reviewed(run: Run, phase: str, begun: str, held: HeldTests) -> PhaseE
 
 
 async def _written(run: Run, phase: str, *roles: str) -> None:
-    """One writer after the other, a checkpoint behind each of them."""
+    """Run the writers one after the other, each followed by a checkpoint."""
     progress = Progress(run.files, phase, "writers")
     done = {note.get("role") for note in progress.read()}
     for role in roles:
@@ -163,10 +163,10 @@ async def _debug(run: Run) -> PhaseEnd:
 
 
 async def _begun(run: Run, phase: str) -> str:
-    """The commit with which a phase that writes code began, also where the run was killed since."""
+    """The commit at the start of a phase that writes code, also if the run was killed since."""
     progress = Progress(run.files, phase, "writers")
     begun = next((str(note["begun"]) for note in reversed(progress.read()) if "begun" in note), "")
-    if not await run.git.knows(begun):  # there is none yet, or somebody has rewritten the history since
+    if not await run.git.knows(begun):  # there is none yet, or the history was rewritten since
         begun = await run.git.checkpoint(f"{phase}: before the first agent")
         progress.note(begun=begun)
     return begun
@@ -206,14 +206,14 @@ TABLE: Mapping[str, Phase] = {
     "4c": Phase(work=_frontend, agents={"frontend": 1}),
     "5": Phase(work=_qa, agents={"qa_reviewer": 1, "qa_fixer": 1}),
 }
-"""The phases by name. Those that work with the tests begin at 2a also where somebody else wrote the design."""
+"""The phases by name. Those with tests start at 2a even if somebody else wrote the design."""
 
 
 def check_ready(run: Run, phase: str) -> None:
     """Refuse a phase whose documents are missing. Blocks.
 
     Raises:
-        NotReady: one is missing, or is no document; the text says with which phase to begin.
+        NotReady: one is missing or invalid; the text says with which phase to start.
         FileFault: one cannot be read.
     """
     from ..documents.checks import why_no_document
@@ -229,6 +229,6 @@ def check_ready(run: Run, phase: str) -> None:
 
 
 def phases_of(first: str, until: str) -> tuple[str, ...]:
-    """The phases from one to another, both included; an empty `until` stands for the last one."""
+    """The phases from one to another, both included; an empty `until` means the last one."""
     end = PHASES.index(until) + 1 if until else len(PHASES)
     return PHASES[PHASES.index(first) : end]

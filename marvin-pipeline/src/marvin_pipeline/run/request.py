@@ -1,4 +1,4 @@
-"""What a run of the pipeline is asked for."""
+"""The request for a run of the pipeline."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from marvin_core import Record
 
 
 class PipelineRequest(Record):
-    """One run as it was asked for, by flags or by a tool."""
+    """The request for a run, from flags or a tool."""
 
     prompt: str
-    """What is to be built; empty to go on with what was asked for before."""
+    """What to build; empty to continue with the recorded prompt."""
     folder: Path
     """The project's folder, an absolute path."""
     from_phase: str = ""
-    """The phase to go back to; empty to go on where the last run ended."""
+    """The phase to go back to; empty to continue where the last run ended."""
     until_phase: str = ""
     """The last phase of this run; empty for all."""
     upstream: Path | None = None
-    """A folder of documents that agents may read; None for what the project has."""
+    """A folder of documents for agents; None for those of the project."""
     max_time: float | None = None
-    """Seconds that the run may take; None for no limit."""
+    """Seconds; None for no limit."""
     yes: bool = False
-    """Whether going back to the beginning needs no further question."""
+    """Whether going back to the first phase needs no confirmation."""

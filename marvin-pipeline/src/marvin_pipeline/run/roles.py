@@ -1,4 +1,4 @@
-"""The roles of agents: the tier of the model that each one gets."""
+"""The roles of agents, and the tier of each role's model."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from marvin_core import Record
 
 
 class Role(Record):
-    """What an agent is started as. `tier` is one of those of `--model TIER=MODEL`."""
+    """The role of an agent. `tier` is one of those of `--model TIER=MODEL`."""
 
     tier: str
     words: str
-    """What it does, for tickets and reports."""
+    """Its task, for tickets and reports."""
 
 
 ROLES: Mapping[str, Role] = {
@@ -38,4 +38,4 @@ ROLES: Mapping[str, Role] = {
     "qa_reviewer": Role(tier="opus", words="attack the program"),
     "qa_fixer": Role(tier="plan", words="fix what the attack found"),
 }
-"""The roles by name. The prompt of a role has its name, unless another one is asked for."""
+"""The roles by name. The prompt of a role has the same name by default."""

@@ -1,4 +1,4 @@
-"""A whole run: from phase to phase, to a summary at the end, however it ends."""
+"""Runs all phases, and writes a summary at the end, however the run ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def run_pipeline(control: RunControl, settings: PipelineSettings) -> TurnR
     """Run the pipeline as the configuration asks for it.
 
     Raises:
-        MarvinError: it could not begin. What stops it later is in the result.
+        MarvinError: it could not start. Later errors are in the result.
     """
     try:
         request = await request_of(control, settings)
@@ -58,7 +58,7 @@ class Runner:
         self._reports = Reports(run)
 
     async def run(self) -> TurnResult:
-        """Go through the phases; the result has the summary, and the error where the run did not come to its end."""
+        """Run the phases; the result has the summary, and the error of a run that did not finish."""
         error: MarvinError | None = None
         left: str | None = None
         try:
@@ -66,17 +66,17 @@ class Runner:
             await self._through()
             left = await in_thread(self._run.state.next_phase)
             await self._reports.check()
-        except asyncio.CancelledError:  # whoever ends the run is told how far it came, too
+        except asyncio.CancelledError:  # a run that is interrupted also gets a summary
             summary = await self._end("interrupted", "It was interrupted.", _EXIT_INTERRUPTED)
             return TurnResult(text=self._reports.text(summary), cancelled=True)
         except MarvinError as stopped:
             error = stopped
-        except Exception as mistake:  # the run has an end and a report all the same
+        except Exception as mistake:  # the run gets an end and a report all the same
             self._note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
             error = PipelineFailed(f"A bug in the pipeline stopped the run: {mistake!r}. {_MISTAKE}")
         if error is None:
             summary = await self._end("paused" if left else "done", "", 0)
-            if summary.unsaved:  # who reads the report would take an older one for this one
+            if summary.unsaved:  # else readers would take an older report for this one
                 error = PipelineFailed(summary.unsaved)
         else:
             ended = "budget" if isinstance(error, BudgetExceeded) else "failed"
@@ -98,7 +98,7 @@ class Runner:
             await self._reports.begun()
 
     async def _phase(self, phase: str) -> PhaseEnd:
-        """Do a phase, and note how it ended, whatever happens in it."""
+        """Run a phase, and record how it ended, whatever happens."""
         run, begun = self._run, self._run.control.clock.monotonic()
         await in_thread(partial(check_ready, run, phase))
         run.limits.check()
@@ -133,7 +133,7 @@ class Runner:
         self._run.control.notify(text, title=_TITLE)
 
     def _note(self, event: str, **fields: object) -> None:
-        """Add a line to the journal where that is possible: a full disk must not take the summary away."""
+        """Add a line to the journal if possible: a full disk must not prevent the summary."""
         with suppress(MarvinError):
             self._run.journal.note(event, **fields)
 

@@ -1,4 +1,4 @@
-"""How a run ended: for people, and for programs in `.marvin/logs/pipeline-report.json`."""
+"""The result of a run: for people, and for programs in `.marvin/logs/pipeline-report.json`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class PhaseRecord(Record):
     end: PhaseEnd
     seconds: float
     forecast: float | None = None
-    """USD that it was expected to cost; None where no price is known."""
+    """The expected cost in USD; None where a price is unknown."""
 
 
 class Summary(Record):
-    """How a run ended."""
+    """The result of a run."""
 
     ended: str
     """done, paused (at --until), failed, budget, interrupted."""
@@ -40,21 +40,21 @@ class Summary(Record):
     agents: tuple[AgentRecord, ...]
     seconds: float
     next_phase: str
-    """The phase that the next run begins with; empty where all are finished."""
+    """The first phase of the next run; empty where all are finished."""
     carried: tuple[str, ...] = ()
     blocking: tuple[str, ...] = ()
     epic: str = ""
     unsaved: str = ""
-    """Why the report could not be written; empty where it was."""
+    """Why the report could not be written; empty for success."""
 
     @property
     def cost(self) -> float | None:
-        """USD of the agents of this run; None where one did not come to tell."""
+        """USD of the agents of this run; None where one is unknown."""
         costs = [agent.cost for agent in self.agents]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, as the report has it."""
+        """The content of the report."""
         return {
             "ended": self.ended,
             "reason": self.reason,
@@ -82,16 +82,16 @@ class Summary(Record):
         }
 
     def cost_of(self, phase: str) -> float | None:
-        """USD of the agents of a phase; None where one did not come to tell."""
+        """USD of the agents of a phase; None where one is unknown."""
         costs = [agent.cost for agent in self.agents if agent.phase == phase]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def save(self, files: ProjectFiles) -> None:
-        """Write the report. Raises `FileFault` where that cannot be done."""
+        """Write the report. Raises `FileFault` if that fails."""
         files.write(NAME, (json.dumps(self.as_json(), indent=1) + "\n").encode())
 
     def text(self) -> str:
-        """All of it, for people."""
+        """The summary for people."""
         lines = [f"The pipeline {_ENDS[self.ended]}. {self.reason}".strip(), ""]
         lines += [
             f"{one.phase:10} {one.end.outcome:8} {words_of(one.seconds):>10} {_money(self.cost_of(one.phase)):>12}"

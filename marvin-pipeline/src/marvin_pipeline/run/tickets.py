@@ -1,4 +1,4 @@
-"""The tickets of a run: an epic for what was asked, and a child for each agent that writes."""
+"""The tickets of a run: an epic for the request, and a child for each agent that writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TicketFault(MarvinError):
 
 
 class Tickets:
-    """The tickets of one project. What fails with them raises `TicketFault`.
+    """The tickets of one project. Errors raise `TicketFault`.
 
     Args:
         files: the pipeline's own files there.
@@ -37,10 +37,10 @@ class Tickets:
         self.epic = ""
 
     async def open_epic(self, prompt: str, *, is_new: bool = False) -> str:
-        """The epic of what was asked for: the one of the last run where it is still there, else a new one.
+        """The epic of the request: that of the last run if it still exists, else a new one.
 
         Args:
-            is_new: whether something else was asked for in the last run.
+            is_new: whether the last run had another request.
         """
         kept = self._files.text(EPIC, _TEXT).strip()
         if not is_new and _ID.fullmatch(kept) and await self._is_there(kept):
@@ -52,13 +52,13 @@ class Tickets:
         return self.epic
 
     async def child(self, title: str, description: str) -> str:
-        """A ticket below the epic, in work; returns its id."""
+        """Create a ticket below the epic and start it; returns its id."""
         made = await self._create(title, "task", description, parent=self.epic)
         await self._run(("start", made))
         return made
 
     async def close(self, ticket: str, note: str = "") -> None:
-        """Close a ticket, with a note where there is something to say."""
+        """Close a ticket, with an optional note."""
         if note:
             await self.note(ticket, note)
         await self._run(("close", ticket))

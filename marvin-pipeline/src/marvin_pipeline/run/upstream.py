@@ -1,4 +1,4 @@
-"""Documents of the parent project: copied to where agents read them and nobody writes."""
+"""Documents of the parent project, copied to a folder that agents can only read."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class UpstreamFault(UsageError):
 
 
 def copy_upstream(files: ProjectFiles, given: Path | None, home: Path) -> tuple[str, ...]:
-    """Copy the documents, and name those that the project has, relative to its folder. Blocks.
+    """Copy the documents, and return the project's ones, relative to its folder. Blocks.
 
     Args:
-        given: where they are; None for `.marvin/upstream` of the nearest folder above that has one, where the project
+        given: their folder; None for `.marvin/upstream` of the nearest folder above that has one, if the project
             has none itself.
-        home: above it no folder is looked at.
+        home: folders above it are not searched.
 
     Raises:
-        UpstreamFault: the given folder is none, holds no document, or one that is too long.
+        UpstreamFault: the given folder does not exist, has no document, or one that is too long.
         FileFault: they cannot be written.
     """
     own = files.root / ".marvin" / FOLDER
@@ -56,7 +56,7 @@ def copy_upstream(files: ProjectFiles, given: Path | None, home: Path) -> tuple[
 
 
 def documents_in(folder: Path) -> bool:
-    """Whether a folder holds a document that could be copied. Blocks."""
+    """Whether a folder has a document that can be copied. Blocks."""
     return any(_documents(folder))
 
 
@@ -70,7 +70,8 @@ def _above(root: Path, home: Path) -> Path | None:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether a folder is this user's: in one that all may write to, as /tmp, anybody may have put documents."""
+    """Whether a folder is this user's: in one that is writable for all, such as /tmp, anybody may have put
+    documents."""
     try:
         return all(os.lstat(place).st_uid == os.getuid() for place in (folder.parent, folder))
     except OSError:
@@ -78,7 +79,7 @@ def _is_own(folder: Path) -> bool:
 
 
 def _documents(folder: Path) -> Iterator[Path]:
-    """The documents in a folder, by name; links, keys, names that cannot be shown and what is below it are left out."""
+    """The documents in a folder, by name, without links, keys, unprintable names and subfolders."""
     try:
         with os.scandir(folder) as entries:
             found = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]

@@ -23,14 +23,21 @@ from marvin_core import (
 )
 
 from ..shell.commands import shown_path
-from .habits import LAUNCH_IGNORED, LAUNCH_NAMES, RESEARCH_IGNORED, RESEARCH_NAMES, launch_arguments, research_arguments
+from .adapters import (
+    LAUNCH_IGNORED,
+    LAUNCH_NAMES,
+    RESEARCH_IGNORED,
+    RESEARCH_NAMES,
+    launch_arguments,
+    research_arguments,
+)
 
 _TICKET = re.compile(r"[A-Za-z0-9][\w.-]*")
 _DESIGN = ".marvin/design.md"
 _LONGEST = 50_000
-"""Characters of an answer that the model is shown."""
+"""Characters of an agent's answer that the model sees."""
 _BUILD, _RESEARCH = 3600.0, 600.0
-"""Seconds, as the service has them where nobody changed them; the service itself sees to it."""
+"""Default timeouts of the service in seconds. The service itself enforces the configured ones."""
 
 
 @tool(
@@ -96,10 +103,10 @@ async def launch_research_agent(
 
 
 def _found(given: str, context: ToolContext, folder: str) -> str:
-    """The whole id of the ticket that an agent in a folder will work on. Blocks.
+    """The full id of the ticket that an agent in a folder will work on. Blocks.
 
     Raises:
-        ToolError: there is none. The agent could create no ticket below it, and so do nothing.
+        ToolError: there is no such ticket. Without it the agent could neither create tickets below it nor do anything.
     """
     paths = context.paths
     place = str(paths.root / paths.locate(folder)) if folder else str(paths.root)
@@ -116,10 +123,10 @@ def _found(given: str, context: ToolContext, folder: str) -> str:
 
 
 def _told(result: AgentResult, root: Path, *, wrote_here: bool) -> ToolResult:
-    """What the model gets: the agent's answer, or why there is none, and how it went.
+    """What the model gets: the agent's answer, or why there is none, and how the run ended.
 
     Args:
-        wrote_here: whether it could write into the folder of the session.
+        wrote_here: whether it could write into the session's folder.
     """
     facts = [f"{result.seconds:.0f} s", "cost unknown" if result.cost is None else f"{result.cost:.4f} USD"]
     facts += [f"session {result.session_id}"] if result.session_id else []

@@ -1,4 +1,4 @@
-"""The tool plan: the steps of a session, and how far they are."""
+"""The tool plan: the steps of a session and its progress through them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Annotated
 
 from marvin_core import Table, ToolError, ToolResult, one_line, tool
 
-from ..habits import IGNORED
+from ..adapters import IGNORED
 from .plan_arguments import PLAN_NAMES, plan_arguments
 
 _MOST = 50
-"""Steps of a plan."""
+"""Steps of a plan at most."""
 _LONGEST = 150
-"""Characters of a step."""
+"""Characters of a step at most."""
 _LOOKED_AT = 5_000
-"""Characters of a step that are looked at: the rest is not needed to know what it is about."""
+"""Characters of a step that are examined; longer steps are cut there."""
 
 
 @tool(access=["state"], group="agents", aliases=PLAN_NAMES, ignores=IGNORED, adapt=plan_arguments)
@@ -46,7 +46,7 @@ async def plan(
 
 
 def _check(steps: Sequence[str], done: int) -> None:
-    """Raise `ToolError` for what is no plan."""
+    """Raise `ToolError` for an invalid plan."""
     empty = [number for number, step in enumerate(steps, 1) if not step]
     if empty:
         raise ToolError(f"The plan was not changed: step {empty[0]} is empty. Describe the step, or leave it out.")
@@ -58,7 +58,7 @@ def _check(steps: Sequence[str], done: int) -> None:
 
 
 def _told(steps: Sequence[str], done: int, *, cut: bool) -> str:
-    """What the model reads: it knows the steps, so what comes next will do."""
+    """What the model reads. It knows the steps, so only the next one is named."""
     next_one = f"Next: {steps[done]}" if done < len(steps) else "All steps are done."
     note = f"\n(Steps were cut to {_LONGEST} characters.)" if cut else ""
     return f"{done} of {len(steps)} done. {next_one}{note}"

@@ -1,4 +1,4 @@
-"""How calls of plan look in other programs, and what they mean here."""
+"""Maps calls of plan, as models trained with other programs write them, to our arguments."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ PLAN_NAMES = {
     "done": ("completed", "finished", "done_count", "completed_steps"),
 }
 _STEP = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\[([ xX✓~>-]?)\]\s*)?")
-"""What stands before a step in a list of Markdown."""
+"""The marker of a list item in Markdown."""
 _MOST = 1_000
-"""Steps that are read; so many are no plan, whatever they say."""
+"""Steps that are parsed at most."""
 _TEXTS = ("step", "content", "text", "title", "task", "description", "name", "subject")
 _STATES = ("status", "state", "done", "completed", "checked")
 _FINISHED = frozenset({"completed", "complete", "done", "finished", "closed", "true", "yes", "x", "✓"})
 
 
 def plan_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
-    """The arguments of plan: other programs say of each step whether it is finished; those come first here."""
+    """The arguments of plan. Other programs give each step a status; finished steps are put first here."""
     steps = given.get("steps")
     if isinstance(steps, str):
         steps = [line for line in steps.splitlines() if line.strip()]
@@ -39,7 +39,7 @@ def plan_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _read(step: Any) -> tuple[Any, bool | None]:
-    """A step, and whether it is finished; None where that is not said. What is none stays for the check."""
+    """A step and whether it is finished, or None where that is not said. An invalid step is left to the validation."""
     if isinstance(step, dict):
         text = next((step[name] for name in _TEXTS if isinstance(step.get(name), str)), step)
         said = next((step[name] for name in _STATES if step.get(name) is not None), None)

@@ -1,1 +1,1 @@
-"""The group files: the tools that read, write and find files, beside what they are made of."""
+"""The group files: the tools that read, write and find files, and their helpers."""

@@ -1,7 +1,7 @@
-"""A program that looks into archives, databases and PDF documents, in a process of its own within limits.
+"""A program that inspects archives, databases and PDF documents, in a process of its own with limits.
 
-It takes an order as JSON in its one argument (`what`, `first`, `last`, `limit`), the file on standard input, and writes
-what it found as JSON: `total`, and `parts`, which are names or the texts of pages.
+The request is JSON in its one argument (`what`, `first`, `last`, `limit`), the file is on standard input. The answer
+on standard output is JSON: `total`, and `parts`, which are names or the texts of pages.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _MEMORY = 1_000_000_000
 """Bytes of memory."""
 _SECONDS = 20
 _COUNTED = 100_000
-"""Names that are counted in an archive."""
+"""Names of an archive that are counted."""
 
 
 def main(order: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """What is in a file."""
+    """Print what is in the file."""
     if order["what"] == "pdf":
         return _pages(data, order["first"], order["last"], order["limit"])
     names, total = {"zip": _zip, "tar": _tar, "sqlite": _sqlite}[order["what"]](data, order["last"])
@@ -32,7 +32,7 @@ def main(order: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def _pages(data: bytes, first: int, last: int, limit: int) -> dict[str, Any]:
-    """The texts of pages until the limit, in characters, is passed."""
+    """The texts of pages, until they exceed the limit in characters."""
     from pypdf import PdfReader
 
     pages = PdfReader(BytesIO(data)).pages

@@ -1,4 +1,4 @@
-"""What read_file shows of files that are no text: names in archives, tables of databases, pages of documents."""
+"""What read_file shows of binary files: names in archives, tables of databases, pages of documents."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from marvin_core import Image, Text, ToolError, ToolResult
 from .reading import BLOCK_AT, CALL_LIMIT, HEAD_LIMIT, Range, ReadCall
 
 _OPENED = 50_000_000
-"""Bytes of a file that is looked into."""
+"""Bytes of a file that is inspected at most."""
 _NAMES = 200
 _PAGES = 20
-"""Pages of one call."""
+"""Pages of one call at most."""
 _PICTURES = 3
 _RESOLUTION = 80
-"""Dots an inch of the picture of a page."""
+"""Resolution of a page's image, in dots per inch."""
 _ANSWER = 10_000_000
-_PICTURE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services take
+_PICTURE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services accept
 _LOOKED_INTO = {
     "a ZIP": "zip",
     "a tar": "tar",
@@ -34,10 +34,10 @@ _LOOKED_INTO = {
 
 
 class Document:
-    """One call that reads a file which is no text.
+    """One call that reads a binary file.
 
     Args:
-        kind: as `binary_kind` tells it.
+        kind: as `binary_kind` returns it.
     """
 
     def __init__(self, call: ReadCall, file: BinaryIO, kind: str) -> None:
@@ -49,7 +49,7 @@ class Document:
         self._kind = kind
 
     async def described(self, wanted: Range) -> ToolResult:
-        """Its pages, or what it is and what is in it."""
+        """The pages of the file, or its kind and its contents."""
         if self._kind.startswith("a PDF"):
             return await self._pages(wanted)
         what = next((what for start, what in _LOOKED_INTO.items() if self._kind.startswith(start)), "")
@@ -64,7 +64,7 @@ class Document:
         return ToolResult(content=f"{said} It has {total:,} {one if total == 1 else held}:\n{shown}{more}"[:CALL_LIMIT])
 
     async def _look(self, what: str, first: int, last: int, limit: int) -> tuple[list[str], int] | None:
-        """Parts of the file and how many there are, by a program of its own; None where it cannot tell."""
+        """Parts of the file and how many there are, from a process of its own; None where it fails."""
         if self._size > _OPENED:
             return None
         self._file.seek(0)
@@ -119,7 +119,7 @@ class Document:
 
 
 def room(call: ReadCall, wanted: Range) -> int:
-    """How many characters the parts may have.
+    """How many characters of the session's read budget are left.
 
     Raises:
         ToolError: the budget of all calls is used up.
@@ -135,11 +135,11 @@ def room(call: ReadCall, wanted: Range) -> int:
 
 
 def fitting(call: ReadCall, parts: Sequence[str], facts: tuple[int, int, str], limit: int) -> tuple[str, int]:
-    """As many parts as fit, with how to read on, and the number of the last one.
+    """As many parts as fit, how to read on, and the number of the last part.
 
     Args:
-        facts: the number of the first part, how many there are in the file, and what they are called.
-        limit: bytes of UTF-8 of all of them. The first one is cut where it is longer.
+        facts: the number of the first part, how many parts there are, and what they are called.
+        limit: bytes of UTF-8 of all parts. The first part is cut if it is longer.
     """
     first, total, name = facts
     shown: list[str] = []
@@ -161,5 +161,5 @@ def fitting(call: ReadCall, parts: Sequence[str], facts: tuple[int, int, str], l
 
 
 def _safe(name: str) -> str:
-    """A name without what would start a line or steer a terminal."""
+    """A name without line breaks and control characters."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in name)[:500]

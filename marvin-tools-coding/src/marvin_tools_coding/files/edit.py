@@ -24,8 +24,8 @@ from marvin_core import (
     write_text_file,
 )
 
-from ..habits import IGNORED, PATHS, for_real
-from ..lsp.known import SUFFIXES
+from ..adapters import IGNORED, PATHS, for_real
+from ..lsp.catalog import SUFFIXES
 from .edit_arguments import EVERY, NEWS, OLDS, PATCHES, EditArguments, patches_of
 
 FilePath = Annotated[str, "File below the working directory"]
@@ -148,7 +148,7 @@ async def apply_patch(
 
 
 async def _looked_at(context: ToolContext, paths: Sequence[str], result: ToolResult) -> ToolResult:
-    """The result with what language servers say of the files, where there are any."""
+    """The result, with diagnostics of language servers for the files."""
     if not any(path.endswith(tuple(SUFFIXES)) for path in paths):
         return result  # nothing of language servers is imported
     from ..lsp.service import diagnostics_after
@@ -158,12 +158,12 @@ async def _looked_at(context: ToolContext, paths: Sequence[str], result: ToolRes
 
 
 def _known(context: ToolContext) -> KnownFiles | None:
-    """What the session knows of files; None for a person's call, who need not read a file first."""
+    """The files that the session has read; None for a call by a person, who need not read a file first."""
     return None if context.origin in ("person", "typed") else KnownFiles(context.state)
 
 
 async def _note(context: ToolContext, paths: Sequence[str]) -> None:
-    """What was written counts as read."""
+    """Count a written file as read."""
     known = KnownFiles(context.state)
     for path in paths:
         await in_thread(partial(note_written, context.paths, path, known))
@@ -178,7 +178,7 @@ def _details(diff: str) -> dict[str, str] | None:
 
 
 def _said(file: EditedFile) -> str:
-    """What became of a file, for the model."""
+    """What happened to a file, for the model."""
     notes = "".join(f" {note}" for note in file.notes)
     if file.kind == "deleted":
         return f"Deleted {file.path}.{notes}"

@@ -1,4 +1,4 @@
-"""What models send to apply_patch, in the forms that they know from other programs, as patches."""
+"""Converts what models send to apply_patch, in the formats of other programs, to patches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from marvin_core import FilePatch, Hunk, Record, ToolError, is_patch, read_patch
 
-from ..habits import PATHS
+from ..adapters import PATHS
 
 OLDS = ("old_string", "oldString", "oldText", "old_text", "old", "search", "oldStr", "original", "target_content")
 NEWS = ("new_string", "newString", "newText", "new_text", "new", "replace", "newStr", "replacement", "updated")
@@ -21,7 +21,7 @@ _OTHERS = {
     "insert": "old_str (the line before the new ones) and new_str (that line followed by the new ones)",
     "undo_edit": "old_str and new_str swapped",
 }
-"""What to send for the other commands of an editing tool that has several of them."""
+"""What to send for the other commands of an editing tool that combines several of them."""
 _CORRECT = 'Correct call: apply_patch({"path": "a.py", "old_str": "exact text", "new_str": "new text"})'
 
 
@@ -39,10 +39,10 @@ class EditArguments(Record):
 
 
 def patches_of(given: EditArguments) -> list[FilePatch]:
-    """The changes that a call asks for.
+    """The changes that a call requests.
 
     Raises:
-        ToolError: something is missing, or cannot be read; the text says what to send.
+        ToolError: something is missing or malformed; the text says what to send.
     """
     text = _patch_text(given)
     _check_command(given)
@@ -55,7 +55,7 @@ def patches_of(given: EditArguments) -> list[FilePatch]:
 
 
 def _check_command(given: EditArguments) -> None:
-    """Refuse a command that is no edit, as other programs' tools have beside it."""
+    """Refuse commands that do not edit, which the tools of other programs have as well."""
     command = given.command
     if not command or command in _EDITS or _patch_in(command) is not None:
         return
@@ -68,13 +68,13 @@ def _check_command(given: EditArguments) -> None:
 
 
 def _patch_in(command: Sequence[str] | str) -> str | None:
-    """The patch in a command line of a program apply_patch."""
+    """The patch in a shell command that runs a program apply_patch."""
     parts = [command] if isinstance(command, str) else command
     return next((part for part in parts if is_patch(part)), None)
 
 
 def _patch_text(given: EditArguments) -> str | None:
-    """A patch, wherever it was put."""
+    """The patch, whichever parameter has it."""
     if given.patch:
         return given.patch
     if given.command and (found := _patch_in(given.command)) is not None:
@@ -106,7 +106,7 @@ def _replacement(given: EditArguments) -> FilePatch:
 
 
 def _from_edits(given: EditArguments) -> list[FilePatch]:
-    """Several changes; those that follow each other in one file are one patch."""
+    """Several changes; consecutive ones in one file form one patch."""
     patches: list[FilePatch] = []
     for number, edit in enumerate(_listed(given.edits), 1):
         if not isinstance(edit, Mapping):
@@ -122,7 +122,7 @@ def _from_edits(given: EditArguments) -> list[FilePatch]:
             )
         except ToolError as error:
             raise ToolError(f"Edit {number}: {error}") from None
-        # A change of nothing makes the file that the next ones are for.
+        # An empty change creates the file for the ones after it.
         if (
             patches
             and patches[-1].path == patch.path

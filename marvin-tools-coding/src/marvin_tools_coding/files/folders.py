@@ -9,12 +9,12 @@ from typing import Annotated
 
 from marvin_core import Field, ToolContext, ToolError, folder_tree, real_place, tool
 
-from ..habits import FOLDERS, IGNORED
-from .habits import TREE_IGNORED, TREE_NAMES, tree_arguments
+from ..adapters import FOLDERS, IGNORED
+from .adapters import TREE_IGNORED, TREE_NAMES, tree_arguments
 
 _ALL_IGNORED = "everything here is ignored by git; respect_gitignore=false shows it"
 _NO_RULES = 3
-"""Lines of .gitignore that are named as none."""
+"""Invalid lines of .gitignore that are shown."""
 
 
 @tool(access=["read"], group="files", aliases=TREE_NAMES, ignores=TREE_IGNORED, adapt=tree_arguments)
@@ -27,12 +27,12 @@ async def tree(
     """Show a folder as a tree of 500 entries at most, without what .gitignore excludes. glob lists files by name."""
     start = real_place(context, path)
     if not _is_folder(context.paths.root / start):
-        context.paths.open(path).close()  # where there is nothing this fails and says so
+        context.paths.open(path).close()  # fails with an error where nothing is
         raise ToolError(f"{path!r} is a file, not a folder. Read it with read_file.")
     found = await folder_tree(context, start, depth=max_depth, ignored=not respect_gitignore)
     lines = [f"{start}/", *(f"  {line}" for line in found.lines)]
     if not found.entries:
-        # Without the rules: what they exclude is no emptiness.
+        # Without ignore rules: a folder of ignored files is not empty.
         has_ignored = respect_gitignore and (await folder_tree(context, start, depth=1, ignored=True)).entries
         lines.append(f"  ({_ALL_IGNORED if has_ignored else 'empty'})")
     if found.is_cut:
@@ -41,7 +41,7 @@ async def tree(
 
 
 def no_rules(lines: Sequence[str]) -> Iterator[str]:
-    """What is said of lines of .gitignore that have no effect."""
+    """A warning about lines of .gitignore that have no effect."""
     for line in lines[:_NO_RULES]:
         yield f"[Not a valid rule, ignored: {line}]"
     if len(lines) > _NO_RULES:

@@ -1,4 +1,4 @@
-"""What read_file shows of Jupyter notebooks: cells with what they put out."""
+"""What read_file shows of Jupyter notebooks: cells with their outputs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .documents import fitting, room
 from .reading import Range, ReadCall
 
 NOTEBOOK_LIMIT = 50_000_000
-"""Bytes of a notebook that is shown by its cells; a larger one is read as text."""
+"""Bytes of a notebook that is shown by cells; a larger one is read as text."""
 
 _OUTPUT = 2_000
 """Characters of one output of a cell."""
 
 _PICTURES = 3
 _PICTURE = 5_000_000
-"""Characters of a picture in base64, which model services take."""
+"""Characters of an image in base64 that model services accept."""
 
 
 def notebook(call: ReadCall, data: bytes, wanted: Range) -> ToolResult | None:
-    """The cells of a Jupyter notebook with what they put out; None where it is none."""
+    """The cells of a Jupyter notebook with their outputs; None where the file is not one."""
     try:
         content = json.loads(data)
         language = content.get("metadata", {}).get("kernelspec", {}).get("language", "")
@@ -45,7 +45,7 @@ def notebook(call: ReadCall, data: bytes, wanted: Range) -> ToolResult | None:
 
 
 def _cell(number: int, cell: dict[str, Any], language: str) -> tuple[str, list[Image]]:
-    """A cell as text, and the pictures among its outputs."""
+    """A cell as text, and the images among its outputs."""
     kind = f"{cell['cell_type']}{f', {language}' if language and cell['cell_type'] == 'code' else ''}"
     lines = [f"--- cell {number:,} ({kind}) ---", _joined(cell["source"])]
     pictures: list[Image] = []
@@ -66,7 +66,8 @@ def _cell(number: int, cell: dict[str, Any], language: str) -> tuple[str, list[I
 
 
 def _is_picture(encoded: str, media_type: str) -> bool:
-    """Whether it is what it says: a service refuses the whole request for what is none, and each one after it."""
+    """Whether the data is the image it claims to be. A service refuses every request of a conversation with an invalid
+    one."""
     try:
         return image_type(base64.b64decode(encoded, validate=True)) == media_type
     except ValueError:

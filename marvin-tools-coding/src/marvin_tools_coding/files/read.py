@@ -7,12 +7,12 @@ from typing import Annotated, BinaryIO
 
 from marvin_core import Field, KnownFiles, ToolContext, ToolResult, tool
 
-from .habits import READ_IGNORED, READ_NAMES, read_arguments
+from .adapters import READ_IGNORED, READ_NAMES, read_arguments
 from .reading import Range, ReadCall
 from .showing import shown_file
 
 _COMPARED = 1_000_000
-"""Bytes of a file whose content is compared, should somebody write it; of a larger one its time is."""
+"""Bytes of a file whose content is compared before a write. Of a larger file the modification time is compared."""
 
 FirstLine = Annotated[int | None, Field(ge=0, validation_alias="start"), "First line, from 1"]
 LastLine = Annotated[int | None, Field(ge=0, validation_alias="end"), "Last line, inclusive"]
@@ -42,7 +42,7 @@ async def read_file(
 
 
 def _note(call: ReadCall, file: BinaryIO) -> None:
-    """Remember that the file was read, so that it can be written as a whole."""
+    """Record that the file was read, which writing it as a whole requires."""
     status = os.fstat(file.fileno())
     file.seek(0)
     content = file.read() if status.st_size <= _COMPARED else None

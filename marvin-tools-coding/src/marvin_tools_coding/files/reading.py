@@ -1,4 +1,4 @@
-"""What read_file shows of a text: its lines, how to read on, and how much all calls together may show."""
+"""What read_file shows of a text: its lines, how to read on, and the limits of all calls together."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import NamedTuple
 from marvin_core import Record, TextSection, TextSource, ToolContext, ToolError, counted
 
 HEAD_LIMIT = 10_240
-"""Bytes of a file that are shown without a range, and of a long line at once."""
+"""Bytes of a file that are shown without a range, and of a long line in one call."""
 
 CALL_LIMIT = 51_200
 CALL_LINES = 2_000
-"""Bytes of UTF-8, numbers of lines included, and lines that one call shows."""
+"""Bytes of UTF-8, line numbers included, and lines that one call shows."""
 
 WARN_AT = 200_000
 BLOCK_AT = 300_000
-"""Characters of the outputs of `READERS` in the live context at which they warn, and at which they stop."""
+"""Characters of outputs of `READERS` in the live context from which on reads warn, and are refused."""
 READERS = ("read_file", "github_read_file")
 
 _EXAMPLE_LINES = 200
 _KEY = "read_ranges"
 _FILES = 500
 _RANGES = 20
-"""Ranges of a file, the latest ones, and files for which they are remembered."""
+"""Ranges that are remembered of a file, the latest ones, and files that are remembered."""
 
 
 class Range(NamedTuple):
-    """What was asked for: lines, or pages or cells, counted from 1. None is from the first, and to the last."""
+    """A requested range of lines, pages or cells, counted from 1. None means from the first, or to the last."""
 
     first: int | None
     last: int | None
 
 
 class ReadTool(Record):
-    """How a tool that reads files is called, since its answers name further calls.
+    """How a tool that reads files is named in its results, which suggest further calls.
 
-    `search` is the tool that finds places in the same files. `edits` says that there are tools which change those.
+    `search` is the tool that searches the same files. `edits` says whether there are tools that edit them.
     """
 
     name: str = "read_file"
@@ -57,7 +57,7 @@ class ReadCall:
     Args:
         files: the context whose files are read.
         path: as the model names it.
-        repo: the repository that the files belong to, where that has to be named.
+        repo: the repository of the files, where calls have to name it.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class ReadCall:
         self.repo = repo
 
     def used(self) -> int:
-        """How many characters of what was read are in the live context."""
+        """Characters of read output that are in the live context."""
         return sum(map(self.context.session.output_characters, READERS))
 
     def example(self, first: int, last: int) -> str:
-        """A call that reads a range."""
+        """An example of a call that reads a range."""
         return self._call({self.tool.first: first, self.tool.last: last})
 
     def at_column(self, number: int, column: int) -> str:
-        """A call that reads a line from a character on."""
+        """A call that reads a line from a column on."""
         return self._call({self.tool.first: number, "column": column})
 
     def _call(self, wanted: Mapping[str, int]) -> str:
@@ -89,12 +89,12 @@ class ReadCall:
 
     @cached_property
     def located(self) -> str:
-        """Where the file is, relative to the folder whose files are read: one name for all spellings."""
+        """The file's path relative to the folder whose files are read, the same for all spellings."""
         return self.files.paths.locate(self.path)
 
     @property
     def place(self) -> str:
-        """The same, with the repository in front where there is one."""
+        """The same, after the name of the repository if there is one."""
         return f"{self.repo}/{self.located}" if self.repo else self.located
 
 
@@ -108,13 +108,13 @@ class Reading:
         self._used = call.used()
 
     async def lines(self, first: int, last: int | None, limit: int) -> str:
-        """The lines that were asked for, as far as the limits allow, with how to read on.
+        """The requested lines, as far as the limits allow, and how to read on.
 
         Args:
-            limit: bytes of UTF-8; with `HEAD_LIMIT` nobody asked for a range.
+            limit: bytes of UTF-8; `HEAD_LIMIT` means that no range was requested.
 
         Raises:
-            ToolError: there are none, or the budget of all calls is used up.
+            ToolError: there are no such lines, or the budget of all calls is used up.
         """
         room = min(limit, BLOCK_AT - self._used)
         section = await self._source.section(first, last, limit=max(0, room), most=CALL_LINES)
@@ -131,7 +131,7 @@ class Reading:
         return self._shown(section.numbered(), notes)
 
     async def long_line(self, number: int, column: int) -> str:
-        """A part of one line, from a character on."""
+        """Part of a line, from a column on."""
         room = min(HEAD_LIMIT, BLOCK_AT - self._used)
         if room <= 0:
             raise ToolError(await self._blocked(number, number))
@@ -159,7 +159,7 @@ class Reading:
         return "\n".join([text, *(f"[{note}]" for note in notes)])
 
     async def _size(self) -> str:
-        """The number of lines and bytes, the former as an estimate where the file is large."""
+        """The number of lines and of bytes; the lines of a large file are an estimate."""
         lines, is_exact = await self._source.lines()
         return f"{'' if is_exact else 'about '}{counted(lines, 'line')} and {counted(self._source.size, 'byte')}"
 
@@ -218,7 +218,7 @@ class Reading:
 
 
 def _format_notes(section: TextSection, source: TextSource, *, edits: bool) -> list[str]:
-    """What is particular about the text, and what becomes of that in edits where there are any."""
+    """Encoding and line endings if they are unusual, and how edits treat them."""
     notes = []
     codec = source.codec
     if codec is None:
@@ -238,7 +238,7 @@ def _format_notes(section: TextSection, source: TextSource, *, edits: bool) -> l
 
 
 def _remember(call: ReadCall, section: TextSection) -> None:
-    """Keep which lines were shown, to name them where no more are."""
+    """Record which lines were shown."""
     files: dict[str, list[list[int]]] = call.context.state.setdefault(_KEY, {})
     name = call.place
     ranges = [*files.pop(name, []), [section.first, section.last]]
@@ -259,13 +259,13 @@ def _read_before(call: ReadCall) -> str:
 
 
 def _dump(call: ReadCall, lines: str, section: TextSection) -> str:
-    """Keep what was asked for in the memory folder; returns where."""
+    """Write the requested text to the memory folder; returns where."""
     context = call.context
     name = f"dump-{call.place.replace('/', '__')[:150]}-{lines}.txt"
     target = context.session.memory_folder / name
     data = section.plain().encode("utf-8", "replace")
     if target.is_relative_to(context.paths.root):
-        # Through the sandbox: a repository may bring a link of that name that leads elsewhere.
+        # Through the sandbox: the repository may contain a symbolic link of that name that leads elsewhere.
         shown = target.relative_to(context.paths.root).as_posix()
         context.paths.replace(shown, data)
         return shown

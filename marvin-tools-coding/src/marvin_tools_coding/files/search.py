@@ -19,12 +19,12 @@ from marvin_core import (
     tool,
 )
 
+from .adapters import GLOB_IGNORED, GLOB_NAMES, GREP_IGNORED, GREP_NAMES, glob_arguments, grep_arguments
 from .folders import no_rules
-from .habits import GLOB_IGNORED, GLOB_NAMES, GREP_IGNORED, GREP_NAMES, glob_arguments, grep_arguments
 
 
 class SearchOptions(TypedDict):
-    """The fields of a `SearchQuery` that calls choose."""
+    """The fields of a `SearchQuery` that calls set."""
 
     files: str
     ignore_case: bool
@@ -84,10 +84,10 @@ async def code_grep(
 
 
 async def found_lines(context: ToolContext, pattern: str, path: str, **options: Unpack[SearchOptions]) -> str:
-    """What a search finds, as models read it.
+    """The result of a search, as models read it.
 
     Raises:
-        ToolError: the pattern is none, or there is nothing at the path.
+        ToolError: the pattern is invalid, or there is nothing at the path.
     """
     if not pattern:
         raise ToolError("pattern is empty. Give a regular expression, such as 'def main'.")
@@ -131,7 +131,7 @@ def _no_line(query: SearchQuery) -> str:
 def _start(context: ToolContext, path: str) -> str:
     start = real_place(context, path)
     if not _is_folder(context, start):
-        context.paths.open(path).close()  # where there is nothing this fails and says so
+        context.paths.open(path).close()  # fails with an error where nothing is
     return start
 
 
@@ -163,7 +163,7 @@ async def _nothing(context: ToolContext, pattern: str, start: str) -> str:
 
 
 def _left_out(context: ToolContext, pattern: str, start: str) -> str:
-    """Why what the pattern names is not listed though it is there; "" where nothing is known of it."""
+    """Why existing files that match the pattern are not listed; "" where unknown."""
     names = os.path.normpath(pattern).split("/")
     fixed = list(takewhile(lambda name: not any(sign in name for sign in "*?[{"), names))
     place = os.path.normpath("/".join((start, *fixed)))

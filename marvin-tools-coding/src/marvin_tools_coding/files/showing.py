@@ -1,4 +1,4 @@
-"""What is shown of a file, whatever it holds: lines of text, an image, or parts of a document."""
+"""What is shown of a file of any kind: lines of text, an image, or parts of a document."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from marvin_core import Image, Text, TextSource, ToolError, ToolResult, binary_k
 
 from .reading import CALL_LIMIT, HEAD_LIMIT, Range, ReadCall, Reading
 
-_IMAGE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services take
+_IMAGE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services accept
 _HEAD = 8_192
-"""Bytes from which the kind of a file is told."""
+"""Bytes from which the kind of a file is determined."""
 
 
 async def shown_file(
@@ -21,9 +21,9 @@ async def shown_file(
     """What one call shows of its file.
 
     Args:
-        wanted: the lines, pages or cells that were asked for.
-        column: the character from which the first line is read on.
-        note: gets a text that can be edited, as it is open.
+        wanted: the requested lines, pages or cells.
+        column: the character at which the first line starts.
+        note: called with the opened text, which can be edited.
 
     Raises:
         ToolError: there is no such file or range, or the budget of all calls is used up.
@@ -55,10 +55,10 @@ async def shown_file(
 async def _document(
     call: ReadCall, file: BinaryIO, facts: tuple[str, Range], note: Callable[[BinaryIO], None]
 ) -> ToolResult | None:
-    """A file that is no text, or a notebook; None where it is not one.
+    """A binary file or a notebook; None for text.
 
     Args:
-        facts: its kind, as `binary_kind` tells it, and the pages or cells that were asked for.
+        facts: its kind, as `binary_kind` returns it, and the requested pages or cells.
     """
     kind, wanted = facts
     if kind:

@@ -1,1 +1,1 @@
-"""The group git: the tools that look at a repository and commit to it."""
+"""The group git: the tools that inspect a repository and commit to it."""

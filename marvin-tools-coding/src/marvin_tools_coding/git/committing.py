@@ -8,11 +8,11 @@ from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
-from .habits import COMMIT_NAMES, GIT_IGNORED, commit_arguments
+from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
 from .place import Place, find
 from .running import ERROR_LIMIT, failure, names, try_write
 from .staging import Staged, shortened, stage, summary
-from .taking_back import made_since, state_before, taken_back
+from .undo import made_since, state_before, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _FILE_MODES = ("100644", "100755")
@@ -43,7 +43,7 @@ async def git_commit(
         raise ToolError("The commit message is empty. Describe in one line what changes, and why.")
     place = await find(context, "git commit")
     if take_back:
-        return await taken_back(context, *take_back.partition(" ")[::2])
+        return await undo_commit(context, *take_back.partition(" ")[::2])
     before = await state_before(context, place)
     scope = [context.paths.locate(path) for path in paths or ()]
     await _refuse_conflicts(context, place)
@@ -91,7 +91,7 @@ def _nothing_to_commit(result: ProcessResult, *, staged: bool) -> ToolError | No
 
 
 def _with_ticket(message: str, ticket: str) -> str:
-    """The message, with the ticket's id as a trailer where it does not name the ticket already."""
+    """The message, with the ticket's id as a trailer unless the message names the ticket."""
     message = message.strip()
     if not ticket or re.search(rf"(?<![\w-]){re.escape(ticket)}(?![\w-])", message):
         return message + "\n"
@@ -101,7 +101,7 @@ def _with_ticket(message: str, ticket: str) -> str:
 
 
 async def _refuse_staged_above(context: ToolContext, place: Place, *, add_all: bool) -> None:
-    """What is staged outside of the working directory is not committed from here."""
+    """Refuse to commit what is staged outside of the working directory."""
     if add_all and not place.next_step():
         return  # the commit names the folder, and git leaves out the rest
     fields = await names(context, "git commit", _staged_names([_up(place)]))
@@ -118,9 +118,9 @@ def _up(place: Place) -> str:
 
 
 async def _refuse_conflicts(context: ToolContext, place: Place) -> None:
-    """Staging a file counts as resolving its conflict; what is not resolved for certain is refused.
+    """Refuse files whose conflicts may not be resolved, because staging a file marks its conflict as resolved.
 
-    A file with markers is not, and where git wrote no markers nothing tells whether somebody has decided.
+    A file with conflict markers is not resolved. Where git wrote no markers, nothing tells whether it is.
     """
     fields = await names(
         context, "git commit", ["ls-files", "--unmerged", "--full-name", "-z", "--", _up(place) or "."]
@@ -143,7 +143,7 @@ async def _refuse_conflicts(context: ToolContext, place: Place) -> None:
 
 
 def _refuse_undecided(context: ToolContext, place: Place, conflicts: Mapping[str, Mapping[str, str]]) -> None:
-    """Look into the files with conflicts; `conflicts` has the stages of each, with their modes."""
+    """Check the files with conflicts; `conflicts` has the stages of each, with their modes."""
     marked = sorted(name for name in conflicts if _has_markers(context, place, name))
     if marked:
         raise ToolError(
@@ -187,5 +187,5 @@ def _has_markers(context: ToolContext, place: Place, name: str) -> bool:
     try:
         with context.paths.open(name.removeprefix(place.prefix)) as file:
             return any(line.startswith((b"<<<<<<< ", b">>>>>>> ")) for line in file)
-    except ToolError:  # deleted in one of the two: there is nothing to mark
+    except ToolError:  # deleted on one side: there is nothing to mark
         return False

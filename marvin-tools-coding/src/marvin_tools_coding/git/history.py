@@ -1,4 +1,4 @@
-"""The tools git_show and git_blame: one commit, a file as it was, and who wrote its lines."""
+"""The tools git_show and git_blame: a commit, a file at a commit, and the authors of its lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from marvin_core import Field, ProcessResult, ToolContext, ToolError, output_text, tool
 
-from .habits import BLAME_NAMES, GIT_IGNORED, SHOW_NAMES, blame_arguments, show_arguments
+from .adapters import BLAME_NAMES, GIT_IGNORED, SHOW_NAMES, blame_arguments, show_arguments
 from .place import Place, find
 from .running import DIFF_LIMIT, LIST_LIMIT, hash_of, read, try_read
 
@@ -51,7 +51,7 @@ async def _commit(context: ToolContext, place: Place, commit: str) -> str:
 
 
 def _cut(result: ProcessResult, limit: int, how: str) -> str:
-    """As many whole lines from the beginning as fit."""
+    """As many whole lines from the start as fit."""
     if len(result.output) + result.omitted <= limit:
         return result.output.decode("utf-8", "replace").rstrip("\n")
     shown = result.output[: result.output.rfind(b"\n", 0, limit) + 1] or result.output[:limit]
@@ -119,7 +119,7 @@ async def _no_blame(context: ToolContext, path: str, located: str, result: Proce
         return ToolError(f"No commit has {path}: it is new, ignored or does not exist. git_status lists new files.")
     if "has only 0 lines" in said:
         return ToolError(f"{path} is empty: there are no lines to show.")
-    if "object name" in said:  # what git says quotes the file, which may lie anywhere
+    if "object name" in said:  # git's message quotes the file, which may lie anywhere
         return ToolError(
             "git blame failed: the setting blame.ignoreRevsFile names a file that is not a list of commits. Ask the "
             "user; run_command: git config --unset-all blame.ignoreRevsFile"

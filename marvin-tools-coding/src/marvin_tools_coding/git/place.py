@@ -1,4 +1,4 @@
-"""Where the repository is that a call works on, and whether it is that of the working directory."""
+"""Which repository a call works on, and whether it is that of the working directory."""
 
 from __future__ import annotations
 
@@ -24,35 +24,36 @@ _STEPS = {
     "BISECT_LOG": "A bisect is in progress. Next: test this commit, then run_command: git bisect good or "
     "git bisect bad (git bisect reset ends it)",
 }
-"""What comes next, by the file or folder in the git directory that tells of it; the first one counts."""
+"""The next step, by the file or folder in the git directory that shows an operation in progress; the first one
+counts."""
 _POINTER_LIMIT = 10_000
 
 
 class Place(Record):
-    """A repository that may be used here."""
+    """A repository that calls may use."""
 
     git_dir: Path
     top: Path | None
-    """The folder that its files lie in; None for a bare repository."""
+    """The top folder of its working tree; None for a bare repository."""
     root: Path
 
     @property
     def below(self) -> bool:
-        """Whether the working directory is a folder of the repository, and not all of it."""
+        """Whether the working directory is a subfolder of the repository."""
         return self.top is not None and self.top != self.root
 
     @property
     def scope(self) -> Sequence[str]:
-        """What limits a command to the working directory."""
+        """The pathspec that limits a command to the working directory."""
         return ["."] if self.below else []
 
     @property
     def prefix(self) -> str:
-        """What names of files have in front where git counts from the top."""
+        """The prefix of the working directory in names that git gives relative to the top."""
         return f"{self.root.relative_to(self.top)}/" if self.top is not None and self.below else ""
 
     def next_step(self, *, unmerged: bool = False) -> str:
-        """What a merge, rebase, cherry-pick or bisect waits for; empty where there is none."""
+        """The next step of a merge, rebase, cherry-pick or bisect in progress; empty without one."""
         for name, step in _STEPS.items():
             if (self.git_dir / name).exists():
                 return step.format(resolve="resolve the conflicts, " if unmerged else "")
@@ -106,7 +107,7 @@ def _real(path: Path | str) -> Path:
 
 
 def _holder(root: Path) -> Path | None:
-    """The folder, this one or the next above, that has a `.git`."""
+    """This folder, or the nearest one above, that has a `.git`."""
     return next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
 
 
@@ -127,7 +128,7 @@ def _bare(what: str, root: Path, git_dir: Path, *, files: bool) -> Place:
 
 
 def _own(holder: Path, git_dir: Path, common: Path) -> bool:
-    """Whether a git directory is that of the folder: it lies in it, or names it."""
+    """Whether a git directory belongs to the folder: it lies in it, or names it."""
     real, real_common = _real(git_dir), _real(common)
     if real == real_common:
         return real.is_relative_to(holder) or _is_named_in_config(real, holder)
@@ -137,7 +138,7 @@ def _own(holder: Path, git_dir: Path, common: Path) -> bool:
 
 
 def _is_named_in_config(git_dir: Path, holder: Path) -> bool:
-    """A submodule's git directory names its working tree; that git uses it was seen before."""
+    """Whether a git directory names the working tree in its config, as that of a submodule does."""
     settings = "\n".join(_text(git_dir / name) for name in ("config", "config.worktree"))
     lines = (line.strip().partition("=") for line in settings.splitlines())
     named = (value.strip().strip('"') for key, _, value in lines if key.strip().lower() == "worktree")

@@ -1,5 +1,5 @@
-"""Running git: no string of the model is read as an option or a pattern, nothing waits for a terminal, and
-reading runs no program which the repository's configuration names."""
+"""Runs git. No string of the model is parsed as an option or a pattern, nothing waits for a terminal, and
+reading commands run no program that the repository's configuration names."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _NAMES_LIMIT = 20_000_000
 
 _WRITING = (*git_command(alone=False), "--literal-pathspecs")
 _PRIVATE = (*git_command(), "--literal-pathspecs")
-"""What Marvin writes for itself: no hook and no monitor has a part in it."""
+"""Options for what Marvin writes for itself: no hooks, no file system monitor."""
 _READING = (*_PRIVATE, "--no-optional-locks")
 _RUNS_PROGRAMS = ("status", "diff", "blame")
-"""What reads files of the working directory by way of filters, or may write the index, which a hook is told of."""
+"""Commands that read files through filters, or may write the index, which runs a hook."""
 _UNSUPPORTED = {"check-ignore": ("--literal-pathspecs",)}
-"""Options that a command refuses. Its names begin with `./`, so that none is a pattern with magic."""
+"""Options that a command refuses. Names that it gets begin with `./`, so that none is a pathspec with magic."""
 
 _ADVICE = {
     "dubious ownership": (
@@ -69,7 +69,7 @@ _ADVICE = {
     "git does not know who commits. Ask the user, then run_command: "
     "git config user.name NAME && git config user.email ADDRESS",
 )
-"""What to do next, by a part of what git says."""
+"""What to do next, by a part of git's message."""
 
 
 async def run(
@@ -81,7 +81,7 @@ async def run(
     env: Mapping[str, str] = GIT_ASKS_NOBODY,
     on_output: Callable[[str], None] | None = None,
 ) -> ProcessResult:
-    """A program in the working directory."""
+    """Run a program in the working directory."""
     return await context.processes.run(
         arguments, cwd=context.paths.root, stdin=stdin, output_limit=limit, env=env, on_output=on_output
     )
@@ -90,7 +90,7 @@ async def run(
 async def write(
     context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None
 ) -> ProcessResult:
-    """Git with its hooks, its filters and its signatures. Raises `ToolError` where it fails."""
+    """Run git with its hooks, filters and signatures. Raises `ToolError` where it fails."""
     result = await try_write(context, arguments, stdin=stdin)
     if result.exit_code != 0:
         raise failure(context, what, result)
@@ -98,7 +98,7 @@ async def write(
 
 
 async def try_write(context: ToolContext, arguments: Sequence[str], *, stdin: bytes | None = None) -> ProcessResult:
-    """The same, where the caller looks at the exit code. What hooks print is shown while they run."""
+    """The same, for callers that check the exit code. Output of hooks is shown while they run."""
     on_output = None if "--dry-run" in arguments else context.progress
     return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=on_output)
 
@@ -106,13 +106,13 @@ async def try_write(context: ToolContext, arguments: Sequence[str], *, stdin: by
 async def keep(
     context: ToolContext, arguments: Sequence[str], env: Mapping[str, str], *, stdin: bytes | None = None
 ) -> ProcessResult:
-    """Git for what Marvin keeps for itself in the repository: without hooks, and nothing is fetched."""
+    """Run git for what Marvin keeps in the repository for itself: without hooks and without fetching."""
     switches = await _without_programs(context)
     return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
 
 
 async def read(context: ToolContext, what: str, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
-    """Git that only looks. Raises `ToolError` where it fails."""
+    """Run git to read only. Raises `ToolError` where it fails."""
     result = await try_read(context, arguments, limit)
     if result.exit_code != 0:
         raise failure(context, what, result)
@@ -120,16 +120,16 @@ async def read(context: ToolContext, what: str, arguments: Sequence[str], limit:
 
 
 async def try_read(context: ToolContext, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
-    """The same, where the caller looks at the exit code."""
+    """The same, for callers that check the exit code."""
     env = {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
     return await run(context, [*_READING, *arguments], limit=limit, env=env)
 
 
 async def names(context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None) -> list[str]:
-    """The names, or other fields that end with NUL, that git lists. Exit code 1 with no output means none.
+    """The names, or other NUL-terminated fields, that git lists. Exit code 1 with no output means none.
 
     Raises:
-        ToolError: git fails, or there are more than fit 20 MB.
+        ToolError: git fails, or the list exceeds 20 MB.
     """
     env = {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
     options = [option for option in _READING if option not in _UNSUPPORTED.get(arguments[0], ())]
@@ -145,9 +145,9 @@ async def names(context: ToolContext, what: str, arguments: Sequence[str], *, st
 
 
 def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError:
-    """What git said, and what to do about it where that is known."""
+    """git's error message, with what to do about it where that is known."""
     said = output_text(result.stderr + result.output, result.omitted, "")[:ERROR_LIMIT].strip()
-    said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints all its options
+    said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints its usage
     for sign, advice in _ADVICE.items():
         if sign.lower() in said.lower():
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")
@@ -155,9 +155,9 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
 
 
 async def _without_programs(context: ToolContext) -> dict[str, str]:
-    """Variables that switch off the hooks of all settings, and the filters of the repository's own."""
+    """Environment variables that switch off all hooks, and the filters of the repository's config."""
     listed = await run(context, [*_PRIVATE, *GIT_PROGRAMS], env=GIT_ALONE)
-    if listed.exit_code not in (0, 1):  # 1: there is none
+    if listed.exit_code not in (0, 1):  # 1: there are no filters
         raise failure(context, "Reading the configuration", listed)
     if listed.omitted:
         raise ToolError(
@@ -167,7 +167,7 @@ async def _without_programs(context: ToolContext) -> dict[str, str]:
 
 
 async def hash_of(context: ToolContext, name: str) -> str:
-    """The commit of this name. Raises `ToolError` where there is none."""
+    """The hash of a commit's name. Raises `ToolError` where there is none."""
     if name.startswith("-") or "\0" in name:
         raise ToolError(f"{name!r} is not a commit: names do not start with '-'. git_log shows the commits.")
     what = f"Looking for the commit {name!r}"

@@ -1,4 +1,4 @@
-"""What git_commit stages, and what it leaves out until it is told."""
+"""What git_commit stages, and what it leaves out unless a call names it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _SHOWN = 20
 
 
 class Staged(Record):
-    """What became of the files of a call."""
+    """The files that a call staged and left out."""
 
     left_out: tuple[str, ...] = ()
-    """Names with the reason, as people read them."""
+    """Names, each with the reason, for people."""
 
     @property
     def note(self) -> str:
-        """What was left out, and how to have it in; empty where nothing was."""
+        """What was left out, and how to include it; empty where nothing was."""
         if not self.left_out:
             return ""
         return (
@@ -42,19 +42,19 @@ class Staged(Record):
 
 
 def shortened(items: Sequence[str]) -> str:
-    """The first of them in a line, and how many more there are."""
+    """The first names on one line, and how many more there are."""
     rest = len(items) - _SHOWN
     return ", ".join(items[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Staged:
-    """Stage what was changed below the paths, or below the working directory where there are none.
+    """Stage changes below the paths, or below the working directory without paths.
 
-    Files that git knows are staged as they are, and so is a file that is named itself. Other new files are looked at;
-    of a folder that is left out by habit, and named itself, as of any other.
+    Tracked files and files that a path names are staged. Other new files are checked first, also in a folder
+    that is usually left out but that a path names.
 
     Raises:
-        ToolError: git fails, or a path is Marvin's log, memory or undo copy.
+        ToolError: git fails, or a path is Marvin's log, memory or undo folder.
     """
     for path in paths:
         if _NEVER.search(path):
@@ -67,7 +67,7 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
         return Staged()
     kept, left_out = await _sorted(context, folders)
     if paths:
-        for folder in folders:  # git add says so where there is nothing of the name
+        for folder in folders:  # git add reports unknown names itself
             await write(context, "git add", ["add", "--all", "--dry-run", "--ignore-errors", "--", folder])
     await write(context, "git add", ["add", "--update", "--", *folders])
     if kept:
@@ -77,7 +77,7 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
 
 
 def _is_folder(context: ToolContext, path: str) -> bool:
-    """Whether a path names a folder, in which something may lie that nobody means."""
+    """Whether a path names a folder, which may hold files that nobody meant to commit."""
     return os.path.isdir(context.paths.root / path) and not os.path.islink(context.paths.root / path)
 
 
@@ -86,7 +86,7 @@ def _is_habitual(path: str) -> bool:
 
 
 async def _sorted(context: ToolContext, folders: Sequence[str]) -> tuple[list[str], list[str]]:
-    """New files to stage, and what is left out with the reason."""
+    """New files to stage, and those left out with the reason."""
     excluded = [f"--exclude={name}/" for name in HABITUALLY_IGNORED]
     others, habitual = [path for path in folders if not _is_habitual(path)], list(filter(_is_habitual, folders))
     new = [*await _new(context, excluded, others), *await _new(context, [], habitual)]
@@ -104,7 +104,7 @@ async def _new(context: ToolContext, excluded: Sequence[str], folders: Sequence[
 
 
 async def _habitual(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:
-    """Folders left out by habit that the repository's own rules do not ignore."""
+    """Folders that are usually left out and that the repository's own rules do not ignore."""
     what = "Listing new files"
     options = ["ls-files", "-z", "--others", "--ignored", "--directory", *excluded, "--", *folders]
     found = [
@@ -126,15 +126,15 @@ def _reason(context: ToolContext, name: str) -> str:
 
 def _reason_within(context: ToolContext, name: str) -> str:
     if os.path.islink(context.paths.root / name):
-        return ""  # git keeps where it leads, not what is there
+        return ""  # git stores the target of a symbolic link, not its content
     try:
         with context.paths.open(name) as file:
             return why_content_left_out(os.fstat(file.fileno()).st_size, file.read(KEY_SAMPLE))
     except ToolError:
-        return ""  # git says itself what it cannot read
+        return ""  # git reports unreadable files itself
 
 
 def summary(name_status: Iterable[str]) -> str:
-    """What is staged, from the fields of `--name-status -z`: a letter and a name by turns."""
+    """A summary of the staged files, from the fields of `--name-status -z`: status letter and name alternate."""
     fields = list(name_status)
     return shortened([f"{letter} {name}" for letter, name in zip(fields[::2], fields[1::2], strict=False)])

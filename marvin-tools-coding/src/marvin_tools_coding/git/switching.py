@@ -1,4 +1,4 @@
-"""The tool git_checkout, and the snapshot that is kept before it discards changes."""
+"""The tool git_checkout, and the snapshot that it makes before it discards changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, output_text, tool
 
-from .habits import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
+from .adapters import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
 from .place import Place, find
 from .running import LIST_LIMIT, failure, hash_of, keep, names, read, try_read, write
 
@@ -60,7 +60,8 @@ async def git_checkout(
 
 
 async def current(context: ToolContext) -> tuple[str, ...]:
-    """The branch that is current and its commit, or the commit alone; before the first commit the branch alone."""
+    """The current branch and its commit; the commit alone if HEAD is detached, the branch alone before the first
+    commit."""
     branch = await try_read(context, ["symbolic-ref", "--quiet", "--short", "HEAD"])
     commit = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
     name, found = branch.output.decode().strip(), commit.output.decode().strip()
@@ -95,7 +96,7 @@ async def _switched(context: ToolContext, place: Place, target: str) -> str:
 
 
 async def _is_branch(context: ToolContext, name: str) -> bool:
-    """Whether it is a branch, or one that exactly one remote has, which git makes a branch of."""
+    """Whether it is a branch, or a remote branch of exactly one remote, from which git creates one."""
     local = await try_read(context, ["show-ref", "--verify", "--quiet", f"refs/heads/{name}"])
     if local.exit_code == 0:
         return True
@@ -134,7 +135,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
 
 
 async def _check_as_expected(context: ToolContext, located: str, expected: str) -> None:
-    """Refuse to restore what is no longer as it is in a commit."""
+    """Refuse to restore a path that changed since the commit."""
     if not expected:
         return
     commit = await hash_of(context, expected)
@@ -146,7 +147,7 @@ async def _check_as_expected(context: ToolContext, located: str, expected: str) 
 
 
 async def _head_with(context: ToolContext, place: Place, located: str) -> str:
-    """The current commit, where it has something at a path; else empty."""
+    """The current commit if it contains the path, else empty."""
     before = await current(context)
     if not before[1:]:
         return ""
@@ -159,7 +160,7 @@ def _way_back(snapshot: str, path: str) -> str:
 
 
 async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
-    """Keep what lies at a path now, and what is staged, as a commit under a name of its own.
+    """Save the files and the index at a path as a commit with a ref of its own.
 
     Its first parent is HEAD, its second the index. No branch, index or stash is touched.
     """
@@ -170,7 +171,7 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
     title = f"Before git_checkout of {located}\n".encode("utf-8", "surrogateescape")
     try:
         staged = await keep(context, ["write-tree"], _AUTHOR)
-        if staged.exit_code == 0:  # with conflicts there is none
+        if staged.exit_code == 0:  # fails during conflicts
             options = [option for parent in parents for option in ("-p", parent)]
             tree = staged.output.decode().strip()
             parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))

@@ -1,1 +1,1 @@
-"""The group github: searching GitHub, and clones of its repositories to read."""
+"""The group github: searching GitHub, and cloning its repositories to read them."""

@@ -1,4 +1,4 @@
-"""GitHub's API by way of gh, which knows the user's login: answers as data, and what failed in words."""
+"""GitHub's API through gh, which has the user's login: answers as data, failures as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread
 from .repositories import host_of
 
 TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
-"""Variables that hold a token, in gh's own order."""
+"""Environment variables that hold a token, in gh's order."""
 SETTINGS = ("GH_HOST",)
 
 ACCEPT = "application/vnd.github+json"
@@ -32,7 +32,7 @@ _TOO_OLD = ("unknown command", "unknown flag", "unknown shorthand flag")
 
 
 class Answer(Record):
-    """An answer of the API. The names of `headers` are in small letters."""
+    """An answer of the API. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,7 +40,7 @@ class Answer(Record):
 
 
 def environment(context: ToolContext) -> dict[str, str]:
-    """What gh is given beside the environment of all programs: how it is to behave, and its token."""
+    """The environment that gh gets in addition to that of all programs: its behaviour and its token."""
     given = dict(_ENVIRONMENT)
     for name in TOKENS:
         if value := context.secret(name, None):
@@ -49,7 +49,7 @@ def environment(context: ToolContext) -> dict[str, str]:
 
 
 def program(context: ToolContext) -> str:
-    """Where gh is. Raises `ToolError` where it is not installed."""
+    """The path of gh. Raises `ToolError` where it is not installed."""
     found = context.processes.which("gh", outside=True)
     if found is None:
         raise ToolError(
@@ -62,20 +62,20 @@ def program(context: ToolContext) -> str:
 async def get(
     context: ToolContext, what: str, path: str, fields: Mapping[str, str] | None = None, *, accept: str = ACCEPT
 ) -> Any:
-    """What the API answers.
+    """An answer of the API.
 
     Args:
-        what: what is asked for, as errors call it.
-        path: of the API, made of checked parts.
-        fields: parameters of the query; their values are sent as they are.
+        what: what is requested, for error messages.
+        path: of the API, built from validated parts.
+        fields: query parameters; their values are sent as they are.
 
     Raises:
-        ToolError: gh is missing, too old or not logged in, or GitHub is not reached or refuses; the text says which,
+        ToolError: gh is missing, too old or not logged in, or GitHub is unreachable or refuses; the text says which,
             and what to do next.
     """
     given = [part for name, value in (fields or {}).items() for part in ("--raw-field", f"{name}={value}")]
     argv = [program(context), "api", "--include", "--method", "GET", "--header", f"Accept: {accept}", *given, path]
-    # Outside of the sandbox, which hides the login: neither a model nor a repository has a say in what gh does.
+    # Outside of the sandbox, which hides the login: neither a model nor a repository controls what gh does.
     result = await context.processes.run(
         argv,
         cwd=context.home,
@@ -95,7 +95,7 @@ async def get(
 
 
 def _parsed(output: bytes) -> Answer | None:
-    """An answer with its head; None where there is none."""
+    """An answer with its status line and headers; None where there is none."""
     head, _, body = output.replace(b"\r\n", b"\n").partition(b"\n\n")
     first, *lines = head.decode("utf-8", "replace").split("\n")
     protocol, _, status = first.partition(" ")
@@ -129,7 +129,7 @@ def _failure(context: ToolContext, what: str, answer: Answer | None, result: Pro
 
 
 def _refusal(context: ToolContext, what: str, answer: Answer) -> ToolError:
-    """What an answer with an error means."""
+    """The meaning of an error response."""
     status, said = answer.status, _message(answer.content)
     if status in (403, 429) and (waiting := _rate_limit(context, answer, said)):
         return ToolError(waiting)
@@ -155,7 +155,7 @@ def _refusal(context: ToolContext, what: str, answer: Answer) -> ToolError:
 
 
 def _rate_limit(context: ToolContext, answer: Answer, said: str) -> str:
-    """How long to wait, where that is why GitHub refuses; empty where it is not.
+    """How long to wait, if the refusal is a rate limit; else empty.
 
     Source: docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
     """
@@ -163,7 +163,7 @@ def _rate_limit(context: ToolContext, answer: Answer, said: str) -> str:
     is_primary = headers.get("x-ratelimit-remaining") == "0"
     if not is_primary and "retry-after" not in headers and "rate limit" not in said.lower():
         return ""
-    seconds = 60  # what GitHub asks for where it names no time
+    seconds = 60  # what GitHub asks clients to wait where it gives no time
     if headers.get("retry-after", "").isdigit():
         seconds = int(headers["retry-after"])
     elif is_primary and headers.get("x-ratelimit-reset", "").isdigit():
@@ -177,7 +177,7 @@ def _for(seconds: int) -> str:
 
 
 def _message(content: Any) -> str:
-    """What GitHub says, with the reasons that it gives."""
+    """GitHub's message, with the reasons that it gives."""
     if not isinstance(content, Mapping):
         return "no reason is given"
     errors = content.get("errors")

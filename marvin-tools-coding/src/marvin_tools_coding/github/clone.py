@@ -10,14 +10,14 @@ from typing import Annotated, Any
 from marvin_core import ToolContext, ToolError, in_thread, one_line, tool
 
 from ..git.running import try_read
+from .adapters import CLONE_IGNORED, CLONE_NAMES, clone_arguments
 from .api import SETTINGS, TOKENS, get, program
 from .cloning import Order, Workshop
-from .habits import CLONE_IGNORED, CLONE_NAMES, clone_arguments
 from .repositories import FOLDER, Clones, Repository, host_of, named
 
 _LIMIT = 900.0
 _TOP = 60
-"""Names of the top folder that are told."""
+"""Names of the top folder that are listed."""
 _ATTRIBUTES = 100_000
 _LINE = 200
 _DAY = 86_400
@@ -74,7 +74,7 @@ def _shown(place: Path) -> str:
 
 
 def _facts(found: Mapping[str, Any]) -> list[str]:
-    """What GitHub says about a repository that whoever reads it should know."""
+    """What GitHub says about a repository that its readers should know."""
     described = found.get("description")
     parent = found.get("parent")
     of = parent.get("full_name") if isinstance(parent, Mapping) else None
@@ -86,7 +86,7 @@ def _facts(found: Mapping[str, Any]) -> list[str]:
 
 
 async def _told(context: ToolContext, clones: Clones, wanted: Repository, *, shallow: bool) -> str:
-    """What is told of a clone that is there; empty where it has to be made."""
+    """A description of an existing clone; empty where it has to be made."""
     place = await in_thread(lambda: clones.find(wanted))
     if place is None:
         return ""
@@ -102,7 +102,7 @@ async def _told(context: ToolContext, clones: Clones, wanted: Repository, *, sha
 
 
 def _age(context: ToolContext, place: Path) -> str:
-    """How long ago something was last fetched."""
+    """How long ago a clone was last fetched."""
     for name in ("FETCH_HEAD", "packed-refs", "config"):
         try:
             seconds = context.clock.now() - (place / ".git" / name).stat().st_mtime
@@ -117,7 +117,7 @@ def _age(context: ToolContext, place: Path) -> str:
 
 
 async def _look(context: ToolContext, place: Path) -> str:
-    """What is in a clone, at its top."""
+    """The contents of a clone's top folder."""
     reading = context.reading(place)
     asked = "--format=%h%x00%cs%x00%s%x00%D"
     newest = await try_read(reading, ["log", "-1", asked, "--no-show-signature", "HEAD", "--"])
@@ -138,7 +138,7 @@ async def _look(context: ToolContext, place: Path) -> str:
 
 
 def _left_out(reading: ToolContext) -> list[str]:
-    """What of the repository is not in the clone."""
+    """The parts of the repository that the clone does not have."""
     notes = []
     if reading.paths.exists(".gitmodules"):
         notes.append("Its submodules were not fetched: .gitmodules lists them; clone each one separately.")
@@ -150,7 +150,7 @@ def _left_out(reading: ToolContext) -> list[str]:
 
 
 async def _check_untouched(context: ToolContext, place: Path) -> None:
-    """Refuse to replace a clone in which there is anything that did not come from GitHub."""
+    """Refuse to replace a clone that has anything which did not come from GitHub."""
     reading = context.reading(place)
     looks = (
         ["status", "--porcelain=v1", "--untracked-files=normal", "--ignored=traditional", "--ignore-submodules=none"],

@@ -1,4 +1,4 @@
-"""Making a clone: whole or not at all, one at a time for each repository, and nothing of it runs."""
+"""Makes clones: complete or not at all, one at a time for each repository, and without running anything of it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _SAID = 800
 _MOST_FILES = 2_000_000
 _MOST_BYTES = 20_000_000_000
 _KEPT_FREE = 500_000_000
-"""Bytes of the disk that are left to others."""
+"""Bytes of the disk that are left free."""
 _ENTRY = 10_000
 _SIZE = re.compile(rb"\d+ blob \w+ +(\d+)\t")
 _PERCENT = re.compile(r"(?:remote: )?(\w[\w ]*):\s+(\d+)% \((\d+)/(\d+)\)")
-# Neither what the user has git do by itself, nor what a repository asks for: it is only to be read.
+# Neither the user's automatic git actions nor those that a repository requests: the clone is only for reading.
 _GIT = git_command()
 _UNFILTERED = ("-c", "filter.lfs.process=", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.required=false")
 _ENVIRONMENT = {**GIT_ASKS_NOBODY, "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}
-# The user's filters would be run on what a stranger wrote.
+# The user's filters would run on third-party content.
 _OF_NOBODY = {
     **_ENVIRONMENT,
     **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"), os.devnull),
@@ -51,9 +51,9 @@ _OF_NOBODY = {
 
 
 class Order(Record):
-    """What is to be cloned. `kilobytes` is its size as far as GitHub tells it, for people to see.
+    """What to clone. `kilobytes` is the size that GitHub gives, for people.
 
-    `replaces` says that there is a clone already which it is to take the place of.
+    `replaces` says whether the clone takes the place of an existing one.
     """
 
     repository: Repository
@@ -63,9 +63,9 @@ class Order(Record):
 
 
 class Workshop:
-    """Where the clones of one session are made, before they are put in their places.
+    """The folder in which the clones of one session are made before they are moved to their places.
 
-    That is a folder of the pack's own, which commands in the sandbox do not see: none of them can give git settings
+    It belongs to the pack, and commands in the sandbox do not see it: none of them can set git's configuration
     there.
     """
 
@@ -76,7 +76,7 @@ class Workshop:
 
     @asynccontextmanager
     async def alone(self, repository: Repository) -> AsyncIterator[None]:
-        """Have no other Marvin clone a repository meanwhile, and remove what one left that was killed."""
+        """Keep other Marvins from cloning the same repository meanwhile, and remove what a killed one left."""
         with _explained(self._folder):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(self._folder / f"{_key(repository)}.lock", _LOCK, 0o600)
@@ -99,10 +99,10 @@ class Workshop:
                     shutil.rmtree(folder / name, ignore_errors=True)
 
     async def clone(self, order: Order, place: Path) -> None:
-        """Clone, and put that in its place, where the clone that the order replaces gives way to it.
+        """Clone, and move the clone to its place; it replaces the old one if the order says so.
 
         Raises:
-            ToolError: it fails; nothing of it is left then.
+            ToolError: it fails; nothing is left of the attempt.
         """
         name = f"{_key(order.repository)},{os.urandom(4).hex()}"
         made, brought = self._folder / name, self._clones.root / f".{name}"
@@ -114,7 +114,7 @@ class Workshop:
             with _explained(place):
                 await in_thread(lambda: _put(made, brought, place, replaces=order.replaces))
         finally:
-            # The thread goes on where the call is cancelled once more; what it leaves is swept with the next clone.
+            # The thread continues if the call is cancelled a second time; the next clone removes what it leaves.
             await in_thread(lambda: _remove(made, brought))
 
 
@@ -156,13 +156,13 @@ def _size(kilobytes: int) -> str:
 
 
 async def _has_commit(context: ToolContext, folder: Path) -> bool:
-    """Whether there is something to check out: an empty repository has nothing."""
+    """Whether there is a commit to check out: an empty repository has none."""
     argv = [*_GIT, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"]
     return (await _run(context, argv, folder, _OF_NOBODY)).exit_code == 0
 
 
 async def _check_size(context: ToolContext, folder: Path) -> None:
-    """Refuse what is small in git and fills the disk when its files are written."""
+    """Refuse repositories that are small in git and fill the disk when checked out."""
     room = shutil.disk_usage(folder).free - _KEPT_FREE
     files, size, rest = 0, 0, b""
 
@@ -191,7 +191,7 @@ async def _check_out(context: ToolContext, folder: Path) -> None:
 
 
 async def _run(context: ToolContext, argv: list[str], cwd: Path, env: Mapping[str, str]) -> ProcessResult:
-    """Git outside of the sandbox, which would let it neither log in nor write there."""
+    """Run git outside of the sandbox, in which it could neither log in nor write there."""
 
     def tell(text: str) -> None:
         for line in reversed(text.replace("\r", "\n").split("\n")):
@@ -217,14 +217,14 @@ def _failure(order: Order, result: ProcessResult) -> ToolError:
 
 
 def _said(result: ProcessResult) -> str:
-    """What git said, without its progress."""
+    """git's output without its progress."""
     lines = result.output.decode("utf-8", "replace").replace("\r", "\n").split("\n")
     kept = [line for line in map(one_line, lines) if line and "%" not in line and not line.startswith("Cloning into")]
     return "\n".join(kept[-10:])[-_SAID:] or "(nothing)"
 
 
 def _put(made: Path, brought: Path, place: Path, *, replaces: bool) -> None:
-    """Give a clone its place, by way of a folder beside that. Where it fails the old one stays. Blocks."""
+    """Move a clone to its place, through a folder beside it. If that fails the old clone stays. Blocks."""
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
         made.rename(brought)
@@ -236,7 +236,7 @@ def _put(made: Path, brought: Path, place: Path, *, replaces: bool) -> None:
     if replaces:
         place.rename(old)
     try:
-        brought.rename(place)  # fails where another Marvin has filled it meanwhile
+        brought.rename(place)  # fails if another Marvin has created it meanwhile
     except OSError:
         if replaces:
             old.rename(place)

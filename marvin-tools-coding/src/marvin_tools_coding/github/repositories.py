@@ -1,4 +1,4 @@
-"""Which repository a model means, and where its clone is."""
+"""Which repository a model means, and the path of its clone."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^@/\s]*@)?([a-z0-9.-]+\.[a-z]{2,})(?::\d+)?[/:](.*)", re.I | re.S)
 _SHORT = re.compile(r"(?:gh|github):(?!//)(.*)", re.I | re.S)
 _ENTRIES = 10_000
-"""Names that are looked at in a folder of clones."""
+"""Names in a folder of clones that are examined."""
 _SHOWN = 100
 _LONGEST = 2_000
 
 
 class Repository(Record):
-    """A repository by its owner and its name. Case does not count in either."""
+    """A repository by owner and name. Case is ignored in both."""
 
     owner: str
     name: str
@@ -35,13 +35,13 @@ class Repository(Record):
 
 
 def named(text: str, host: str = HOST) -> Repository:
-    """The repository that a name or an address means.
+    """The repository that a name or a URL means.
 
     Args:
-        host: the one whose addresses count.
+        host: the host whose URLs are accepted.
 
     Raises:
-        ToolError: it is no repository there.
+        ToolError: it is not a repository of that host.
     """
     given = text[:_LONGEST].strip().strip("<>'\"`").strip()
     path, is_address = _path(given, host, text)
@@ -55,7 +55,7 @@ def named(text: str, host: str = HOST) -> Repository:
 
 
 def _path(given: str, host: str, text: str) -> tuple[str, bool]:
-    """What follows the host, and whether there was one."""
+    """The path after the host, and whether there was a host."""
     found = _ADDRESS.fullmatch(given)
     if found is None:
         short = _SHORT.fullmatch(given)
@@ -81,9 +81,9 @@ def host_of(context: ToolContext) -> str:
 
 
 class Clones:
-    """The clones in a home folder. All of it blocks a little.
+    """The clones in a home folder. All methods block briefly.
 
-    A link on the way to a clone is not followed: a program could have led it to what no tool is to see.
+    Symbolic links on the way to a clone are not followed: a program could have pointed one at protected files.
     """
 
     def __init__(self, home: Path) -> None:
@@ -98,10 +98,10 @@ class Clones:
         return None
 
     def place(self, repository: Repository) -> Path:
-        """Where a new clone belongs.
+        """The path for a new clone.
 
         Raises:
-            ToolError: there is something already that is no clone, or a link.
+            ToolError: something other than a clone is there, or a symbolic link.
         """
         place = self.root / repository.owner / repository.name
         for folder in (self.root, place.parent, place):
@@ -114,7 +114,7 @@ class Clones:
         return place
 
     def open(self, context: ToolContext, repository: Repository) -> tuple[ToolContext, Repository]:
-        """A context that reads in the clone, and the repository as it is spelled there.
+        """A context that reads in the clone, and the repository as its folder is spelled.
 
         Raises:
             ToolError: there is none.
@@ -140,7 +140,7 @@ class Clones:
                     yield f"{owner}/{name}"
 
     def _alike(self, folder: Path, name: str) -> list[str]:
-        """The names in a folder that differ in case only, the same one first."""
+        """The names in a folder that differ in case only, an exact match first."""
         found = [other for other in self._names(folder) if other.lower() == name.lower()]
         return sorted(found, key=lambda other: other != name)
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from marvin_core import Field, ToolContext, ToolError, one_line, tool
 
+from .adapters import SEARCH_IGNORED, SEARCH_NAMES, search_arguments
 from .api import ACCEPT, SETTINGS, TOKENS, get
-from .habits import SEARCH_IGNORED, SEARCH_NAMES, search_arguments
 
 SearchType: TypeAlias = Literal["repositories", "code", "issues", "commits", "users"]
 
@@ -137,7 +137,7 @@ _SHOWN: Mapping[SearchType, Callable[[Mapping[str, Any]], Iterator[str]]] = {
 
 
 def _text(item: Mapping[str, Any], *path: str, is_first_line: bool = False) -> str:
-    """A text of an answer on one line; empty where there is none."""
+    """A text field of an answer on one line; empty where it is missing."""
     value: Any = item
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None

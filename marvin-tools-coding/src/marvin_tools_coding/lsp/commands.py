@@ -1,4 +1,4 @@
-"""What people ask of language servers: `/diagnostics`, `marvin lsp install` and `marvin lsp status`."""
+"""Commands for people about language servers: `/diagnostics`, `marvin lsp install` and `marvin lsp status`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import typer
 from marvin_core import CliContext, MarvinError, SessionControl, in_thread
 
 from . import installing, report
-from .finding import found, installed
-from .known import KINDS, ServerKind, by_name
+from .catalog import KINDS, ServerKind, by_name
+from .lookup import found, installed
 from .service import language_servers, noted_in
-from .standing import noted, still_there
+from .status import noted, still_there
 
 
 async def diagnostics(session: SessionControl, text: str) -> str:
-    """What /diagnostics shows: the servers of the session, and all that they said."""
+    """What /diagnostics shows: the servers of the session and all their diagnostics."""
     servers = await session.resource(language_servers)
-    standings = servers.standings()
-    said = report.overview(await in_thread(lambda: still_there(standings)))
+    statuses = servers.statuses()
+    said = report.overview(await in_thread(lambda: still_there(statuses)))
     return said or "No language server is running yet: the first edit of a file starts the servers of its language."
 
 
@@ -75,7 +75,7 @@ def group() -> typer.Typer:
 
 
 def _of_a_project(kind: ServerKind) -> str:
-    """Why one that is in PATH is missing all the same."""
+    """Why a server in PATH counts as missing."""
     path = shutil.which(kind.program)
     return f"; {path} belongs to a project, and is not used" if path is not None else ""
 
@@ -89,7 +89,7 @@ def _known(name: str) -> ServerKind:
 
 
 def _outside_of_projects(run: CliContext, program: str, *, outside: bool) -> str | None:
-    """As edits look for it: nothing in the working directory, or in an environment of Python, counts."""
+    """The lookup that edits use: nothing in the working directory or in a Python environment counts."""
     path = shutil.which(program)
     if path is None or Path(path).is_relative_to(run.config.working_dir):
         return None

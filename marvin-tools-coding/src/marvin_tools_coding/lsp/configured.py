@@ -1,4 +1,4 @@
-"""What language servers are told beside files: options, settings, and what they may not do without a sandbox."""
+"""What language servers are configured with: options, settings, and restrictions without a sandbox."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .known import ServerKind
+from .catalog import ServerKind
 
 _NOTHING = -32601
 _NULL = (
@@ -24,7 +24,7 @@ _NULL = (
 
 
 def _typescript_of(program: str) -> str:
-    """The TypeScript that was installed beside typescript-language-server; empty where there is none."""
+    """The TypeScript that is installed beside typescript-language-server; empty where there is none."""
     for folder in Path(os.path.realpath(program)).parents:
         if folder.name == "node_modules":
             found = folder / "typescript" / "lib" / "tsserver.js"
@@ -40,18 +40,18 @@ def refusal(kind: ServerKind, program: str, *, sandboxed: bool) -> str:
 
 
 def passing(kind: ServerKind, path: Path) -> tuple[str, Mapping[str, Any]]:
-    """A request about a file that is answered once the server has read its newest version."""
+    """A request about a file that the server answers once it has read the newest version."""
     if kind.name == "typescript-language-server":
-        # It tells of errors of syntax first, and of all others whenever it comes to them. This has it come to them.
+        # The server sends syntax errors first and all others only later. This request makes it compute them.
         arguments = ["semanticDiagnosticsSync", {"file": str(path)}]
         return "workspace/executeCommand", {"command": "typescript.tsserverRequest", "arguments": arguments}
     return "textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}}
 
 
 def options_of(kind: ServerKind, program: str, *, sandboxed: bool) -> Mapping[str, Any]:
-    """The options of its start."""
+    """The initialization options."""
     if kind.name == "typescript-language-server":
-        # Of the project would be whatever lies in its node_modules; types would be fetched while nobody asked.
+        # These would load programs from the project's node_modules, and fetch types without being asked.
         path = _typescript_of(program)
         return {"disableAutomaticTypingAcquisition": True, **({"tsserver": {"path": path}} if path else {})}
     return {**kind.options, **({} if sandboxed else kind.careful)}
@@ -60,7 +60,7 @@ def options_of(kind: ServerKind, program: str, *, sandboxed: bool) -> Mapping[st
 def answer_of(
     kind: ServerKind, root: Path, method: str, given: Mapping[str, Any], *, sandboxed: bool
 ) -> Mapping[str, Any]:
-    """The answer to a request of a server's, as `result` or `error`."""
+    """The answer to a request of the server, as `result` or `error`."""
     if method == "workspace/configuration":
         items = given.get("items")
         settings = _settings(kind, root, sandboxed=sandboxed)
@@ -79,7 +79,7 @@ def _settings(kind: ServerKind, root: Path, *, sandboxed: bool) -> Mapping[str, 
         return kind.settings
     if "python" not in kind.settings:
         return {**kind.settings, **({kind.name: kind.careful} if kind.careful else {})}
-    # The interpreter of a project is a program of the project's. Its packages are found without it.
+    # The interpreter of a project is a program of the project. Its packages are found without it.
     packages = [str(path) for path in sorted(root.glob(".venv/lib/python3*/site-packages"))]
     python = dict(kind.settings["python"])
     python["analysis"] = {**python["analysis"], "extraPaths": packages}
@@ -88,7 +88,7 @@ def _settings(kind: ServerKind, root: Path, *, sandboxed: bool) -> Mapping[str, 
 
 
 def _section(settings: Mapping[str, Any], item: object) -> Any:
-    """The settings of a section, as `a.b` names it; None where there are none."""
+    """The settings of a section named as `a.b`; None where there are none."""
     name = item.get("section") if isinstance(item, dict) else None
     found: Any = settings
     for part in name.split(".") if isinstance(name, str) and name else ():

@@ -1,4 +1,4 @@
-"""The files that a language server looks at, and what it says of them."""
+"""The files that are open in a language server, and their diagnostics."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from marvin_core import Record, one_line
 
 SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 QUIET = 0.3
-"""Seconds after which a server that names no versions is taken to have said all of a file."""
+"""Seconds of silence after which the diagnostics of a server without versions count as complete."""
 _KEPT = 1_000
-"""Diagnostics of one file."""
+"""Diagnostics of one file at most."""
 _MESSAGE = 300
-"""Characters of one."""
+"""Characters of one message."""
 _CODE = 60
 
 
 class Diagnostic(Record):
-    """What a server says of a line, which counts from 1."""
+    """A diagnostic of a line, counted from 1."""
 
     line: int
     severity: str
@@ -30,7 +30,7 @@ class Diagnostic(Record):
 
 
 class Document:
-    """A file as a server was last told of it. `version` counts what was written since."""
+    """A file as the server last got it. `version` counts the changes sent since it was opened."""
 
     def __init__(self, path: Path, language: str, text: str) -> None:
         self.path = path
@@ -39,21 +39,21 @@ class Document:
         self.version = 1
         self.is_open = False
         self.passed = False
-        """Whether the server has read the version, as its answers to later requests show."""
+        """Whether the server has read this version, as its answers to later requests show."""
         self.said: Sequence[Diagnostic] | None = None
-        """What was said of this version; None where nothing was yet."""
+        """The diagnostics of this version; None before the first."""
         self._names_versions = False
         self._said_at = 0.0
 
     def write(self, text: str) -> None:
-        """Take another text, of which nothing was said yet."""
+        """Set a new text, which has no diagnostics yet."""
         self.text = text
         self.version += 1
         self.said = None
         self.passed = False
 
     def take(self, given: Mapping[str, Any], server: str) -> None:
-        """Take what was said, unless it is of another version."""
+        """Store diagnostics, unless they are of another version."""
         version = given.get("version")
         if isinstance(version, int) and version != self.version:
             return
@@ -63,7 +63,7 @@ class Document:
 
     @property
     def wait_left(self) -> float:
-        """Seconds until what was said counts as all; 0 where it does, infinite where something has to come first."""
+        """Seconds until the diagnostics count as complete; 0 if they do, infinite before the first ones."""
         if self.said is None:
             return float("inf")
         if self._names_versions:
@@ -74,7 +74,7 @@ class Document:
 
 
 def path_of(uri: object) -> Path | None:
-    """The file that an address means, or None."""
+    """The path of a file URI, or None."""
     if not isinstance(uri, str) or not uri.startswith("file:"):
         return None
     try:
@@ -91,7 +91,7 @@ def _read(given: object, server: str) -> Sequence[Diagnostic]:
             severity = SEVERITIES.get(entry.get("severity", 1), "error")
             message = entry["message"]
             code = entry.get("code")
-        except (TypeError, ValueError, KeyError, AttributeError, OverflowError):  # a server's fault costs its line only
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError):  # a malformed diagnostic is skipped
             continue
         if severity == "hint" or not isinstance(message, str):
             continue

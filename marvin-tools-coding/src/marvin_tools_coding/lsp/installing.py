@@ -1,4 +1,4 @@
-"""Installing language servers into folders of their own, by the ordinary programs of the registries."""
+"""Installs language servers into folders of their own, with the package managers of the registries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Self
 
 from marvin_core import ToolError
 
-from .finding import FOLDER, WHOLE
-from .known import ServerKind
+from .catalog import ServerKind
+from .lookup import FOLDER, WHOLE
 
-# Programs of environments are not run outside of the sandbox by their name: another one of that name would be.
+# Programs of environments are not run by name outside of the sandbox, where another one of that name would run.
 _BY_PIP = """
 import subprocess, sys, venv
 folder, *packages = sys.argv[1:]
@@ -26,10 +26,10 @@ sys.exit(subprocess.run([*pip, *packages]).returncode)
 
 
 def steps(kind: ServerKind, config_folder: Path, which: Callable[[str], str | None]) -> Sequence[Sequence[str]]:
-    """The commands that install a server, in their order.
+    """The commands that install a server, in order.
 
     Raises:
-        ToolError: it is in no registry, or what installs it is missing; the text says what to do.
+        ToolError: it is in no registry, or its package manager is missing; the text says what to do.
     """
     folder = str(_folder_of(kind, config_folder))
     if not kind.source:
@@ -48,9 +48,9 @@ def steps(kind: ServerKind, config_folder: Path, which: Callable[[str], str | No
 
 
 class Installation:
-    """The folder of a server while that is installed, which nobody else does at the same time.
+    """The folder of a server during its installation, locked against other Marvins.
 
-    What stood there is put aside, and comes back where the installation did not come to its end. All methods block.
+    An earlier installation is moved aside, and restored if the new one does not complete. All methods block.
     """
 
     def __init__(self, kind: ServerKind, config_folder: Path) -> None:
@@ -61,10 +61,10 @@ class Installation:
         self._is_whole = False
 
     def begin(self) -> None:
-        """Make room.
+        """Lock the folder and move an earlier installation aside.
 
         Raises:
-            ToolError: there can be none, or another Marvin installs this server.
+            ToolError: the folder cannot be made, or another Marvin installs this server.
         """
         try:
             self._folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -84,12 +84,12 @@ class Installation:
             raise ToolError(f"{self._folder} cannot be made: {error.strerror}.") from error
 
     def finish(self) -> None:
-        """Note that the server is whole: only then it is used."""
+        """Mark the installation as complete; only complete ones are used."""
         (self._folder / WHOLE).touch()
         self._is_whole = True
 
     def end(self) -> None:
-        """Keep what was installed, or what was there before; without `begin` nothing happens."""
+        """Keep the new installation if it is complete, else restore the old one; without `begin` nothing happens."""
         if self._lock < 0:
             return
         try:
@@ -100,7 +100,7 @@ class Installation:
                 self._before.rename(self._folder)
             else:
                 _remove(self._folder)
-        except OSError:  # what is half there is not used, and goes with the next installation
+        except OSError:  # an incomplete installation is not used, and the next one removes it
             pass
         finally:
             self._unlock()

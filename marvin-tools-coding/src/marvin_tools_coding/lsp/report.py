@@ -1,4 +1,4 @@
-"""What is told of diagnostics."""
+"""Formats diagnostics."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from typing import TYPE_CHECKING
 from .documents import Diagnostic
 
 if TYPE_CHECKING:
-    from .standing import Standing
+    from .status import ServerStatus
 
 _SHOWN = 20
-"""Diagnostics in the result of one edit."""
+"""Diagnostics in the result of one edit at most."""
 _LISTED = 5_000
-"""Of one folder, where somebody asks for all of them."""
+"""Diagnostics of one folder at most, in a list of all."""
 _NAMED = 5
-"""Files that a server has not looked at yet."""
+"""Files without diagnostics yet that are named at most."""
 
 
 def listed(found: Mapping[str, Sequence[Diagnostic]], most: int = _SHOWN) -> str:
-    """Diagnostics by files, one a line, as many as fit; errors first in each file."""
+    """Diagnostics by file, one a line, as many as fit; errors first in each file."""
     lines = [f"{path}:{one.line}: {one.severity}: {one.message}" for path, said in found.items() for one in said]
     more = f"\n[{len(lines) - most:,} more]" if len(lines) > most else ""
     return "\n".join(lines[:most]) + more
 
 
-def overview(standings: Sequence[Standing]) -> str:
-    """Language servers, and all their diagnostics below those of each folder; empty where there are none."""
-    return "\n\n".join(_of_folder([one for one in standings if one.root == root]) for root in _roots(standings))
+def overview(statuses: Sequence[ServerStatus]) -> str:
+    """Language servers, each folder followed by its diagnostics; empty where there are none."""
+    return "\n\n".join(_of_folder([one for one in statuses if one.root == root]) for root in _roots(statuses))
 
 
-def _roots(standings: Sequence[Standing]) -> Sequence[str]:
-    return list(dict.fromkeys(one.root for one in standings))
+def _roots(statuses: Sequence[ServerStatus]) -> Sequence[str]:
+    return list(dict.fromkeys(one.root for one in statuses))
 
 
-def _of_folder(standings: Sequence[Standing]) -> str:
+def _of_folder(statuses: Sequence[ServerStatus]) -> str:
     lines = []
     found: dict[str, dict[Diagnostic, None]] = {}
-    for one in standings:
+    for one in statuses:
         names = [*one.waiting[:_NAMED], *(["others"] if len(one.waiting) > _NAMED else [])]
         waiting = f"; it has not looked at {', '.join(names)} yet" if names else ""
         lines.append(f"{one.name}: {one.state}, process {one.pid or '-'}, {one.root}{waiting}")
         for path, said in one.said.items():
-            found.setdefault(path, {}).update(dict.fromkeys(said))  # two sessions of a folder may have heard the same
+            found.setdefault(path, {}).update(dict.fromkeys(said))  # sessions of a folder may share diagnostics
     told = listed({path: list(said) for path, said in sorted(found.items())}, _LISTED)
     return "\n".join([*lines, "", told or "No problems are known."])
 
 
 def told(found: Mapping[str, Sequence[Diagnostic]], by: Sequence[str]) -> str:
-    """What servers say of edited files, for the model and people."""
+    """Diagnostics of edited files, for the model and people."""
     names = ", ".join(dict.fromkeys(by))
     if not found:
         return ""
@@ -59,7 +59,7 @@ def told(found: Mapping[str, Sequence[Diagnostic]], by: Sequence[str]) -> str:
 
 
 def pending(waited: Mapping[str, Sequence[str]]) -> str:
-    """What did not come in time, by the names of servers."""
+    """Files whose diagnostics did not come in time, by server."""
     return "\n".join(
         f"[{name} has not checked {', '.join(paths)} yet: its results are shown with a later edit.]"
         for name, paths in waited.items()

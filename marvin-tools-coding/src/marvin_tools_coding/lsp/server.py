@@ -1,4 +1,4 @@
-"""One language server: started, told of files, listened to, and shut down."""
+"""One language server: its start, its messages and its end."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 from marvin_core import Conversation, Processes, ToolError
 
+from .catalog import ServerKind
 from .configured import answer_of, options_of, passing, refusal
 from .documents import Document, path_of
-from .known import ServerKind
-from .standing import Standing
+from .status import ServerStatus
 from .wire import MessageReader, WireError, packed
 
 _START = 60.0
-"""Seconds that a server may take to be ready."""
+"""Seconds that a server may take to start."""
 _GOODBYE = 1.0
-"""Seconds that it may take to answer that it is to shut down."""
+"""Seconds that it may take to answer the shutdown request."""
 _FLOOD = 100_000_000
 """Bytes that a server may send between two edits."""
 _OPEN = 40
-"""Files that are open in a server."""
+"""Files that are open in a server at most."""
 _SAVED = {"synchronization": {"didSave": True}, "publishDiagnostics": {"versionSupport": True}}
 _CAN = {
     "textDocument": _SAVED,
@@ -33,22 +33,22 @@ _CAN = {
 
 
 class Server:
-    """A language server of one root.
+    """A running language server for one root folder.
 
     Args:
-        argv: what starts it.
-        root: the folder that it looks at.
-        on_news: called when it said something, or is in another state.
+        argv: the command that starts it.
+        root: the folder that it works on.
+        on_news: called after new diagnostics, or a change of its state.
     """
 
     def __init__(self, kind: ServerKind, argv: Sequence[str], root: Path, on_news: Callable[[], None]) -> None:
         self.kind = kind
         self.root = root
         self.fault = ""
-        """Why it is of no more use; empty where it is."""
+        """Why it can no longer be used; empty while it can."""
         self.documents: dict[Path, Document] = {}
         self.silent = 0
-        """How many edits in a row it had nothing to say of in time."""
+        """How many edits in a row got no diagnostics in time."""
         self._argv = argv
         self._talk: Conversation | None = None
         self._reader = MessageReader()
@@ -62,22 +62,22 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The number of its process; 0 where there is none."""
+        """Its process id; 0 where there is no process."""
         return self._talk.pid if self._talk is not None and self._talk.running else 0
 
     @property
     def was_ready(self) -> bool:
-        """Whether it came to the end of its start."""
+        """Whether its start completed."""
         return self._ready
 
     @property
     def state(self) -> str:
-        """How it is, for people."""
+        """Its state, for people."""
         return self.fault or ("running" if self._ready else "starting")
 
     @property
-    def standing(self) -> Standing:
-        """How it is, and what it said of the files that are open in it."""
+    def status(self) -> ServerStatus:
+        """Its state, and the diagnostics of its open files."""
         said, waiting = {}, []
         for path, document in self.documents.items():
             name = str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
@@ -86,10 +86,10 @@ class Server:
             else:
                 said[name] = document.said
         pid, root = self.pid, str(self.root)
-        return Standing(name=self.kind.name, state=self.state, pid=pid, root=root, waiting=waiting, said=said)
+        return ServerStatus(name=self.kind.name, state=self.state, pid=pid, root=root, waiting=waiting, said=said)
 
     def start(self, processes: Processes) -> None:
-        """Have it started, and do not wait."""
+        """Start it in the background."""
         self._starting = asyncio.ensure_future(self._start(processes))
 
     async def _start(self, processes: Processes) -> None:
@@ -115,7 +115,7 @@ class Server:
     def _introduction(self, talk: Conversation) -> Mapping[str, Any]:
         uri = self.root.as_uri()
         return {
-            # In a sandbox it would look for this number among other processes, and end.
+            # In a sandbox the server would look for this id among other processes, and exit.
             "processId": None if talk.sandboxed else os.getpid(),
             "clientInfo": {"name": "marvin"},
             "rootUri": uri,
@@ -126,7 +126,7 @@ class Server:
         }
 
     def show(self, path: Path, text: str) -> None:
-        """Tell it what a file holds now."""
+        """Send the current text of a file."""
         self._received = 0
         document = self.documents.pop(path, None)
         if document is None:
@@ -159,13 +159,13 @@ class Server:
         request.add_done_callback(passed)
 
     def forget(self, path: Path) -> None:
-        """A file is of no more interest, or gone."""
+        """Close a file that was removed or is no longer needed."""
         document = self.documents.pop(path, None)
         if document is not None and document.is_open:
             self._notify("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
 
     async def settled(self, paths: Sequence[Path], limit: float) -> bool:
-        """Wait, some seconds at most, until it has said what it has to say of files; whether it has."""
+        """Wait, for some seconds at most, until the diagnostics of files are complete; returns whether they are."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limit
         while not self.fault:
@@ -186,7 +186,7 @@ class Server:
         return False
 
     def _tell(self) -> None:
-        """Wake whoever waits for it."""
+        """Wake all waiters."""
         self._news.set()
         self._on_news()
 
@@ -247,13 +247,13 @@ class Server:
         self._give_up("it ended by itself" if self._ready else "it ended during its start")
 
     def _give_up(self, fault: str) -> None:
-        """It is of no more use, and whoever waits for it need not."""
+        """Mark it as failed and wake all waiters."""
         self.fault = self.fault or fault
         self._tell()
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ToolError(fault))
-                answer.exception()  # nobody may be waiting any more
+                answer.exception()  # there may be no waiters left
         if self._talk is not None and self._talk.running:
             self._closing = asyncio.ensure_future(self._talk.close())
 
@@ -263,7 +263,7 @@ class Server:
             await self._talk.close()
 
     async def close(self) -> None:
-        """Shut it down, by force where it does not heed that."""
+        """Shut it down, and kill it if it does not exit."""
         if self._starting is not None and not self._starting.done():
             self._starting.cancel()
             await asyncio.wait([self._starting])
@@ -274,7 +274,7 @@ class Server:
                 async with asyncio.timeout(_GOODBYE):
                     await self._request("shutdown", None)
                 self._notify("exit", {})
-        except (TimeoutError, ToolError):  # it is ended all the same
+        except (TimeoutError, ToolError):  # it is killed next
             pass
         finally:
             self.fault = self.fault or "it was shut down"

@@ -1,4 +1,4 @@
-"""The language servers of a session: one of a kind for each root, started by the first edit that needs it."""
+"""The language servers of a session: one of each kind for each root, started by the first edit that needs it."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from marvin_core import PackContext, ToolContext, ToolError, in_thread
 
 from ..settings import CodingSettings, LspSettings
 from . import report
+from .catalog import SUFFIXES, ServerKind, kinds_of
 from .documents import Diagnostic
-from .finding import found
-from .known import SUFFIXES, ServerKind, kinds_of
-from .offering import Offers
+from .lookup import found
+from .offers import Offers
 from .server import Server
-from .standing import Notes, Standing
+from .status import Notes, ServerStatus
 
 _FOLDER = "lsp"
-"""Below the pack's folder for what is of this machine only: where sessions note how their servers are."""
+"""In the pack's folder for machine-local data: where sessions write the state of their servers."""
 _FILES = 20
-"""Files of one edit that are looked at."""
+"""Files of one edit that are checked at most."""
 _SIZE = 1_000_000
-"""Bytes of a file that is looked at."""
+"""Bytes of a file that is checked at most."""
 _STARTS = 3
-"""How often a server is started in a session."""
+"""Starts of one server in a session at most."""
 _SILENT = 3
-"""After so many edits without a word a server is hardly waited for any more."""
+"""Edits without an answer after which a server is hardly waited for."""
 _HARDLY = 0.2
 
 
 class LanguageServers:
-    """The language servers that run, and what they said."""
+    """The running language servers and their diagnostics."""
 
     def __init__(self) -> None:
         self.servers: list[Server] = []
         self.offers = Offers()
-        self.notes = Notes(self.standings)
+        self.notes = Notes(self.statuses)
         self._starts: dict[tuple[str, Path], int] = defaultdict(int)
         self._owed: list[tuple[Server, str, Path]] = []
-        """What was not said in time."""
+        """Files whose diagnostics did not come in time."""
         self._told: set[str] = set()
 
     async def after_edit(self, context: ToolContext, paths: Sequence[str]) -> str:
-        """What is to be told of files that were just written; empty where there is nothing."""
+        """The message about files that were just written; empty where there is none."""
         settings = (await in_thread(lambda: context.settings(CodingSettings))).lsp
         if not settings.use:
             return ""
@@ -68,7 +68,7 @@ class LanguageServers:
         return "\n".join(filter(None, (self._said(root, shown), *self._faults(), offered)))
 
     def _for(self, context: ToolContext, path: str) -> Iterator[Server]:
-        """The servers of a file, started where they were not yet: the first that is there of each role."""
+        """The servers of a file, started if necessary: of each role the first that is installed."""
         roles: set[str] = set()
         for kind in kinds_of(path):
             if kind.role in roles:
@@ -107,7 +107,7 @@ class LanguageServers:
         )
 
     def _said(self, root: Path, shown: Mapping[Server, Sequence[str]]) -> str:
-        """What came of these files, and of earlier ones that it had not come of yet."""
+        """Diagnostics of these files, and late ones of earlier files."""
         now = {_file(root, path) for paths in shown.values() for path in paths}
         late: dict[str, list[Diagnostic]] = {}
         late_by = []
@@ -132,17 +132,17 @@ class LanguageServers:
         return "\n".join(filter(None, texts))
 
     def _faults(self) -> Iterator[str]:
-        """Once a session: which servers do not work, and why."""
+        """Which servers do not work, and why; each once a session."""
         for server in self.servers:
             if server.fault and server.kind.name not in self._told:
                 self._told.add(server.kind.name)
-                # That is what rustup leaves where it has no such component, and what a broken installation does.
+                # rustup leaves such a program where the component is missing, and so does a broken installation.
                 way = f" The user can install it: {server.kind.way}" if not server.was_ready else ""
                 yield f"[The language server {server.kind.name} does not work: {server.fault}.{way}]"
 
-    def standings(self) -> Sequence[Standing]:
-        """How the servers are, and all that they said."""
-        return [server.standing for server in self.servers]
+    def statuses(self) -> Sequence[ServerStatus]:
+        """The state of the servers, and all their diagnostics."""
+        return [server.status for server in self.servers]
 
     async def close(self) -> None:
         """Shut all of them down."""
@@ -161,12 +161,12 @@ async def language_servers() -> AsyncIterator[LanguageServers]:
 
 
 def noted_in(context: PackContext) -> Path:
-    """Where sessions note how their servers are."""
+    """The folder in which sessions write the state of their servers."""
     return context.folders.state / _FOLDER
 
 
 async def diagnostics_after(context: ToolContext, paths: Sequence[str]) -> str:
-    """What language servers say of files that were just written; whatever goes wrong, the edit is done.
+    """Diagnostics of files that were just written. Never raises: the edit is done.
 
     Returns:
         Text for the end of the result; empty where there is none.
@@ -176,17 +176,17 @@ async def diagnostics_after(context: ToolContext, paths: Sequence[str]) -> str:
     try:
         servers = await context.resource(language_servers)
         return await servers.after_edit(context, paths[:_FILES])
-    except Exception:  # the file is written: nothing of this may tell the model that it is not
+    except Exception:  # the file is written: no failure here may tell the model otherwise
         return ""
 
 
 def _file(root: Path, path: str) -> Path:
-    """The file as servers name it, however the call wrote it."""
+    """The resolved path, as servers name the file."""
     return Path(os.path.normpath(root / path))
 
 
 def _texts(context: ToolContext, paths: Sequence[str]) -> Mapping[str, str]:
-    """The texts of those that a server can look at."""
+    """The texts of the files that a server can check."""
     found = {}
     for path in paths:
         if Path(path).suffix not in SUFFIXES:
@@ -196,7 +196,7 @@ def _texts(context: ToolContext, paths: Sequence[str]) -> Mapping[str, str]:
                 data = file.read(_SIZE + 1)
             if len(data) <= _SIZE:
                 found[path] = data.decode()
-        except (ToolError, OSError, UnicodeDecodeError):  # deleted, moved, or of another encoding
+        except (ToolError, OSError, UnicodeDecodeError):  # deleted, moved, or in another encoding
             continue
     return found
 

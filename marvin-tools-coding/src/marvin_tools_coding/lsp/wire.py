@@ -1,4 +1,4 @@
-"""The wire of language servers: JSON-RPC messages, each behind a header that tells its length."""
+"""The wire format of language servers: JSON-RPC messages after a header with their length."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _BODY_LIMIT = 16_000_000
 
 
 class WireError(ValueError):
-    """What a server sent is none of the protocol."""
+    """A server sent bytes that are not of the protocol."""
 
 
 def packed(message: Mapping[str, Any]) -> bytes:
-    """A message as it is sent."""
+    """A message as bytes with its header."""
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 class MessageReader:
-    """Takes bytes as they come, and gives the messages in them."""
+    """Parses a stream of bytes into messages."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -31,10 +31,10 @@ class MessageReader:
         self._charset = "utf-8"
 
     def feed(self, chunk: bytes) -> Iterator[Mapping[str, Any]]:
-        """The messages that are whole by now.
+        """Add bytes; returns the messages that are complete.
 
         Raises:
-            WireError: the bytes are no messages, or one is too long.
+            WireError: the bytes are not messages, or one is too long.
         """
         self._data += chunk
         while True:
@@ -69,7 +69,7 @@ class MessageReader:
 
     def _message(self, body: bytes) -> Mapping[str, Any]:
         try:
-            # "utf8" is how the first version of the protocol wrote it.
+            # "utf8" is the spelling of the first version of the protocol.
             message = json.loads(body.decode(codecs.lookup(self._charset).name))
         except (ValueError, LookupError, RecursionError) as error:
             raise WireError(f"it sent what is not valid JSON: {error}") from error

@@ -1,1 +1,1 @@
-"""The group shell: the tools that run commands and look after what they left running."""
+"""The group shell: the tools that run commands and manage background jobs."""

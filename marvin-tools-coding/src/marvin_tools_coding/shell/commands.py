@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from marvin_core import Field, Job, ProcessResult, ToolContext, ToolError, ToolResult, output_text, tool
 
-from .habits import RUN_IGNORED, RUN_NAMES, run_arguments
+from .adapters import RUN_IGNORED, RUN_NAMES, run_arguments
 
 OUTPUT_LIMIT = 50_000
-"""Bytes of a command's output that the model sees, half from its head and half from its tail."""
+"""Bytes of a command's output that the model sees, half from the start and half from the end."""
 _ONE_ARGUMENT = 100_000
-"""Bytes of a command that are handed over as an argument. Linux takes 131,071 in one."""
+"""Bytes of a command that is passed as an argument. Linux allows 131,071 in one."""
 _FROM_INPUT = 'command=$(cat) && exec </dev/null && eval "unset command; $command"'
 
 _FILTER = "Filter it (grep, head, tail), or write it to a file and read parts of that."
@@ -66,7 +66,7 @@ async def run_command(
     aside = f"\n[{ending}]"
     details: dict[str, Any] = {"exit_code": result.exit_code, "elapsed": result.elapsed}
     if result.exit_code == 0 and not result.job:
-        details["aside"] = aside  # who typed the command sees what a terminal would show
+        details["aside"] = aside  # a person who typed the command sees what a terminal would show
     return ToolResult(content=f"{output or '(no output)'}{aside}", details=details, is_error=result.timed_out)
 
 
@@ -79,7 +79,7 @@ def _folder(context: ToolContext, cwd: str) -> Path | None:
 
 
 def shown_path(path: Path, root: Path) -> str:
-    """A path as tools take it: relative to the working directory where it lies in it."""
+    """A path as tools take it: relative to the working directory if it lies in it."""
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
@@ -100,7 +100,7 @@ def _started(job: Job) -> ToolResult:
 
 
 def how_to_look(job_id: str) -> str:
-    """What the model can do about a job."""
+    """The calls with which the model can inspect a job."""
     return f"jobs(action='output', job_id='{job_id}') shows its output, action='stop' stops it"
 
 
@@ -119,5 +119,5 @@ def _ended(result: ProcessResult) -> str:
 
 
 def exit_text(code: int) -> str:
-    """How a program ended."""
+    """How a program exited."""
     return f"ended by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit code {code}"

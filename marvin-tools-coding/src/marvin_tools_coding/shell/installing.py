@@ -21,7 +21,7 @@ _LEADING_ELSEWHERE = (
     "UV_PROJECT UV_PROJECT_ENVIRONMENT UV_SYSTEM_PYTHON UV_WORKING_DIR UV_WORKING_DIRECTORY npm_config_global "
     "NPM_CONFIG_GLOBAL npm_config_prefix NPM_CONFIG_PREFIX npm_config_location NPM_CONFIG_LOCATION CARGO_INSTALL_ROOT"
 ).split()
-"""Variables with which a manager would install into another environment than the project's own."""
+"""Variables with which a package manager would install into another environment than the project's."""
 _ALONE = ["env", *(part for name in _LEADING_ELSEWHERE for part in ("-u", name))]
 _WITHIN = {
     "POETRY_VIRTUALENVS_IN_PROJECT": "true",
@@ -75,7 +75,7 @@ def _refuse_names(packages: Sequence[str]) -> None:
 
 
 def _manager(context: ToolContext, packages: Sequence[str], *, dev: bool) -> Manager:
-    """The one manager of the project. Raises `ToolError` where there is none, or more than one."""
+    """The one package manager of the project. Raises `ToolError` where there is none, or more than one."""
     root = context.paths.root
     above = lock_above(context.paths)
     if above:
@@ -113,7 +113,7 @@ def _manager(context: ToolContext, packages: Sequence[str], *, dev: bool) -> Man
 
 
 def _refuse_foreign_environment(context: ToolContext) -> None:
-    """Refuse an environment that is Marvin's own. One that lies elsewhere is refused with its path."""
+    """Refuse Marvin's own environment, and environments elsewhere, which the error names."""
     if not context.paths.exists(ENVIRONMENT):
         return
     place = os.path.realpath(context.paths.root / ENVIRONMENT)
@@ -131,7 +131,7 @@ def _python_of_project() -> str:
 
 
 async def _make_environment(context: ToolContext) -> None:
-    """Make the project's environment where it has none."""
+    """Create the project's environment if it has none."""
     if context.paths.exists(f"{ENVIRONMENT}/pyvenv.cfg"):
         return
     python = context.processes.which("python3") or context.processes.which("python")
@@ -173,7 +173,7 @@ def _output(context: ToolContext, result: ProcessResult) -> str:
 
 
 def _done(context: ToolContext, manager: Manager, packages: Sequence[str], *, dev: bool) -> str:
-    back = manager.taking_back(packages, dev=dev)
+    back = manager.removing(packages, dev=dev)
     parts = [f"{manager.name} ({manager.because}) has added them"]
     if manager.name == "pip":
         files = [name for name in REQUIREMENTS if context.paths.exists(name)]

@@ -1,4 +1,4 @@
-"""The tool jobs: what goes on in the background."""
+"""The tool jobs: background jobs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Annotated, Any, Literal
 
 from marvin_core import Field, Job, ToolContext, ToolError, one_line, output_text, tool
 
+from .adapters import JOB_IGNORED, JOB_NAMES, LONGEST, job_arguments
 from .commands import OUTPUT_LIMIT, exit_text, shown_path
-from .habits import JOB_IGNORED, JOB_NAMES, LONGEST, job_arguments
 
 _OWN_TIME = 60
-"""Seconds beside those that are waited."""
+"""Seconds for the call itself, in addition to the wait."""
 _FOR_TEXT = 60
-"""Seconds that a text is waited for where none are given."""
+"""Seconds to wait for a text if the call gives none."""
 _SEARCHED = 1_000_000
 _SHOWN = 200
 """Characters of a job's command."""
 
 
 class _Looks:
-    """How much of each job's output was shown, in bytes: all of it, and without the line that had not ended."""
+    """How much of each job's output was shown, in bytes: all of it, and without an incomplete last line."""
 
     def __init__(self) -> None:
         self.seen: dict[str, int] = {}
@@ -95,12 +95,12 @@ def _job(context: ToolContext, job_id: str) -> Job:
 
 
 def _now(context: ToolContext, job: Job) -> Job:
-    """A job as it is by now. One that goes on when a session ends is listed as long as it runs."""
+    """The current state of a job. Jobs that outlive their session are listed as long as they run."""
     return next((one for one in context.processes.job_list() if one.id == job.id), job.replace(running=False))
 
 
 async def _wait(context: ToolContext, job: Job, since: int, seconds: int, until: str) -> str:
-    """Wait for the end of a job or for a text; returns what was waited for in vain."""
+    """Wait for a job's end or for a text; returns what did not come in time."""
     deadline = time.monotonic() + seconds
     searched = since
     while True:
@@ -117,7 +117,7 @@ async def _wait(context: ToolContext, job: Job, since: int, seconds: int, until:
 
 
 def _news(context: ToolContext, job: Job, tail: int, looks: _Looks) -> str:
-    """What was printed since the last look. A line that had not ended then is shown again as a whole."""
+    """The output since the last call. A line that was incomplete then is shown again in full."""
     since = looks.lines.get(job.id, 0)
     data, total = context.processes.job_output(job.id, OUTPUT_LIMIT, since)
     unchanged = job.id in looks.seen and looks.seen[job.id] == total

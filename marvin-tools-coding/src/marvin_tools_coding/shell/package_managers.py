@@ -1,4 +1,4 @@
-"""Which package manager a project uses, told by its lock files and manifests, and how each is called."""
+"""Which package manager a project uses, by its lock files and manifests, and the commands of each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from marvin_core import Paths, Record, ToolError
 
 ENVIRONMENT = ".venv"
-"""The environment of a Python project, in its folder."""
+"""The folder of a Python project's environment."""
 _MANIFEST_LIMIT = 2_000_000
 _PYTHON_LOCKS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"}
 _PYTHON_SECTIONS = ("uv", "poetry", "pdm")
 _PYTHON_PLAIN = {"uv.toml": "uv", "Pipfile": "pipenv"}
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "dev-requirements.txt", "requirements.in")
-"""Files in which the users of pip write down what a project needs."""
+"""Files in which pip projects list their requirements."""
 _PIP = (*REQUIREMENTS, "pyproject.toml", "setup.py", "setup.cfg")
 _NODE_LOCKS = {
     "package-lock.json": "npm",
@@ -56,7 +56,7 @@ _FOR_DEVELOPMENT: Mapping[str, Sequence[str]] = {
     "yarn": ["--dev"],
     "cargo": ["--dev"],
 }
-_TAKING_BACK = {
+_REMOVING = {
     "uv": "uv remove",
     "pip": f"{ENVIRONMENT}/bin/python -m pip uninstall --yes",
     "poetry": "poetry remove",
@@ -66,7 +66,7 @@ _TAKING_BACK = {
     "cargo": "cargo remove",
 }
 _OF_DEVELOPMENT = {"uv": "--dev", "poetry": "--group dev", "cargo": "--dev"}
-"""How those that keep packages for development apart are told to take one off there."""
+"""The options that remove a package from the development group."""
 _BY_HAND = {
     "pdm": "pdm add",
     "pipenv": "pipenv install",
@@ -88,7 +88,7 @@ _OTHER_NAME = re.compile(r"((?:@[\w.~-]+/)?[\w~-][\w.~-]*)(@[^:/@]*)?")
 class Manager(Record):
     """A package manager that fits a project.
 
-    `because` is the file that says so. `extra` are options that this project needs.
+    `because` is the file that shows it. `extra` are options that this project needs.
     """
 
     name: str
@@ -97,16 +97,16 @@ class Manager(Record):
 
     @property
     def is_known(self) -> bool:
-        """Whether it is one of those that are called here; others are only named."""
-        return self.name in _TAKING_BACK
+        """Whether Marvin calls it; others are only named in messages."""
+        return self.name in _REMOVING
 
     @property
     def is_python(self) -> bool:
-        """Whether what it installs goes into the project's `.venv`."""
+        """Whether it installs into the project's `.venv`."""
         return self.name in ("uv", "poetry", "pip")
 
     def adding(self, packages: Sequence[str], *, dev: bool) -> list[str]:
-        """The command that adds packages to the project. No name is read as an option by it."""
+        """The command that adds packages to the project. No name is parsed as an option."""
         if self.name == "pip":
             return [f"{ENVIRONMENT}/bin/python", "-I", "-m", "pip", "install", *_PIP_OPTIONS, "--", *packages]
         if self.name not in _ADDING:
@@ -115,32 +115,32 @@ class Manager(Record):
         ending = ["--"] if self.name in _ENDS_OPTIONS else []
         return [*_ADDING[self.name], *options, *ending, *packages]
 
-    def taking_back(self, packages: Sequence[str], *, dev: bool) -> str:
-        """The command that takes them off again, for a shell; empty where their names are not known, as of a URL."""
+    def removing(self, packages: Sequence[str], *, dev: bool) -> str:
+        """The shell command that removes the packages; empty where their names are unknown, as of a URL."""
         names = [name for name in map(self._bare, packages) if name]
         if len(names) < len(packages):
             return ""
         group = _OF_DEVELOPMENT.get(self.name, "") if dev else ""
-        return " ".join(filter(None, (_TAKING_BACK[self.name], group, *self.extra, shlex.join(names))))
+        return " ".join(filter(None, (_REMOVING[self.name], group, *self.extra, shlex.join(names))))
 
     def _bare(self, package: str) -> str:
-        """The name alone, without a version."""
+        """The name without a version."""
         found = (_PYTHON_NAME if self.is_python else _OTHER_NAME).fullmatch(package)
         return found[1] if found is not None else ""
 
 
 def by_hand(managers: Sequence[Manager], packages: Sequence[str], *, dev: bool) -> str:
-    """The commands with which each of them would add the packages, a line each."""
+    """The commands with which each manager would add the packages, one a line."""
     return "\n".join(shlex.join(manager.adding(packages, dev=dev)) for manager in managers)
 
 
 def find(paths: Paths) -> Sequence[Manager]:
-    """The managers that fit the working directory: one for each of its languages, or more where files disagree."""
+    """The managers of the working directory: one for each language, or more where files disagree."""
     return [*_python(paths), *_node(paths), *_rust(paths), *_of(_OTHERS, paths)]
 
 
 def lock_above(paths: Paths) -> str:
-    """A lock file in a folder above, in the same repository: the working directory is then part of a workspace."""
+    """A lock file in a folder above in the same repository, which makes the working directory part of a workspace."""
     if any(paths.exists(name) for name in (*_LOCKS, ".git")):
         return ""
     for folder in paths.root.parents:
@@ -153,7 +153,7 @@ def lock_above(paths: Paths) -> str:
 
 
 def _of(names: Mapping[str, str], paths: Paths) -> Iterator[Manager]:
-    """One manager for each that a file tells of."""
+    """The manager that each file shows, without duplicates."""
     told: dict[str, str] = {}
     for file, name in names.items():
         if name not in told and paths.exists(file):
@@ -189,7 +189,7 @@ def _node(paths: Paths) -> Sequence[Manager]:
 
 
 def _for_workspace(manager: Manager, manifest: Mapping[str, Any], paths: Paths) -> Manager:
-    """What adds to the top of a workspace has to be told that this is meant."""
+    """The option that installing into the root of a workspace requires."""
     if manager.name == "pnpm" and paths.exists("pnpm-workspace.yaml"):
         return manager.replace(extra=("--workspace-root",))
     if manager.name == "yarn" and manifest.get("workspaces") and not paths.exists(".yarnrc.yml"):

@@ -1,4 +1,4 @@
-"""The tool tk: a line for the ticket program, without a shell."""
+"""The tool tk: runs a line of the ticket program without a shell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from marvin_core import (
     tool,
 )
 
-from .habits import LINE_IGNORED, LINE_NAMES, line_arguments
+from .adapters import LINE_IGNORED, LINE_NAMES, line_arguments
 
 _LONGEST = 100_000
 """Characters of a line: a ticket with its description."""
@@ -33,7 +33,7 @@ _ADVICE = {
     "Unknown option": "`help` lists the options.",
     "Put it in quotes": "As in: create 'Fix the login' -d 'What and why'",
 }
-"""What to do next, by a part of what went wrong."""
+"""What to do next, by a part of the error message."""
 
 
 @tool(
@@ -72,7 +72,7 @@ async def tk(
 
 
 def _words(line: str) -> list[str]:
-    """The words of a line. Raises `ToolError` where it has none, or is none."""
+    """The words of a line. Raises `ToolError` for an empty or malformed line."""
     if len(line) > _LONGEST:
         raise ToolError(f"The line has {len(line):,} characters; the limit is {_LONGEST:,}. Shorten it.")
     try:
@@ -94,7 +94,7 @@ def _words(line: str) -> list[str]:
 
 
 async def _user(context: ToolContext) -> str:
-    """Who git says the user is; nobody where it is missing or does not know."""
+    """The name of the git user; empty where git is missing or has none."""
     try:
         told = await context.processes.run(["git", "config", "--get", "user.name"], cwd=context.paths.root)
     except ToolError:
@@ -103,7 +103,7 @@ async def _user(context: ToolContext) -> str:
 
 
 async def _text(context: ToolContext, outcome: TicketOutcome) -> str:
-    """What is printed, after the filter if there is one."""
+    """The output, filtered if there is a filter."""
     text = "\n".join(outcome.lines)
     if not outcome.jq or not text:
         return output_text(text.encode("utf-8", "surrogateescape")).rstrip("\n")
@@ -116,6 +116,6 @@ async def _text(context: ToolContext, outcome: TicketOutcome) -> str:
 
 
 def _explained(error: str) -> str:
-    """An error of the program, and what to do next."""
+    """An error of the program, with what to do next."""
     advice = next((told for part, told in _ADVICE.items() if part in error), "")
     return f"{error.removeprefix('Error: ').rstrip('.')}. {advice}".strip()

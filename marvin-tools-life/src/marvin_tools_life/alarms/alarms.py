@@ -1,4 +1,4 @@
-"""Alarms: they go off at their time by the scheduler of the system, whether Marvin runs or not."""
+"""Alarms, which the system's scheduler starts, whether Marvin runs or not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .times import moment
 _LABEL = 60
 _MESSAGE = 2_000
 _MINUTES = {"cron", "at", "launchd"}
-"""The schedulers that know minutes only."""
+"""The schedulers with a resolution of a minute."""
 
 
 @tool(access=["write", "exec"], unlisted=["job"])
@@ -108,5 +108,5 @@ def _state(job: Job, is_there: bool, now: float) -> str:
 
 
 def _when(due: float) -> str:
-    """A time as the clock of this machine shows it."""
+    """A time in this machine's time zone."""
     return f"{datetime.fromtimestamp(due).astimezone():%a %Y-%m-%d %H:%M:%S}".removesuffix(":00")

@@ -20,14 +20,14 @@ _ONLY_A_DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
 def moment(text: str, now: float, zone: tzinfo | None = None) -> float:
-    """The time that is meant, in seconds since the epoch; of a time of day the next one. Blocks: call it in a thread.
+    """The time in seconds since the epoch; for a time of day its next occurrence. Blocks: call it in a thread.
 
     Args:
         now: the present, in seconds since the epoch.
-        zone: the time zone of times that name none; without it that of this machine.
+        zone: the time zone of times without one; without it that of this machine.
 
     Raises:
-        ToolError: it is no time, or is over.
+        ToolError: it is not a time, or is in the past.
     """
     written = " ".join(text.split())
     if not written or len(written) > _LONGEST or written.isdigit():
@@ -48,7 +48,7 @@ def moment(text: str, now: float, zone: tzinfo | None = None) -> float:
 
 
 def _span(text: str) -> float | None:
-    """Hours, minutes and seconds from now, in seconds. They are counted, whatever the clocks do meanwhile."""
+    """Hours, minutes and seconds from now, in seconds of elapsed time, whatever changes of the clock."""
     rest = _SPAN.sub("", text.removeprefix("in ")).replace(" and ", " ").strip(" ,")
     found = _SPAN.findall(text)
     if not found or rest:
@@ -57,7 +57,7 @@ def _span(text: str) -> float | None:
 
 
 def _exact(text: str) -> datetime | None:
-    """A time as programs write it (ISO 8601), of which nothing has to be guessed."""
+    """A time in ISO 8601, which needs no guessing."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -76,7 +76,7 @@ def _no_time_of_day(text: str) -> str:
 
 
 def _seconds(found: datetime | None, zone: tzinfo | None) -> float | None:
-    """A time in seconds since the epoch; one without a zone is of this one, with its rules of that day."""
+    """A time in seconds since the epoch; without a time zone it is in this machine's, with the rules of that day."""
     if found is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The socket protocol of the MCP add-on of Blender: one JSON object there, one back, with nothing between them.
+"""The socket protocol of Blender's MCP add-on: one JSON object as request, one as answer, without delimiters.
 
 Facts: https://github.com/ahujasid/mcp-for-blender (addon.py, 2.2): `{"type": ..., "params": {...}}` is answered by
 `{"status": "success", "result": ...}` or `{"status": "error", "message": ...}`.
@@ -30,10 +30,10 @@ async def ask(context: PackContext, processes: Processes, kind: str, params: Map
     """The result of a command in Blender.
 
     Args:
-        timeout: for the whole of it, in seconds.
+        timeout: for the whole exchange, in seconds.
 
     Raises:
-        ToolError: Blender is not there, does not answer in time, or says that the command failed.
+        ToolError: Blender is not reachable, does not answer in time, or reports an error.
     """
     settings, place = context.settings(LifeSettings), place_of(context)
     order = {
@@ -43,7 +43,7 @@ async def ask(context: PackContext, processes: Processes, kind: str, params: Map
         "most": _LARGEST,
         "request": json.dumps({"type": kind, "params": dict(params)}),
     }
-    # In a process of its own: what an add-on sends holds up nothing here. It is ours, so no sandbox has to hold it.
+    # In a process of its own, so that an add-on's data cannot block Marvin. The program is ours and needs no sandbox.
     told = await processes.run(
         [sys.executable, "-P", "-m", f"{__package__}.exchange"],
         stdin=json.dumps(order).encode(),
@@ -104,7 +104,7 @@ def _result(answer: Any, place: str) -> Any:
 
 
 def _in_words(message: str) -> str:
-    """An error; newer add-ons send it as JSON, with the kind and the place of it."""
+    """An error message; newer add-ons send JSON with the type and the location of the error."""
     try:
         told = json.loads(message)
         lines = re.findall(r'File "<string>", line (\d+)', str(told["traceback"]))

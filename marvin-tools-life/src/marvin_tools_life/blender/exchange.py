@@ -1,8 +1,8 @@
-"""A program that asks the MCP add-on of Blender one thing: an order as JSON on standard input, its answer as output.
+"""Sends one request to Blender's MCP add-on: a JSON order on standard input, the answer on standard output.
 
-The order has `host`, `port`, `timeout` in seconds, `most` bytes of an answer, and `request`, which is sent as it is.
-The output begins with a line of one word: answered, refused, failed, late, ended, large or strange. Behind it is the
-answer, or what the system says.
+The order has `host`, `port`, `timeout` in seconds, `most` bytes of an answer, and `request`, which is sent unchanged.
+The first line of the output is one word: answered, refused, failed, late, ended, large or strange. The answer, or the
+system's error message, follows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TOKEN = re.compile(rb'["{}\[\]]|\\.', re.DOTALL)
 
 
 def main(order: dict[str, Any]) -> tuple[str, bytes]:
-    """What came of an order."""
+    """Carry out an order."""
     try:
         with socket.create_connection((order["host"], order["port"]), timeout=order["timeout"]) as connection:
             connection.sendall(order["request"].encode())
@@ -32,7 +32,7 @@ def main(order: dict[str, Any]) -> tuple[str, bytes]:
 
 
 def _answer(connection: socket.socket, most: int) -> tuple[str, bytes]:
-    """The bytes of one JSON object: it is over where its brackets are, as the connection stays open."""
+    """The bytes of one JSON object, up to its closing bracket, as the connection stays open."""
     content = bytearray()
     scanner = Scanner()
     while not scanner.is_over:
@@ -45,31 +45,31 @@ def _answer(connection: socket.socket, most: int) -> tuple[str, bytes]:
             return "large", b""
         if scanner.is_wrong:
             return "strange", b""
-    return "answered", bytes(content[: scanner.end])  # what is behind it is no answer to this
+    return "answered", bytes(content[: scanner.end])  # anything after it is not an answer to this request
 
 
 class Scanner:
-    """Finds the end of a JSON object, each byte looked at once."""
+    """Finds the end of a JSON object; looks at each byte once."""
 
     def __init__(self) -> None:
         self.is_over = False
         self.is_wrong = False
         self.end = 0
-        """How many bytes the object has, with what is before it."""
+        """The length of the object in bytes, with what precedes it."""
         self._seen = 0
         self._depth = 0
         self._in_text = False
         self._rest = b""
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Scan the next bytes."""
         data = self._rest + chunk
         begin = self._seen - len(self._rest)
         self._seen += len(chunk)
         if self._depth == 0 and data.lstrip()[:1] not in (b"", b"{"):
             self.is_wrong = True
             return
-        # A backslash at the end belongs to what comes next.
+        # A backslash at the end escapes the first byte of the next chunk.
         ends = len(data) - len(data.rstrip(b"\\"))
         self._rest = b"\\" if ends % 2 else b""
         for match in _TOKEN.finditer(data[: len(data) - ends % 2]):

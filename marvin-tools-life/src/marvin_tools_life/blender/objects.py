@@ -1,4 +1,4 @@
-"""The tools for what is in a scene of Blender."""
+"""The tools for the objects of a Blender scene."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def blender_create_object(
 
 
 def _created(made: Any) -> ToolResult:
-    # Blender adds a number to a name that is taken.
+    # Blender appends a number to a name that is taken.
     text = f"Created {_described(made)}."
     return ToolResult(content=text, undo=call_of(blender_delete_object, object_name=str(made["name"])))
 
@@ -162,7 +162,7 @@ async def blender_set_material(
 
 
 async def _done(context: ToolContext, body: str, given: Mapping[str, Any], read: Callable[[Any], T]) -> T:
-    """What `read` makes of what a script tells; an object that is missing is an error with the names that there are."""
+    """`read` of a script's output; a missing object is an error with the names of the existing ones."""
     answer = await ask(
         context, context.processes, "execute_code", {"code": scripts.script(body, given)}, context.timeouts.http
     )
@@ -173,7 +173,7 @@ async def _done(context: ToolContext, body: str, given: Mapping[str, Any], read:
         if "missing" in told:
             raise _missing(str(told["missing"]), [str(name) for name in told["names"]])
         return read(told)
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # another add-on printed it
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # printed by another add-on
         raise ToolError(
             f"Blender did not report a result: {one_line(printed, 200) or 'nothing'}. blender_get_scene shows the "
             "scene."

@@ -1,7 +1,7 @@
-"""What Blender is asked to do, as Python for its own interpreter.
+"""The Python scripts that are run in Blender.
 
-The add-on has no commands of its own for most of it, and captures what a script prints. A script reads its arguments
-from JSON in a text, so that no text of a model becomes code.
+The add-on has no commands of its own for most operations, and returns what a script prints. A script reads its
+arguments from a JSON string, so that no text of a model becomes code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MARK = "marvin:"
-"""How the line begins that has the outcome; add-ons of others may print, too."""
+"""The prefix of the line with the result; other add-ons may print as well."""
 
 _HEAD = """
 import bpy, json

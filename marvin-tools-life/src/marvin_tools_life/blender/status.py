@@ -8,7 +8,7 @@ from .connection import ask, place_of
 
 
 async def status(context: PackContext, processes: Processes) -> str:
-    """What to tell about Blender: where it answers, or how it is started."""
+    """A message about Blender: where it answers, or how to start it."""
     try:
         scene = await ask(context, processes, "get_scene_info", {}, context.timeouts.model_list)
     except ToolError as error:

@@ -1,4 +1,4 @@
-"""Running Python in Blender, and looking at its viewport."""
+"""The tools that run Python in Blender and take screenshots of its viewport."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def blender_screenshot(
 
 
 def _read(path: Path) -> bytes:
-    """The image that Blender wrote; nothing where there is none, or one that is too large."""
+    """The image that Blender wrote; nothing where it is missing or too large."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)

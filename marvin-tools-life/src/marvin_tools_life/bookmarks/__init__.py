@@ -1,1 +1,1 @@
-"""The group bookmarks: addresses to come back to, with tags, for all profiles."""
+"""The group bookmarks: URLs with tags, for all profiles."""

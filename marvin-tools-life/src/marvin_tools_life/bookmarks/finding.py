@@ -13,7 +13,7 @@ from .store import Bookmark, bookmarks, split_tags, tags_of, told
 _CHARACTERS = 20_000
 _TAGS_NAMED = 30
 _TAG, _QUERY = 60, 200
-"""Characters of a tag and of a query that answers repeat."""
+"""Characters of a tag and of a query in an answer."""
 
 
 @tool(access=["read"], aliases={"limit": ("max_results", "most")})
@@ -56,7 +56,7 @@ async def bookmark_search(
 
 
 def _chosen(found: Sequence[Bookmark], words: Sequence[str]) -> list[Bookmark]:
-    """The bookmarks with all words: those with more of them in titles and tags first, then the newest."""
+    """The bookmarks that contain all words: those with more of them in title and tags first, then the newest."""
     ranked: list[tuple[int, int, Bookmark]] = []
     for place, bookmark in enumerate(found):
         named = folded(f"{bookmark.get('title') or ''} {' '.join(tags_of(bookmark))}")

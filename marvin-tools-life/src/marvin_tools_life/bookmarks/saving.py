@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from marvin_core import ToolContext, ToolError, ToolResult, call_of, tool, web_address
 
-from ..undoing import Change, before_of, change
+from ..undo import Change, before_of, change
 from .store import Bookmark, bookmarks, split_tags, tags_of, told
 
 _LONGEST = 10_000
-"""Characters of an address, a title or notes."""
+"""Characters of a URL, a title or notes."""
 
 
 @tool(access=["write"], aliases={"url": ("link", "address", "href")}, unlisted=["taken_back"])

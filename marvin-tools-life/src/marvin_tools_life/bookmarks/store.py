@@ -10,7 +10,7 @@ from marvin_core import JsonFile, ToolContext, one_line
 from ..names import folded
 
 Bookmark: TypeAlias = "dict[str, Any]"
-"""`url`, `title`, `tags`, `notes`, and `saved` in seconds since the epoch. Other keys of other programs stay."""
+"""`url`, `title`, `tags`, `notes`, and `saved` in seconds since the epoch. Keys of other programs are kept."""
 
 _URL, _TITLE, _NOTES = 500, 200, 300
 
@@ -28,7 +28,7 @@ def _check(found: list[Any]) -> None:
 
 
 def tags_of(bookmark: Bookmark) -> list[str]:
-    """The tags, which an older program may have written as one text."""
+    """The tags, which an older version may have written as one text."""
     tags = bookmark.get("tags")
     return split_tags(tags) if isinstance(tags, str) else [str(tag) for tag in tags or ()]
 
@@ -40,7 +40,7 @@ def split_tags(text: str) -> list[str]:
 
 
 def told(found: Iterable[Bookmark]) -> list[str]:
-    """Bookmarks as a model reads them, one text each."""
+    """Bookmarks as text for a model, one each."""
     return [_told(bookmark) for bookmark in found]
 
 

@@ -13,10 +13,10 @@ from marvin_core import ToolContext, ToolError, ToolResult, call_of, in_thread, 
 
 from ..scheduling.jobs import Job
 from .choosing import TITLE, chosen, digest
+from .formatting import span
 from .one_day import replaced, without_day
 from .reminders import KIND, forget, remind, reminders_of
 from .store import CalendarFile
-from .telling import span
 from .text import CalendarText, EventText
 from .times import EventTime, event_time
 
@@ -94,10 +94,10 @@ async def calendar_delete_event(
 
 
 class _Deleted(NamedTuple):
-    """What was deleted.
+    """The result of a deletion.
 
-    `left` is the calendar without any of it. `edited` is by what the event that has one day less is known,
-    and `others` are events that happen to have the same id.
+    `left` is the hash of the calendar without the events. `edited` is the hash of the event that lost one day,
+    and `others` is the number of unrelated events with the same id.
     """
 
     gone: Sequence[EventText]
@@ -122,7 +122,7 @@ def _deleted(text: CalendarText, uid: str, title: str, taken_back: dict[str, Any
 
 
 def _event(uid: str, when: EventTime, texts: tuple[str, str, str], now: float) -> bytes:
-    """An event as calendars have it, with times in UTC, which need no description of a time zone."""
+    """An event as iCalendar text, with times in UTC, which need no time zone definition."""
     from icalendar import Event
 
     event = Event()
@@ -137,7 +137,7 @@ def _event(uid: str, when: EventTime, texts: tuple[str, str, str], now: float) -
 
 
 def _clean(text: str) -> str:
-    """A text of several lines without what a terminal would obey."""
+    """A text of several lines without control characters."""
     if len(text) > _TEXT:
         raise ToolError(f"The description has {len(text):,} characters; the limit is {_TEXT:,}. Shorten it.")
     return "\n".join(one_line(line, _TEXT) for line in text.strip().splitlines())
@@ -148,7 +148,7 @@ def _lines(event: bytes) -> bytes:
 
 
 async def _restore(context: ToolContext, taken_back: dict[str, Any]) -> ToolResult:
-    """Put deleted events back: where they were, where nobody changed the calendar since then, else behind the last."""
+    """Restore deleted events: at their place if the calendar is unchanged since, else after the last event."""
     if context.origin != "undo":
         raise ToolError("taken_back is for /undo only. Leave it out.")
     pieces = [(int(place), b64decode(data)) for place, data in taken_back["pieces"]]

@@ -1,4 +1,4 @@
-"""Which event of a calendar is meant, and which day of a series."""
+"""Finds the event that a call means, and the day of a series."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _WITH_DAY = re.compile(r"(.*?\S)\s+(?:on\s+)?(\d{4}-\d\d-\d\d)")
 
 
 class Chosen(NamedTuple):
-    """The event that is meant, with those of its times that differ; and the day, where only that one is meant."""
+    """The event that is meant, with its modified occurrences; and the day, if only one occurrence is meant."""
 
     events: Sequence[EventText]
     day: date | None = None
 
 
 def digest(event: EventText) -> str:
-    """What differs once an event was changed, whatever its lines end in."""
+    """A hash that changes if an event does, whatever its line ends."""
     return sha256(event.data.replace(b"\r\n", b"\n")).hexdigest()
 
 
 def chosen(events: Sequence[EventText], uid: str, title: str) -> Chosen:
-    """The one event that is meant by its id, a part of its title, or both, with a day behind it or without.
+    """The one event with an id, a part of a title, or both, optionally followed by a day.
 
     Raises:
-        ToolError: there is none, or several.
+        ToolError: there is none, or several match.
     """
     try:
         return Chosen(_one(events, uid, title))
@@ -46,7 +46,7 @@ def chosen(events: Sequence[EventText], uid: str, title: str) -> Chosen:
 
 
 def _with_day(uid: str, title: str) -> list[tuple[str, str, date]]:
-    """The id and the title without the day that stands behind one of them; nothing where there is none."""
+    """The id and the title without the day at the end of one of them; nothing where there is none."""
     found = _WITH_DAY.fullmatch(uid or title)
     if found is None:
         return []
@@ -75,7 +75,7 @@ def _one(events: Sequence[EventText], uid: str, title: str) -> Sequence[EventTex
 
 
 def _with_times(events: Sequence[EventText], found: Sequence[EventText]) -> Sequence[EventText]:
-    """The events with all that belongs to the same series. Events that only happen to have the same id do not."""
+    """The events and the modified occurrences of their series. Events with the same id by accident are left out."""
     if not found[0].uid:
         return found
     heads = {event.span for event in _heads(found)}

@@ -1,4 +1,4 @@
-"""One day taken out of a series: an exception in the text of its event (RFC 5545, section 3.8.5.1)."""
+"""Removes one day from a series: an exception in the event's text (RFC 5545, section 3.8.5.1)."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _FOLD = re.compile(rb"\r?\n[ \t]")
 
 
 class DayTaken(NamedTuple):
-    """What becomes of a series: `gone` are the events that go, `text` what is in the place of the first of them."""
+    """The change to a series: `gone` are the events to remove, `text` replaces the first of them."""
 
     gone: Sequence[EventText]
     text: bytes
 
 
 def without_day(calendar: CalendarText, series: Sequence[EventText], day: date) -> DayTaken:
-    """A series without what happens on a day here, and without the events that say how that differs.
+    """A series without its occurrences on a day, in this machine's time zone, and without their modifications.
 
     Raises:
-        ToolError: it is no series, or nothing of it happens that day.
+        ToolError: it is not a series, or has no occurrence on that day.
     """
     with own_zones():
         return _without_day(calendar, series, day)
@@ -48,7 +48,7 @@ def _without_day(calendar: CalendarText, series: Sequence[EventText], day: date)
         raise ToolError(f"{title!r} is not a series: it happens once. Delete it without a day.")
     try:
         times = list(_times(calendar, series, day))
-    except Exception as error:  # the libraries raise whatever the values in a file make them raise
+    except Exception as error:  # the libraries raise any exception for unexpected values in a file
         raise ToolError(
             f"When {title!r} happens cannot be determined: {one_line(str(error))}. Tell the user."
         ) from error
@@ -65,7 +65,7 @@ def _without_day(calendar: CalendarText, series: Sequence[EventText], day: date)
 
 
 def replaced(calendar: CalendarText, change: DayTaken) -> tuple[bytes, bytes]:
-    """The calendar without what goes, and the same with the changed event in its place."""
+    """The calendar without the removed events, and with the changed event in the place of the first."""
     left = calendar.without([event.span for event in change.gone])
     first = change.gone[0].span.start
     before = sum(len(event.data) for event in change.gone[1:] if event.span.start < first)
@@ -74,7 +74,7 @@ def replaced(calendar: CalendarText, change: DayTaken) -> tuple[bytes, bytes]:
 
 
 def _times(calendar: CalendarText, series: Sequence[EventText], day: date) -> Iterator[date | datetime]:
-    """What the times of a series on a day are known by."""
+    """The keys of a series' occurrences on a day."""
     import recurring_ical_events  # type: ignore[import-untyped]
 
     start = as_time(day)
@@ -89,7 +89,7 @@ def _times(calendar: CalendarText, series: Sequence[EventText], day: date) -> It
 
 
 def _value(moment: date | datetime, head: EventText) -> bytes:
-    """A time in the form that the beginning of the series has."""
+    """A time in the form of the series' start."""
     if not isinstance(moment, datetime):
         return f"{moment:%Y%m%d}".encode()
     if head.begins_in_utc:
@@ -98,7 +98,7 @@ def _value(moment: date | datetime, head: EventText) -> bytes:
 
 
 def _is_of(calendar: CalendarText, event: EventText, times: Sequence[date | datetime]) -> bool:
-    """Whether an event says how one of these times differs."""
+    """Whether an event modifies one of these occurrences."""
     (found,) = parsed(calendar.only([event])).walk("VEVENT")
     moment = found["RECURRENCE-ID"].dt
     return any(_same(moment, one) for one in times)
@@ -111,7 +111,7 @@ def _same(one: date | datetime, other: date | datetime) -> bool:
 
 
 def _folded(line: bytes, line_end: bytes) -> bytes:
-    """A line in pieces that are not too long, cut between characters."""
+    """A line folded to the maximum length, between characters."""
     pieces, rest = [], line
     while len(rest) > _LINE - 1:
         cut = _LINE - 1

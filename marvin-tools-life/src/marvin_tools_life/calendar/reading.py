@@ -1,4 +1,5 @@
-"""What happens in a span of days: recurrences, time zones and exceptions of all events, in the zone of this machine."""
+"""The occurrences in a span of days: recurrences, time zones and exceptions of all events, in this machine's time
+zone."""
 
 from __future__ import annotations
 
@@ -18,15 +19,15 @@ from .text import CalendarText, EventText
 from .times import as_time
 
 _SECONDS = 20.0
-"""How long series of events are looked at."""
+"""Seconds that expanding series may take."""
 _PARSING = threading.Lock()
-"""The library remembers time zones of files by their names, for the whole process: it begins anew for each file."""
+"""The library caches time zones of files by name for the whole process: the cache is reset for each file."""
 _MARGIN = timedelta(days=2)
 """More than the difference of any two time zones."""
 
 
 class Occurrence(Record):
-    """An event at one of its times, in the zone of this machine; `start` and `end` are days for whole days."""
+    """An occurrence of an event in this machine's time zone; `start` and `end` are dates for all-day events."""
 
     start: date | datetime
     end: date | datetime
@@ -44,14 +45,14 @@ class Occurrence(Record):
 
 
 class Agenda(Record):
-    """What happens in a span of days, in its order. `left_out` says what is not in it, and why."""
+    """The occurrences in a span of days, in order. `left_out` says what is missing, and why."""
 
     occurrences: Sequence[Occurrence]
     left_out: Sequence[str] = ()
 
 
 def agenda(text: CalendarText, start: datetime, end: datetime) -> Agenda:
-    """What happens between two times, the last of which is not in. Blocks: call it in a thread."""
+    """The occurrences between two times, the end excluded. Blocks: call it in a thread."""
     first, last = ((moment + side).strftime("%Y%m%d") for moment, side in ((start, -_MARGIN), (end, _MARGIN)))
     found = _Found(text, start, end)
     found.left_out += [f"the time zone {name!r} has rules that are not supported" for name in text.refused_zones]
@@ -65,10 +66,10 @@ def agenda(text: CalendarText, start: datetime, end: datetime) -> Agenda:
 
 
 def _groups(events: Sequence[EventText], first: str, last: str) -> list[list[EventText]]:
-    """The events of some days that belong together: those that happen once, and each series with all that is of it.
+    """The events of some days in groups: each single event, and each series with its modified occurrences.
 
-    The library takes events of one id for one event, of which the newest counts. Others that happen to have the same
-    id, or an empty one, are in groups of their own.
+    The library takes events with one id for versions of one event. Unrelated events with the same id, or with
+    an empty one, are in groups of their own.
     """
     touching = [event for event in events if event.may_touch(first, last)]
     recurring = {event.uid for event in touching if event.is_recurring and event.uid}
@@ -84,12 +85,12 @@ def _groups(events: Sequence[EventText], first: str, last: str) -> list[list[Eve
         if seen[event.uid] >= len(rounds):
             rounds.append([])
         rounds[seen[event.uid]].append(event)
-        seen[event.uid] += event.has_id  # the library tells apart those without one
+        seen[event.uid] += event.has_id  # the library keeps those without an id apart
     return [*rounds, *(group for one in series.values() for group in _one_each(one))]
 
 
 def newest(events: Iterable[EventText]) -> list[EventText]:
-    """The events without those of which there is a later version: one of the same id with a higher number."""
+    """The events without outdated versions: those with the same id and a lower sequence number."""
     found = list(events)
     highest: dict[str, int] = {}
     for event in found:
@@ -98,14 +99,14 @@ def newest(events: Iterable[EventText]) -> list[EventText]:
 
 
 def _one_each(series: Sequence[EventText]) -> list[list[EventText]]:
-    """The events of one id as series, each with one event that the others are times of."""
+    """The events of one id as series, each with its main event and the modified occurrences."""
     heads = newest(event for event in series if not event.is_one_time)
     times = [event for event in series if event.is_one_time]
     return [[*heads[:1], *times], *([head] for head in heads[1:])]
 
 
 class _Found:
-    """Collects what happens between two times."""
+    """Collects the occurrences between two times."""
 
     def __init__(self, text: CalendarText, start: datetime, end: datetime) -> None:
         self._text = text
@@ -116,14 +117,14 @@ class _Found:
         self.left_out: list[str] = []
 
     def look(self, events: Sequence[EventText]) -> None:
-        """Add when these events happen. One that cannot be understood takes none of the others with it."""
+        """Add the occurrences of these events. An invalid event does not affect the others."""
         name = repr(events[0].title)
         if time.monotonic() > self._stop:
             self.left_out.append(f"{name}: looking through all took too long")
             return
         try:
             calendar = parsed(self._text.only(events))
-        except Exception as error:  # the library raises whatever the values in a file make it raise
+        except Exception as error:  # the library raises any exception for unexpected values in a file
             if len(events) == 1:
                 self.left_out.append(f"{name}: {error}")
                 return
@@ -150,10 +151,10 @@ class _Found:
             self.left_out.append(f"{str(event.get('SUMMARY', ''))!r}: {error}")
 
     def _of(self, calendar: Any, events: Sequence[Any], words: Mapping[str, str]) -> list[Occurrence]:
-        """When events of a calendar of the library happen. `words` are those of their rules, by their ids."""
+        """Occurrences of a parsed calendar. `words` are descriptions of the recurrence rules, by event id."""
         import recurring_ical_events  # type: ignore[import-untyped]
 
-        part = calendar.copy()  # its own values, and nothing that is in it
+        part = calendar.copy()  # only its own values, no nested ones
         for event in events:
             check(event, self._end)
             part.add_component(event)
@@ -167,27 +168,27 @@ class _Found:
 
 @contextmanager
 def own_zones() -> Iterator[None]:
-    """Have names of time zones mean what the file says that is parsed in the block, and no other one."""
+    """Within the block, resolve time zone names only by the definitions of the file that is parsed."""
     from icalendar.timezone import tzp
 
     with _PARSING, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what the library guesses; nobody could do anything about it here
+        warnings.simplefilter("ignore")  # warnings about guesses of the library, which nobody could act on here
         tzp.use_default()
         yield
 
 
 def parsed(data: bytes) -> Any:
-    """A calendar as the library has it. Raises whatever the values in it make the library raise."""
+    """A calendar parsed by the library. Raises any exception that the library raises for its values."""
     from icalendar import Calendar
 
     return Calendar.from_ical(data)
 
 
 def _words(event: Any) -> str:
-    """What the first rule of an event says; nothing where that cannot be told, or by the id whose it is."""
+    """The first rule of an event as text, by its id; nothing where it has no readable one."""
     try:
         return in_words(rules_of(event)[0]) if event.get("UID") else ""
-    except Exception:  # values of any kind; whoever follows the rule says what is wrong with it
+    except Exception:  # values of any kind; expanding the rule reports the error
         return ""
 
 

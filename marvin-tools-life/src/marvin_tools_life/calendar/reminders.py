@@ -1,4 +1,4 @@
-"""Reminders of events: by the system's scheduler, an hour and half an hour before, whether Marvin runs or not."""
+"""Reminders of events, by the system's scheduler, an hour and half an hour before, whether Marvin runs or not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..scheduling.jobs import Job, cancel, schedule, told_by
 from .times import EventTime, as_time
 
 _BEFORE = (60, 30)
-"""Minutes before the beginning of an event."""
+"""Minutes before the start of an event."""
 KIND = "reminder"
 
 
@@ -33,7 +33,7 @@ def reminders_of(uid: str, title: str, when: EventTime, location: str) -> list[J
 
 
 async def remind(context: ToolContext, jobs: Sequence[Job]) -> str:
-    """Schedule those of the reminders that are still to come; what is said of them."""
+    """Schedule the reminders that are in the future; returns a message about them."""
     ahead = [job for job in jobs if job.due > context.clock.now()]
     if not ahead:
         return "It starts too soon for reminders."
@@ -46,7 +46,7 @@ async def remind(context: ToolContext, jobs: Sequence[Job]) -> str:
 
 
 async def forget(context: ToolContext, uid: str) -> tuple[Sequence[Job], str]:
-    """Cancel the reminders of an event; those that there were, and what is said of it."""
+    """Cancel the reminders of an event; returns them, and a message about them."""
     if not uid:
         return (), ""
     try:

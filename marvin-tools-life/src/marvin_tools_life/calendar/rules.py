@@ -1,4 +1,4 @@
-"""Rules of series: which of them are followed, and what they say in words."""
+"""Recurrence rules: which are supported, and their descriptions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from .times import as_time
 
 _A_DAY = 24
-"""How often a series may happen in a day; one that is more frequent is not written out."""
+"""Occurrences a day; more frequent series are not expanded."""
 _STEPS = 500_000
-"""How many steps a library may take from the beginning of a series to the days that are asked for; some seconds."""
+"""Steps that a library may take from the start of a series to the requested days; they take some seconds."""
 _OFTEN = {"MINUTELY", "SECONDLY"}
 _DAYS = {"DAILY": 1, "WEEKLY": 7, "MONTHLY": 28, "YEARLY": 365}
 _OF_DAYS = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO")
-"""What leaves days out, by numbers that may fit none."""
+"""Parts of a rule that exclude days, with numbers that may match none."""
 _EVERY = {
     "HOURLY": ("hourly", "hours"),
     "DAILY": ("daily", "days"),
@@ -25,13 +25,13 @@ _EVERY = {
 
 
 def rules_of(event: Any) -> list[Any]:
-    """The rules of an event, of which there may be several."""
+    """The rules of an event; there may be several."""
     rules = event.get("RRULE", [])
     return list(rules) if isinstance(rules, list) else [rules]
 
 
 def check(event: Any, end: datetime) -> None:
-    """Refuse rules of an event that a library would follow for ever, or for minutes, on its way to an end.
+    """Refuse rules of an event that would keep a library busy for minutes or for ever.
 
     Raises:
         ValueError: the text says why.
@@ -41,7 +41,7 @@ def check(event: Any, end: datetime) -> None:
 
 
 def in_words(rule: Any) -> str:
-    """A rule in words, such as `every 2 weeks on MO, WE until 2026-12-31`."""
+    """A description of a rule, such as `every 2 weeks on MO, WE until 2026-12-31`."""
     once, many = _EVERY.get(_frequency(rule), ("by a rule", "times"))
     interval = int(rule.get("INTERVAL", [1])[0])
     said = once if interval == 1 else f"every {interval} {many}"
@@ -71,7 +71,7 @@ def _check(rule: Any, start: date | datetime, end: datetime) -> None:
 
 
 def _fits(rule: Any, start: date | datetime) -> bool:
-    """Whether there is a day that a rule leaves; it would be looked for, day by day, until the year 9999."""
+    """Whether a rule matches any day; a library would search for one, day by day, until the year 9999."""
     if _frequency(rule) in ("DAILY", "HOURLY") and "BYSETPOS" in rule:
         return min(abs(int(place)) for place in rule["BYSETPOS"]) <= _times_a_day(rule)
     days = {name.lower(): [int(str(value)) for value in rule[name]] for name in _OF_DAYS if name in rule}
@@ -80,7 +80,7 @@ def _fits(rule: Any, start: date | datetime) -> bool:
     from dateutil.rrule import YEARLY, rrule  # type: ignore[import-untyped]
 
     begin = datetime(start.year, start.month, start.day)  # noqa: DTZ001  # any time
-    # Of years there are so few that all of them are looked through in less than a second.
+    # There are so few years that checking all of them takes less than a second.
     return next(iter(rrule(YEARLY, dtstart=begin, **days)), None) is not None
 
 
@@ -89,6 +89,6 @@ def _frequency(rule: Any) -> str:
 
 
 def _times_a_day(rule: Any) -> int:
-    """How often a rule has something happen on a day at most."""
+    """Occurrences of a rule in one day at most."""
     times = 24 if _frequency(rule) == "HOURLY" else len(rule.get("BYHOUR", [0]))
     return times * len(rule.get("BYMINUTE", [0])) * len(rule.get("BYSECOND", [0]))

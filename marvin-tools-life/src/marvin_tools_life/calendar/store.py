@@ -1,4 +1,4 @@
-"""The calendar of a profile: a file that is read and changed as a whole, while no other Marvin changes it."""
+"""The calendar of a profile: a file that is read and changed as a whole, locked against other Marvins."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .text import CalendarError, CalendarText
 T = TypeVar("T")
 
 _LARGEST = 50_000_000
-"""Bytes of a calendar."""
+"""Bytes of a calendar at most."""
 
 
 class CalendarFile:
-    """calendar.ics of the active profile, which may be a link to a file that other programs keep."""
+    """calendar.ics of the active profile, or the file of another program that it links to."""
 
     def __init__(self, context: ToolContext) -> None:
         self.path: Path = context.profile_folder / "calendar.ics"
@@ -28,7 +28,7 @@ class CalendarFile:
         """The calendar; an empty one where there is no file.
 
         Raises:
-            ToolError: it cannot be read, or is no calendar. It stays as it is.
+            ToolError: it cannot be read, or is not a calendar. The file stays unchanged.
         """
 
         def read() -> CalendarText:
@@ -39,11 +39,11 @@ class CalendarFile:
         return await in_thread(read)
 
     async def change(self, work: Callable[[CalendarText], tuple[bytes, T]]) -> T:
-        """Write what `work` makes of the calendar, in one step; returns the other thing that it gives. In a thread.
+        """Replace the calendar with the first result of `work`; returns the second. `work` runs in a thread.
 
         Raises:
-            ToolError: as `read`, and where it cannot be written or another process holds it for too long. What is in
-                the file is as before.
+            ToolError: as `read`, or the file cannot be written, or another process holds the lock for too long. The
+                file stays unchanged.
         """
         return await in_thread(lambda: self._change(work), to_the_end=True)
 
@@ -54,7 +54,7 @@ class CalendarFile:
             after, result = work(CalendarText(content or b""))
             if len(after) > _LARGEST:
                 raise CalendarError(f"it would be larger than {_LARGEST:,} bytes")
-            CalendarText(after)  # what cannot be read again is not written
+            CalendarText(after)  # an unreadable result is not written
             results.append(result)
             return None if after == content else after
 

@@ -1,7 +1,7 @@
-"""The text of an iCalendar file, changed event by event: what is not changed stays as it is, byte by byte.
+"""The text of an iCalendar file, edited event by event: everything else stays unchanged, byte by byte.
 
-Libraries write a calendar anew as a whole, with other folds, escapes and orders; so events are found, put in and taken
-out as text here. The format: RFC 5545, section 3.1 for lines and folds, 3.4 and 3.6 for components.
+Libraries rewrite a calendar as a whole, with other folds, escapes and orders; so events are found, inserted and
+removed as text here. The format: RFC 5545, section 3.1 for lines and folds, 3.4 and 3.6 for components.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NEVER = "99999999"
 _SIMPLE = {"FREQ", "INTERVAL", "COUNT", "WKST"}
 _LONG = 366
-"""Days that one time of a series may last, and more."""
+"""Days that one occurrence of a series may last, and more."""
 _DIGITS = 5
 PRODUCT = "-//Marvin//marvin-tools-life//EN"
 
 
 class CalendarError(ValueError):
-    """A file is no calendar, or not a whole one; the text says why."""
+    """A file is not a complete calendar; the text says why."""
 
 
 class Span(NamedTuple):
-    """Where a component is: from `start` on, up to before `end`."""
+    """The place of a component: from `start` up to, but not including, `end`."""
 
     start: int
     end: int
 
 
 class EventText:
-    """An event as it stands in the file, and what of it is known without a parser."""
+    """An event as it is written in the file, and the properties that are read without a parser."""
 
     def __init__(self, data: bytes, span: Span) -> None:
         self.span = span
@@ -59,55 +59,55 @@ class EventText:
 
     @property
     def uid(self) -> str:
-        """What it is known by; empty where it has none."""
+        """Its id; empty where it has none."""
         return self._facts.get("UID", "").strip()
 
     @property
     def title(self) -> str:
-        """Its title, without escapes."""
+        """Its title, unescaped."""
         return _ESCAPED.sub(lambda found: " " if found[1] in "nN" else found[1], self._facts.get("SUMMARY", ""))
 
     @property
     def day(self) -> str:
-        """The day that it begins on, as it stands there; for a series that of the first time."""
+        """The day of its start, as written; for a series that of the first occurrence."""
         found = _DAY.search(self._facts.get("DTSTART", ""))
         return f"{found[0][:4]}-{found[0][4:6]}-{found[0][6:]}" if found else "no day"
 
     @property
     def begins_in_utc(self) -> bool:
-        """Whether its beginning is a time of no zone but UTC."""
+        """Whether its start is in UTC."""
         return self._facts.get("DTSTART", "").strip().upper().endswith("Z")
 
     @property
     def is_recurring(self) -> bool:
-        """Whether it has several times, or is one of those that differs."""
+        """Whether it is a series or a modified occurrence."""
         return not {"RRULE", "RDATE", "RECURRENCE-ID"}.isdisjoint(self._facts)
 
     @property
     def is_one_time(self) -> bool:
-        """Whether it is one of the times of a series, which differs from the others."""
+        """Whether it is a modified occurrence of a series."""
         return "RECURRENCE-ID" in self._facts
 
     @property
     def has_id(self) -> bool:
-        """Whether it has an id, be it an empty one."""
+        """Whether it has an id, possibly an empty one."""
         return "UID" in self._facts
 
     @property
     def has_beginning(self) -> bool:
-        """Whether it says when it begins."""
+        """Whether it has a start."""
         return "DTSTART" in self._facts
 
     @property
     def sequence(self) -> int:
-        """The number of its version; 0 where there is none."""
+        """Its sequence number; 0 where there is none."""
         number = self._facts.get("SEQUENCE", "").strip()
         return int(number) if number.isdecimal() and len(number) <= _DIGITS * 2 else 0
 
     def may_touch(self, first: str, last: str) -> bool:
-        """Whether it may happen between two days, both included, as YYYYMMDD.
+        """Whether it may occur between two days, both included, as YYYYMMDD.
 
-        The days are wide enough for every time zone. Without a doubt it says yes.
+        The days are extended for time zones. If in doubt, the answer is yes.
         """
         start = _DAY.search(self._facts.get("DTSTART", ""))
         if start is None or not {"RDATE", "RECURRENCE-ID"}.isdisjoint(self._facts):
@@ -120,13 +120,13 @@ class EventText:
 
 
 def _last_day(start: str, rule: str) -> str:
-    """The last day on which a series can begin, or a later one, as YYYYMMDD."""
+    """The last day on which an occurrence can start, or a later one, as YYYYMMDD."""
     parts = dict(part.split("=", 1) for part in rule.strip().upper().split(";") if "=" in part)
     until = _DAY.match(parts.get("UNTIL", ""))
     if until:
         return _later(until[0], _LONG)
     days = {"DAILY": 1, "WEEKLY": 7}.get(parts.get("FREQ", ""), 0)
-    # Other rules may leave out days and weeks, so that so many times take longer.
+    # Other parts of the rule may leave out days and weeks, so that this many occurrences take longer.
     if not days or not parts.keys() <= _SIMPLE or not parts.get("COUNT", "").isdecimal():
         return _NEVER
     interval = parts.get("INTERVAL", "1")
@@ -136,7 +136,7 @@ def _last_day(start: str, rule: str) -> str:
 
 
 def _later(day: str, days: int) -> str:
-    """A day so many days after another one; that of no end where there is none."""
+    """The day this many days after another one; the last possible day if that overflows."""
     try:
         return f"{date(int(day[:4]), int(day[4:6]), int(day[6:])) + timedelta(days=days):%Y%m%d}"
     except (ValueError, OverflowError):
@@ -147,10 +147,10 @@ class CalendarText:
     """An iCalendar file.
 
     Args:
-        data: all of it; of a file that is not there yet, nothing.
+        data: the whole file; empty for a file that does not exist yet.
 
     Raises:
-        CalendarError: it is no calendar, or not a whole one.
+        CalendarError: it is not a complete calendar.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -164,17 +164,17 @@ class CalendarText:
         self._find()
 
     def events(self) -> Iterator[EventText]:
-        """The events, in their order."""
+        """The events in order."""
         return (EventText(self.data, span) for span in self._events)
 
     @property
     def line_end(self) -> bytes:
-        """How lines end: as the first one does."""
+        """The line end of the first line."""
         first = self.data.find(b"\n")
         return b"\r\n" if first < 1 or self.data[first - 1 : first] == b"\r" else b"\n"
 
     def with_event(self, event: bytes) -> bytes:
-        """The file with an event behind the last one of the calendar. `event` has CRLF line ends."""
+        """The file with an event added after the last one. `event` has CRLF line ends."""
         return b"".join((self.data[: self._end], event.replace(b"\r\n", self.line_end), self.data[self._end :]))
 
     def without(self, spans: Sequence[Span]) -> bytes:
@@ -190,12 +190,12 @@ class CalendarText:
         zones = (zone for zone in self._zone_texts if _changes_at_times(zone))
         head = self.data[: self._header].removeprefix(_BOM)
         whole = b"".join((head, *zones, *(event.data for event in events), b"END:VCALENDAR\r\n"))
-        # Some programs fold in the middle of a character, which is none until it is put together again.
+        # Some programs fold inside a character, which is invalid until the line is unfolded.
         return _FOLD.sub(b"", whole)
 
     @cached_property
     def refused_zones(self) -> Sequence[str]:
-        """The names of time zones whose clocks would change at every hour or second: no library gets to their end."""
+        """The names of time zones with clock changes at every hour or second: no library could expand them."""
         refused = [_ZONE_NAME.search(zone) for zone in self._zone_texts if not _changes_at_times(zone)]
         return [found[1].decode("utf-8", "replace") for found in refused if found]
 
@@ -204,7 +204,7 @@ class CalendarText:
         return [_FOLD.sub(b"", self.data[span.start : span.end]) for span in self._zones]
 
     def _find(self) -> None:
-        """Find the components. Each pass over the text ends behind the component that it found."""
+        """Find the components. Each search starts after the component that the one before found."""
         stack: list[tuple[bytes, int]] = []
         calendars = 0
         for mark in _MARK.finditer(self.data):
@@ -236,7 +236,7 @@ class CalendarText:
 
 
 def _changes_at_times(zone: bytes) -> bool:
-    """Whether the clocks of a time zone change by rules of years, as those of all real ones do."""
+    """Whether the clock changes of a time zone follow yearly rules, as those of all real ones do."""
     rules = [rule.upper() for rule in _ZONE_RULE.findall(zone)]
     return all(b"FREQ=YEARLY" in rule and not _OFTEN.search(rule) for rule in rules)
 
@@ -247,7 +247,7 @@ def new_calendar() -> bytes:
 
 
 def _own_lines(event: bytes) -> bytes:
-    """The lines of an event without those of the alarms in it, which have titles and ids of their own."""
+    """The lines of an event without those of its alarms, which have titles and ids of their own."""
     kept, at, depth = [], 0, 0
     for mark in _MARK.finditer(event):
         if mark[1].upper() == b"BEGIN":

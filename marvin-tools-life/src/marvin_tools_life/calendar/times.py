@@ -1,4 +1,4 @@
-"""When an event is: days and times as people write them, and as calendars have them."""
+"""The times of events: days and times as people write them, and as calendars store them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DAY = timedelta(days=1)
 
 
 class EventTime(NamedTuple):
-    """When an event begins and ends: two times in the zone of this machine, or two days, the last of which is not in.
+    """The start and the end of an event: two times in this machine's time zone, or two days, the end excluded.
 
-    RFC 5545, section 3.6.1, has the end of an event on whole days so.
+    RFC 5545, section 3.6.1, defines the end of all-day events so.
     """
 
     start: date | datetime
@@ -31,7 +31,7 @@ class EventTime(NamedTuple):
 
     @property
     def begins(self) -> float:
-        """Its beginning in seconds since the epoch; of a day its first moment here."""
+        """Its start in seconds since the epoch; of a day its first moment here."""
         return as_time(self.start).timestamp()
 
 
@@ -39,11 +39,11 @@ def event_time(start: str, end: str, now: float) -> EventTime:
     """The time of an event. Blocks, as the library that reads it does.
 
     Args:
-        end: empty for an hour, or for one day; else a time, a day that is still in, or a span such as `90m`.
+        end: empty for an hour, or for one day; else a time, the last day, or a duration such as `90m`.
         now: the present, in seconds since the epoch.
 
     Raises:
-        ToolError: one of the two is no time, or the end is not behind the start.
+        ToolError: one of the two is not a time, or the end is not after the start.
     """
     here = datetime.fromtimestamp(now).astimezone()
     begin, _ = _read(start, here.replace(tzinfo=None))
@@ -64,7 +64,7 @@ def event_time(start: str, end: str, now: float) -> EventTime:
 
 
 def _days(begin: date, start: str, end: str) -> EventTime:
-    """Whole days. Their end is the last day, or as many days as they are."""
+    """All-day times. The end is given as the last day, or as a number of days."""
     if not end.strip():
         return EventTime(begin, begin + _DAY)
     last, is_span = _read(end, datetime.combine(begin, datetime.min.time()))
@@ -76,14 +76,14 @@ def _days(begin: date, start: str, end: str) -> EventTime:
 
 
 def as_time(moment: date | datetime) -> datetime:
-    """A day or time as a time in the zone of this machine. One without a zone is of this one, wherever it is read."""
+    """A day or time as a time in this machine's time zone, which is also assumed for one without a time zone."""
     if not isinstance(moment, datetime):
         moment = datetime.combine(moment, datetime.min.time())
     return moment.astimezone()
 
 
 def _read(text: str, base: datetime) -> tuple[date | datetime, bool]:
-    """What is meant: a day, or a time with a zone; and whether it is a span of days. `base` is what it counts from."""
+    """A day, or a time with a time zone; and whether it was a number of days from `base`."""
     written = " ".join(text.split())
     if not written or len(written) > _LONGEST:
         raise ToolError(f"{written[:_LONGEST]!r} is not a time. {_FORMS}")
@@ -103,7 +103,7 @@ def _read(text: str, base: datetime) -> tuple[date | datetime, bool]:
 
 
 def _exact(text: str) -> date | datetime | None:
-    """A day or time in the form of ISO 8601, of which nothing has to be guessed."""
+    """A day or time in ISO 8601, which needs no guessing."""
     for kind in (date, datetime):
         try:
             return kind.fromisoformat(text)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from marvin_core import Field, ToolContext, ToolError, ToolResult, in_thread, tool
 
+from .formatting import days_of, lines, month_grid, table
 from .reading import agenda
 from .store import CalendarFile
-from .telling import days_of, lines, month_grid, table
 from .times import as_time
 
 _YEARS = range(1970, 9000)

@@ -1,4 +1,4 @@
-"""`marvin import`: what an older Marvin kept is taken over."""
+"""`marvin import`: imports the data of an older Marvin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from marvin_core import CliContext, UsageError, one_line
 
 _OLDER = "local-finder"
-"""How the older Marvin called its folder."""
+"""The folder name of the older Marvin."""
 _SHOWN = 20
 
 
@@ -23,7 +23,7 @@ def take_over(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be imported.")] = False,
 ) -> None:
     """Import the data of an older version: tickets, bookmarks, places, topics, logins, typed lines. Copies are kept."""
-    from .taking import COPIES, Import
+    from .importer import COPIES, Import
 
     run: CliContext = context.obj
     here = run.config.config_folder

@@ -1,7 +1,7 @@
-"""The forms of the older Marvin's files: what they hold, as the tools keep it today.
+"""The file formats of the older Marvin, and their conversion to today's.
 
-The older program wrote JSON: an array of entries, or an object that holds the array, or one entry for each name. An
-entry that is of today's form already stays as it is, so that what was taken over once is not changed by a second time.
+The older program wrote JSON: an array of entries, an object that contains the array, or one with an entry for each
+name. An entry in today's format stays unchanged, so that importing twice changes nothing.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Entry: TypeAlias = dict[str, Any]
 
 _SHOWN = 120
 _MILLISECONDS = 1e11
-"""A time above it is in milliseconds: in seconds it would be in the year 5138."""
+"""Larger times are in milliseconds: in seconds they would be after the year 5138."""
 
 
 _LATEST = 1e15
-"""A time above it is none, be it in milliseconds."""
+"""Larger times are invalid, even in milliseconds."""
 
 
 class FormError(ValueError):
-    """What is in a file is not what the older Marvin kept there; the text says why."""
+    """A file does not have the expected format; the text says why."""
 
 
 class Merged(NamedTuple):
-    """What becomes of a file: its new content, None where it stays as it is, and what is told of it.
+    """The result of merging a file: its new content, None where it stays unchanged, and counts for the report.
 
-    `taken` counts entries that are new here, `there` those that are here already. `problems` are those that cannot be
-    taken over, each with why.
+    `taken` counts new entries, `there` existing ones. `problems` are entries that cannot be imported, each with
+    the reason.
     """
 
     content: bytes | None
@@ -45,7 +45,8 @@ class Merged(NamedTuple):
 
 
 class EntryForm(NamedTuple):
-    """What the entries of a file are: what an object around them calls them, what one is named by, and its key."""
+    """The entries of a file: the key of the array in an object around them, the property for a name, and the
+    identity."""
 
     around: Sequence[str]
     named_by: str
@@ -64,22 +65,22 @@ def parsed(content: bytes) -> Any:
 
 
 def written(data: Any) -> bytes:
-    """Data as the tools write them."""
+    """Data in the format that the tools write."""
     try:
         return json.dumps(data, ensure_ascii=False, indent=1).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair has no bytes of its own, only an escape
+    except UnicodeEncodeError:  # a lone surrogate has no bytes in UTF-8, only an escape
         return json.dumps(data, indent=1).encode()
 
 
 def merged_entries(form: EntryForm, here: bytes | None, older: bytes, when: float) -> Merged:
-    """The entries that are here, and behind them those of the older file whose keys are not here yet.
+    """The entries of today's file, followed by those of the older file whose keys it does not have.
 
     Args:
-        here: the file that is added to; the same bytes as `older` where it is that file itself.
-        when: when the older file was written, in seconds since the epoch.
+        here: today's file; the same bytes as `older` where it is that file itself.
+        when: the modification time of the older file, in seconds since the epoch.
 
     Raises:
-        FormError: one of the two files holds something else.
+        FormError: one of the two files has another format.
     """
     own = _here(here) if here is not None and here.strip() else []
     problems: list[str] = []
@@ -94,7 +95,7 @@ def merged_entries(form: EntryForm, here: bytes | None, older: bytes, when: floa
 
 
 def merged_tokens(here: bytes | None, older: bytes) -> Merged:
-    """The tokens of services, those of the older file where a service has none here. Raises `FormError`."""
+    """The tokens of services; those of the older file where a service has none yet. Raises `FormError`."""
     own = _here(here) if here is not None and here.strip() else {}
     kept, found = _services(own), _services(parsed(older))
     content = _unless_same({**found, **kept}, own)
@@ -115,7 +116,7 @@ def _unless_same(after: Any, before: Any) -> bytes | None:
 
 
 def _by_key(form: EntryForm, data: Any, when: float, problems: list[str]) -> dict[str, Entry]:
-    """The entries of a file as they are kept today, each once, by their keys."""
+    """The entries of a file in today's format, without duplicates, by key."""
     found: dict[str, Entry] = {}
     for entry in _read(form, data, when, problems):
         found.setdefault(form.key(entry), entry)
@@ -131,7 +132,7 @@ def _read(form: EntryForm, data: Any, when: float, problems: list[str]) -> Itera
 
 
 def _entries(form: EntryForm, data: Any) -> list[Entry]:
-    """The entries in a file, whatever is around them."""
+    """The entries of a file, with or without an object around them."""
     if isinstance(data, Mapping):
         inner = next((data[name] for name in form.around if isinstance(data.get(name), (list, Mapping))), None)
         if inner is not None:
@@ -143,7 +144,7 @@ def _entries(form: EntryForm, data: Any) -> list[Entry]:
 
 
 def _named(form: EntryForm, name: str, value: Any) -> Entry:
-    """An entry that stands below a name: that is what it is known by, unless it says so itself."""
+    """An entry stored under a name: that is its name unless it has one itself."""
     if isinstance(value, dict):
         return value if isinstance(value.get(form.named_by), str) else {form.named_by: name, **value}
     return {form.named_by: name, **({"title": value} if isinstance(value, str) else {})}
@@ -208,7 +209,7 @@ def _subscription(entry: Entry, when: float) -> Entry:
     topic = _text(entry, "topic", "name").rstrip("/").rpartition("/")[2]
     if not is_topic(topic):
         raise FormError("it has no topic")
-    # What came before the older program wrote the file last, it has told.
+    # The older program has already shown what came before it last wrote the file.
     since = _time(entry, "since")
     read = {"topic": topic, "label": one_line(_text(entry, "label")), "since": when if since is None else since}
     return {**entry, **read}
@@ -222,7 +223,7 @@ SUBSCRIPTIONS = EntryForm(
 
 _TOKEN_NAMES = {"accessToken": "access_token", "refreshToken": "refresh_token", "expiresAt": "expires_at"}
 _ONLY_SERVICE = "spotify"
-"""Whose tokens stand in a file without the name of a service."""
+"""The service of a token file without service names."""
 
 
 def _services(data: Any) -> dict[str, Any]:
@@ -237,7 +238,7 @@ def _token(given: Mapping[str, Any]) -> dict[str, Any]:
     token = {_TOKEN_NAMES.get(name, name): value for name, value in given.items()}
     if "access_token" in token:
         until = _time(token, "expires_at", "expiry", "expiry_date")
-        # Without a time it counts as over, and is renewed when it is first used.
+        # A token without an expiry counts as expired, and is renewed on first use.
         token["expires_at"] = 0 if until is None else until
     return token
 
@@ -246,7 +247,7 @@ def _token(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(entry: Mapping[str, Any], *names: str) -> str:
-    """The first of these values that is a text and not empty."""
+    """The first value that is a non-empty text."""
     found = (entry.get(name) for name in names)
     return next((text.strip() for text in found if isinstance(text, str) and text.strip()), "")
 
@@ -263,12 +264,12 @@ def _degrees(entry: Any, most: float, *names: str) -> float | None:
 
 
 def _time(entry: Mapping[str, Any], *names: str) -> float | None:
-    """The first of these values that is a time, in seconds since the epoch."""
+    """The first value that is a time, in seconds since the epoch."""
     return next((time for name in names if (time := seconds(entry.get(name))) is not None), None)
 
 
 def seconds(value: Any) -> float | None:
-    """A time in seconds since the epoch: a number of seconds or milliseconds, or a text in the form of ISO 8601."""
+    """A time in seconds since the epoch, from a number of seconds or milliseconds, or a text in ISO 8601."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not 0 <= value < _LATEST:
             return None

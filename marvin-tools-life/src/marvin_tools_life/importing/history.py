@@ -1,4 +1,4 @@
-"""The lines that were typed: plain ones, a line each, as today's history has them."""
+"""The input history: converts plain lines to today's format."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import NamedTuple
 from .forms import Merged
 
 _HEAD = re.compile(r"# \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?")
-"""What stands above an entry of today's form."""
+"""The line above an entry in today's format."""
 _STAMP = re.compile(r"#\d{9,11}")
-"""The time above a line of readline's, in seconds since the epoch."""
+"""The time above a line in readline's format, in seconds since the epoch."""
 _LIBEDIT = "_HiStOrY_V2_"
 _OCTAL = re.compile(r"\\(\d{3})")
 
 
 class Typed(NamedTuple):
-    """What was typed once: the line above it, and its text, which may have several lines."""
+    """An input: the line above it, and its text, which may have several lines."""
 
     head: str
     text: str
     is_plain: bool
 
     def lines(self) -> str:
-        """As it stands in the file."""
+        """The entry as it is written in the file."""
         return f"\n{self.head}\n" + "".join(f"+{line}\n" for line in self.text.split("\n"))
 
 
 def merged_history(here: bytes | None, older: bytes, when: float) -> Merged:
-    """The lines of the older file that are not here, as entries, before what is here.
+    """The lines of the older file that are new, as entries, followed by today's entries.
 
     Args:
-        when: when the older file was written, in seconds since the epoch.
+        when: the modification time of the older file, in seconds since the epoch.
     """
     found = list(_entries(_decoded(older), when))
     if here == older:
@@ -54,7 +54,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _entries(text: str, when: float) -> Iterator[Typed]:
-    """What was typed, the oldest first. What is of today's form stays as it is; every other line is an entry."""
+    """The inputs, the oldest first. Entries in today's format stay unchanged; every other line is an entry."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     is_libedit = bool(lines) and lines[0] == _LIBEDIT
     at = 1 if is_libedit else 0
@@ -79,7 +79,7 @@ def _told(when: float) -> str:
 
 
 def _unescaped(line: str) -> str:
-    """A line of libedit, which writes spaces and backslashes as octal numbers of their bytes."""
+    """A line in libedit's format, which writes spaces and backslashes as octal escapes."""
     raw = line.encode("utf-8", "surrogateescape")
     plain = re.sub(_OCTAL.pattern.encode(), lambda found: bytes([int(found[1], 8) & 0xFF]), raw)
     return plain.replace(b"\n", b" ").decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Tickets of the older Marvin, each an object in a JSON file, as the Markdown files that tickets are today."""
+"""Converts tickets of the older Marvin, JSON objects, to today's Markdown files."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _DEPENDS = ("deps", "depends_on", "dependsOn", "dependencies", "blocked_by", "bl
 
 
 class OlderTicket(NamedTuple):
-    """A ticket of the older Marvin: the id that it gets, what its file says, and when that was written.
+    """A ticket of the older Marvin: its new id, its data, and the modification time of its file.
 
-    The latter is in seconds since the epoch.
+    The time is in seconds since the epoch.
     """
 
     id: str
@@ -43,12 +43,12 @@ class OlderTicket(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its title, in one line."""
+        """Its title on one line."""
         found = one_line(str(self.given.get("title") or self.given.get("name") or ""), _TITLE).lstrip("- ")
         return found or "Untitled"
 
     def text(self, ids: Mapping[str, str]) -> str:
-        """The ticket as Markdown. `ids` are those that tickets get, by those that they had."""
+        """The ticket as Markdown. `ids` maps old ids to new ones."""
         lines = ["---", *(f"{name}: {value}" for name, value in self._head(ids).items()), "---", f"# {self.title}", ""]
         description = _paragraphs(self.given.get("description") or self.given.get("body"))
         if description:
@@ -88,8 +88,8 @@ def older_tickets(name: str, content: bytes, when: float) -> Iterator[OlderTicke
     """The tickets in a file.
 
     Args:
-        name: the file's without its ending, which stands for an id that is missing.
-        when: when it was written, in seconds since the epoch; it stands for times that are missing.
+        name: the file's name without the extension, used for a missing id.
+        when: the file's modification time in seconds since the epoch, used for missing times.
 
     Raises:
         FormError: it contains no tickets.
@@ -110,13 +110,13 @@ def older_tickets(name: str, content: bytes, when: float) -> Iterator[OlderTicke
 
 
 def old_id(given: Mapping[str, Any]) -> str:
-    """The id that a ticket had; empty where it had none."""
+    """The old id of a ticket; empty where it had none."""
     found = given.get("id", given.get("ticket_id"))
     return str(found).strip() if isinstance(found, (str, int)) and not isinstance(found, bool) else ""
 
 
 def usable_id(old: str) -> str:
-    """An id that a file and a list can hold: the old one, or one that is made of it, always the same."""
+    """An id that is valid in file names and lists: the old one, or one derived from it, always the same."""
     return (
         old
         if _ID.fullmatch(old) and not old.endswith(".")
@@ -149,7 +149,7 @@ def _priority(value: Any) -> int:
 
 
 def _note(given: Any, made: str) -> str:
-    """A note with its time above it, as tickets have them; empty where it has no text."""
+    """A note under its time, in the tickets' format; empty where it has no text."""
     if isinstance(given, Mapping):
         text = next(
             (given[name] for name in ("text", "note", "content", "body") if isinstance(given.get(name), str)), ""
@@ -165,7 +165,7 @@ def _note(given: Any, made: str) -> str:
 
 
 def _paragraphs(value: Any) -> str:
-    """A text of several lines, without what a terminal would obey."""
+    """A text of several lines without control characters."""
     if isinstance(value, (dict, list)):
         value = json.dumps(value, ensure_ascii=False)
     text = str(value or "").replace("\r\n", "\n")
@@ -175,7 +175,7 @@ def _paragraphs(value: Any) -> str:
 
 
 def _stamp(value: Any, otherwise: str) -> str:
-    """A time as tickets have it: UTC, in seconds."""
+    """A time in the tickets' format: UTC, to the second."""
     found = seconds(value)
     if not found:
         return otherwise

@@ -1,4 +1,4 @@
-"""Line commands: REPLACE, INSERT and DELETE by the numbers of lines, each with its text below."""
+"""Line commands: REPLACE, INSERT and DELETE by line numbers, each followed by its text."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _HELP = (
 
 
 class LineCommand(Record):
-    """What becomes of the lines from `first` to `last`, from 1 on: `text` is in their place.
+    """Replaces the lines from `first` to `last`, counted from 1, with `text`.
 
-    Where `last` is the line before `first`, nothing is replaced, and the text comes before `first`.
+    If `last` is the line before `first`, nothing is replaced, and the text is inserted before `first`.
     """
 
     first: int
@@ -31,24 +31,24 @@ class LineCommand(Record):
 
 
 def has_commands(patch: str) -> bool:
-    """Whether a text begins with a line command."""
+    """Whether a text starts with a line command."""
     first = patch.strip("\n").partition("\n")[0].rstrip("\r")
     return _COMMAND.fullmatch(first) is not None
 
 
 def read_commands(patch: str, total: int) -> list[LineCommand]:
-    """The commands of a text, in the order of their lines.
+    """The commands of a text, ordered by line.
 
     Args:
         total: how many lines there are.
 
     Raises:
-        PatchError: one cannot be read, names lines that are not there, or two of them change the same lines.
+        PatchError: a command is malformed, names missing lines, or two commands change the same lines.
     """
     commands: list[LineCommand] = []
     lines = patch.replace("\r\n", "\n").strip("\n").split("\n")
     at = 0
-    # Whoever writes commands in capitals means text by `insert 2`.
+    # If the commands are in capitals, `insert 2` in lower case is text.
     is_loud = lines[0].split()[0].isupper()
     while at < len(lines):
         head = _COMMAND.fullmatch(lines[at])
@@ -65,12 +65,12 @@ def read_commands(patch: str, total: int) -> list[LineCommand]:
 
 
 def _begins(line: str, *, is_loud: bool) -> bool:
-    """Whether a line is a command, and no text of the one above it."""
+    """Whether a line is a command rather than text of the one above."""
     return _COMMAND.fullmatch(line) is not None and (not is_loud or line.split()[0].isupper())
 
 
 def as_hunks(commands: Sequence[LineCommand], lines: Sequence[str]) -> tuple[Hunk, ...]:
-    """The commands as changes of these lines, which have no line ends."""
+    """The commands as hunks for these lines, which have no line ends."""
     return tuple(_hunk(command, lines) for command in commands)
 
 

@@ -29,7 +29,7 @@ from . import line_commands
 from .place import Notes
 
 _LARGEST = 20_000_000
-"""Bytes of a note that is edited."""
+"""Bytes of a note that can be edited."""
 
 
 @tool(
@@ -69,7 +69,7 @@ def _edit(notes: Notes, change: FilePatch, known: KnownFiles | None, *, dry_run:
 
 
 def _by_patch(place: str, patch: str) -> FilePatch:
-    """The one change of the note; what file the patch names does not matter."""
+    """The one change of the note; the file name in the patch is ignored."""
     if not is_patch(patch):
         raise PatchError(
             "The patch is neither a unified diff (--- a/NOTE, +++ b/NOTE, @@) nor line commands. Send commands such as "
@@ -86,7 +86,8 @@ def _by_patch(place: str, patch: str) -> FilePatch:
 
 
 async def _by_lines(notes: Notes, place: str, patch: str) -> FilePatch:
-    """Line commands as a change of the note as it is, which has to be as it was read: else lines have other numbers."""
+    """Line commands as a change of the note, which must be unchanged since it was read: else the line numbers
+    differ."""
     with await in_thread(lambda: notes.files.paths.open(place)) as file:
         status = os.fstat(file.fileno())
         if status.st_size > _LARGEST:

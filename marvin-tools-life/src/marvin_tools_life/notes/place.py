@@ -1,4 +1,4 @@
-"""Where notes are: in ~/Notes, and in coding mode in .marvin/notes of the project."""
+"""The folder of notes: ~/Notes, and in coding mode .marvin/notes of the project."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ PROJECT_FOLDER = ".marvin/notes"
 _ENDING = re.compile(r".\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 _NOTE = ".md"
 _NO_SIGNS = {"Cc", "Zl", "Zp"}
-"""Categories of what is no part of a name: control characters and ends of lines."""
+"""Unicode categories that names must not contain: control characters and line separators."""
 _LOOKED_AT = 10_000
-"""Entries of a folder among which one of another spelling is looked for."""
+"""Entries of a folder that are compared with another spelling of a name."""
 
 
 class Notes:
-    """The folder of the notes, as one call sees it. All methods block.
+    """The folder of the notes during one call. All methods block.
 
-    Notes of a project stay in it: what an agent notes while it works on code is nothing for the user's own notes, and
-    nothing that a later run elsewhere should find.
+    Notes of a project stay in it: notes of a coding agent neither belong to the user's own notes nor should a
+    run elsewhere find them.
 
     Args:
-        writing: make the folder where it is missing.
+        writing: create the folder where it is missing.
 
     Raises:
-        ToolError: there is no folder yet, or it cannot be made.
+        ToolError: there is no folder yet, or it cannot be created.
     """
 
     def __init__(self, context: ToolContext, *, writing: bool = False) -> None:
@@ -43,28 +43,28 @@ class Notes:
             folder = context.home / HOME_FOLDER
             if not writing and not folder.is_dir():
                 raise no_notes(self.shown)
-            self.files = context.writing(folder)  # for reading as well: play mode has nothing to do with these notes
+            self.files = context.writing(folder)  # also for reading: play mode must not see these notes
         self.known: KnownFiles = KnownFiles(context.state)
         self.is_asked_by_person = context.origin in ("person", "typed")
 
     @property
     def root(self) -> Path:
-        """The folder, as an absolute path."""
+        """The absolute path of the folder."""
         return self.files.paths.root / self.start
 
     def folder(self, path: str) -> str:
-        """Where a folder of notes is, for `files.paths`; that of all notes for an empty path."""
+        """The path of a folder of notes, for `files.paths`; that of all notes for an empty name."""
         return self._place(self._names(path), ("",))
 
     def existing(self, path: str) -> str:
-        """Where a note is that may be named without its ending, for `files.paths`."""
+        """The path of a note, whose extension may be left out, for `files.paths`."""
         names = self._names(path)
         if path.rstrip().endswith("/") or not names:
             raise ToolError(f"{path!r} is not a note. Give its name, such as 'garden' or 'ideas/garden.md'.")
         return self._place(names, ("", _NOTE))
 
     def new(self, path: str) -> str:
-        """Where a note is, or is to be; a new one is Markdown where its name has no ending."""
+        """The path of an existing or a new note; a new one without an extension is Markdown."""
         place = self.existing(path)
         if self.files.paths.exists(place):
             return place + _NOTE if self.files.paths.stat(place).kind == "folder" else place
@@ -76,10 +76,10 @@ class Notes:
         return place if _ENDING.search(name.lstrip(".")) else place + _NOTE
 
     def _place(self, names: Sequence[str], endings: Sequence[str]) -> str:
-        """Where something is, for `files.paths`. What is there counts in whatever spelling it is named.
+        """A path for `files.paths`. An existing entry is found in any spelling of its name.
 
         Args:
-            endings: what the last name may have behind it where it is there.
+            endings: extensions that the last name may have if it exists.
         """
         place = self.start if self._in_project else "."
         for number, name in enumerate(names, 1):
@@ -91,14 +91,14 @@ class Notes:
         return place
 
     def _there(self, folder: str, name: str, endings: Sequence[str]) -> str:
-        """What is in a folder by a name, or else but for the case of its letters and the form of their accents.
+        """The entry of a folder with a name, ignoring case and the form of accents.
 
-        People say names, and systems write them in several forms: `Garden.md` is `garden` to who asks for it, and a
-        note from a Mac may have its accents apart from their letters. Empty where there is nothing, or several.
+        People and systems write names in several forms: `Garden.md` is also `garden`, and a note from a Mac may have
+        decomposed accents. Empty where there is none, or several.
         """
         exact = [place for ending in endings if self.files.paths.exists(place := _joined(folder, name + ending))]
         if exact:
-            # Beside a folder, a note of its name is what is meant.
+            # If there is a folder of the same name as well, the note is meant.
             return exact[-1] if self.files.paths.stat(exact[0]).kind == "folder" else exact[0]
         try:
             entries = self.files.paths.list(folder, _LOOKED_AT)
@@ -109,11 +109,11 @@ class Notes:
         return found[0] if len(found) == 1 else ""
 
     def told(self, place: str) -> str:
-        """A place as people and models name it."""
+        """A path as people and models name it."""
         return place if self._in_project else f"{self.shown}/{place}"
 
     def _names(self, path: str) -> list[str]:
-        """The names that lead to something from the folder of the notes."""
+        """The parts of a path relative to the folder of the notes."""
         given = path.strip()
         for start in (f"~/{HOME_FOLDER}", f"{self._home}/{HOME_FOLDER}", str(self.root), self.shown):
             if given == start or given.startswith(f"{start}/"):
@@ -134,5 +134,5 @@ def _plain(name: str) -> str:
 
 
 def no_notes(shown: str) -> ToolError:
-    """What is said where no note was ever written."""
+    """The message where there are no notes yet."""
     return ToolError(f"There are no notes yet: {shown} does not exist. write_note creates it.")

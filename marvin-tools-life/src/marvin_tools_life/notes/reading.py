@@ -23,7 +23,7 @@ from .place import Notes
 _LIMIT = 50_000
 """Bytes of a note that one call shows."""
 _COMPARED = 1_000_000
-"""Bytes of a note whose content is compared, should somebody write it; of a larger one its time is."""
+"""Bytes of a note whose content is compared before a write. Of a larger one the modification time is compared."""
 _ENTRIES = 500
 _NAME = 200
 _FILE = ("file_path", "filename", "file", "name", "note", "title")
@@ -68,7 +68,7 @@ async def file_read_lines(
 
 
 async def _section(notes: Notes, path: str, first: int, last: int | None) -> TextSection | None:
-    """Lines of a note, which counts as read from then on; None where it is empty."""
+    """Lines of a note, recorded as read; None where it is empty."""
     place = await in_thread(lambda: notes.existing(path))
     with await in_thread(lambda: notes.files.paths.open(place)) as file:
         source = TextSource(place, file)
@@ -84,7 +84,7 @@ def _note(notes: Notes, place: str, file: BinaryIO) -> None:
 
 
 def _rest(section: TextSection, path: str) -> str:
-    """What is said where a call does not show all."""
+    """A note about what a call does not show."""
     if not section.is_cut:
         return ""
     total = f" of {section.total:,}" if section.total is not None else ""

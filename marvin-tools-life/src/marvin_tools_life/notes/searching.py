@@ -25,12 +25,12 @@ from marvin_core import (
 from .place import Notes
 
 _WORDS = 8
-"""Words of a query that are looked for by themselves where nothing has all of it in one line."""
+"""Words of a query that are searched for one by one where no line contains the whole query."""
 _LOOKED_AT = 2_000
-"""Lines with one of the words, among which the notes with most of them are chosen."""
+"""Lines with at least one word, from which the notes with most of them are chosen."""
 _NAMES_SHOWN = 10
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
-"""The forms of accents: as most systems write them, and as names of files on a Mac have them."""
+"""Normal forms of accents: most systems use the first, file names on a Mac the second."""
 _NAME = 200
 
 
@@ -63,7 +63,7 @@ async def search_notes(
 
 
 def _pattern(word: str) -> str:
-    """A word in a regular expression, with its accents on their letters and apart from them."""
+    """A word as a regular expression, with accents in both normal forms."""
     forms = dict.fromkeys([word, *(unicodedata.normalize(form, word) for form in _FORMS)])
     written = [re.escape(form) for form in forms]
     return written[0] if len(written) == 1 else f"(?:{'|'.join(written)})"
@@ -79,12 +79,12 @@ def _told(found: SearchResult) -> str:
 
 
 def _names(notes: Notes, words: list[str]) -> str:
-    """The notes whose names have all words, some of them perhaps in the names of their folders. Blocks."""
-    # Only what has the longest word in its name is looked at: there may be very many notes.
+    """The notes whose paths contain all words. Blocks."""
+    # Only names with the longest word are examined: there may be very many notes.
     pattern = "".join(_in_any_case(sign) for sign in max(words, key=len).rpartition("/")[2])
     try:
         found = notes.files.paths.glob(f"{notes.start}/**/*{pattern}*")
-    except ToolError:  # more names than are looked at
+    except ToolError:  # more names than are examined
         return ""
     wanted = [_composed(word) for word in words]
     paths = [path.removeprefix(f"{notes.start}/") for path in found]
@@ -96,7 +96,7 @@ def _names(notes: Notes, words: list[str]) -> str:
 
 
 def _in_any_case(sign: str) -> str:
-    """A sign in a pattern of `paths.glob`, which stands for itself; one with an accent may be written in two ways."""
+    """A character as a literal in a pattern of `paths.glob`; one with an accent in either normal form."""
     if not sign.isascii():
         return "*"
     cases = {sign, sign.lower(), sign.upper()}
@@ -106,7 +106,7 @@ def _in_any_case(sign: str) -> str:
 
 
 async def _by_words(notes: Notes, words: list[str], most: int) -> str:
-    """The lines of the notes that have most of the words, where no line has all of them together."""
+    """The lines of the notes with most of the words, where no line has all of them."""
     wanted = list({_composed(word): word for word in words}.values())[:_WORDS]
     found = await search_files(notes.files, _query(notes, "|".join(map(_pattern, wanted)), _LOOKED_AT))
     if not found.lines:

@@ -18,14 +18,14 @@ from marvin_core import (
     write_text_file,
 )
 
-from ..undoing import check_undo
+from ..undo import check_undo
 from .place import Notes
 
 _NAMES = ("file_path", "filename", "file", "name", "title", "note")
 _HEAD = 8_192
-"""Bytes that a note's line ends are told from."""
+"""Bytes from which a note's line ends are detected."""
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
-"""How files in UTF-16 begin."""
+"""The byte order marks of UTF-16."""
 _TEXTS = ("text", "body", "note_content", "contents")
 
 
@@ -54,14 +54,14 @@ def _write(context: ToolContext, path: str, content: str, *, append: bool) -> To
 
 
 def _append(notes: Notes, place: str, text: str) -> tuple[str, str]:
-    """Add to a note, on a line of its own; the difference, and what was done."""
+    """Append to a note on a new line; returns the difference, and what was done."""
     with notes.files.paths.open(place) as stream:
         head = stream.read(_HEAD)
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - 2))
         tail = stream.read(2)
     is_wide = head.startswith(_WIDE)
-    # Of wide characters, the second byte is that of no character of a line's end.
+    # In UTF-16, the second byte of a line end is not the byte of a line end.
     ends_open = size > 0 and (tail.replace(b"\0", b"") if is_wide else tail[-1:]) != b"\n"
     text = f"\n{text}" if ends_open else text
     plain = head.replace(b"\0", b"") if is_wide else head
@@ -72,7 +72,7 @@ def _append(notes: Notes, place: str, text: str) -> tuple[str, str]:
 
 
 def _replace(notes: Notes, place: str, text: str) -> tuple[str, str]:
-    """Write a whole note; the difference, and what was done."""
+    """Replace a whole note; returns the difference, and what was done."""
     try:
         known = None if notes.is_asked_by_person else notes.known
         written = write_text_file(notes.files.paths, place, text, known=known)

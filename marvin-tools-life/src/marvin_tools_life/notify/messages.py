@@ -1,6 +1,6 @@
 """New messages of the topics that a profile is subscribed to.
 
-Facts of the service: https://docs.ntfy.sh/subscribe/api/
+Source: https://docs.ntfy.sh/subscribe/api/
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     import httpx
 
 _LARGEST = 1_000_000
-"""Bytes of an answer that are read. What is behind them is asked for the next time."""
+"""Bytes of an answer that are read. The rest is requested the next time."""
 _MOST = 50
-"""Messages that are told at once."""
+"""Messages that are shown at once."""
 _TEXT = 500
 _OVERLAP = 10
-"""Seconds that are asked for again: messages come in late."""
+"""Seconds that are requested again, as messages may arrive late."""
 _DAY = 86_400
 _LATEST = 10**11
-"""Seconds since the epoch, some thousand years from now: a later time is none."""
+"""Seconds since the epoch, some thousand years from now: later times are invalid."""
 _ID = 64
 _STEPS = 20
-"""In how many steps an answer is waited for."""
+"""Steps in which an answer is waited for."""
 
 
 class MessageContext(ProfileContext, Protocol):
-    """What asking for messages takes, of tools and hooks."""
+    """The parts of a context that requesting messages needs, for tools and hooks."""
 
     @property
     def http(self) -> httpx.AsyncClient: ...
@@ -42,7 +42,7 @@ class MessageContext(ProfileContext, Protocol):
 
 
 class Message(Record):
-    """A message as people are shown it; `time` is in seconds since the epoch, by the clock of the server."""
+    """A message for people; `time` is in seconds since the epoch, by the server's clock."""
 
     id: str
     topic: str
@@ -51,7 +51,7 @@ class Message(Record):
 
 
 class Answer(Record):
-    """What a server has for the topics of a profile, the oldest first; `upto` is up to when that is all there is."""
+    """A server's messages for the topics of a profile, the oldest first; they are complete up to `upto`."""
 
     profile: str
     entries: Sequence[Subscription]
@@ -60,14 +60,14 @@ class Answer(Record):
 
 
 async def ask(context: MessageContext, timeout: float) -> Answer:
-    """What came since the last time. It counts as told once it was taken with `take`.
+    """The messages since the last request. They count as shown once `take` was called.
 
     Args:
-        timeout: for the server, in seconds.
+        timeout: of the server, in seconds.
 
     Raises:
-        RequestFailed: the server cannot be reached, or refuses.
-        ToolError: what is kept is damaged, or the address of the server is none.
+        RequestFailed: the server is unreachable, or refuses.
+        ToolError: the stored state is damaged, or the server's URL is invalid.
     """
     profile = context.profile_folder.name
     entries = await subscriptions(context).read()
@@ -84,16 +84,16 @@ async def ask(context: MessageContext, timeout: float) -> Answer:
 
 
 async def take(context: MessageContext, answer: Answer) -> tuple[Sequence[Message], int]:
-    """The messages of an answer that nobody was told, and how many older ones there were. They count as told then.
+    """The messages of an answer that were not shown yet, and the number of older ones. They count as shown then.
 
     Raises:
-        ToolError: what is kept is damaged.
+        ToolError: the stored state is damaged.
     """
     if not answer.entries:
         return (), 0
     now = context.clock.now()
 
-    # Under the lock, so that of several chats only one tells a message.
+    # Under the lock, so that only one of several chats shows a message.
     def fresh(known: dict[str, Any]) -> list[Message]:
         new: list[Message] = []
         for entry in answer.entries:
@@ -105,14 +105,14 @@ async def take(context: MessageContext, answer: Answer) -> tuple[Sequence[Messag
             del known[topic]
         return sorted(new, key=lambda message: message.time)
 
-    new = await _told(context, answer.profile).change(fresh)  # another profile may be in use by now
+    new = await _told(context, answer.profile).change(fresh)  # another profile may be active by now
     return new[-_MOST:], max(0, len(new) - _MOST)
 
 
 async def _within(limit: float, asked: Coroutine[Any, Any, tuple[bytes, bool]], place: str) -> tuple[bytes, bool]:
-    """An answer, waited for as long as the program is at work: a chat in a pipe stands still between two prompts.
+    """An answer, with a timeout that counts only while the program runs: a chat in a pipe stops between prompts.
 
-    What came meanwhile is there when it goes on, and no clock that went on counts.
+    An answer that arrived while it was stopped is there when it continues.
     """
     task = asyncio.ensure_future(asked)
     try:
@@ -125,7 +125,7 @@ async def _within(limit: float, asked: Coroutine[Any, Any, tuple[bytes, bool]], 
 
 
 async def _content(http: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> tuple[bytes, bool]:
-    """The lines that a server sends, and whether these are all of them."""
+    """The lines of a server's answer, and whether they are complete."""
     content = bytearray()
     async with open_url(http, url, headers=headers) as response:
         async for part in response.aiter_bytes():
@@ -136,7 +136,7 @@ async def _content(http: httpx.AsyncClient, url: str, headers: Mapping[str, str]
 
 
 def _told(context: MessageContext, profile: str) -> JsonFile[dict[str, Any]]:
-    """Up to where the messages of topics were told, in a file for each profile."""
+    """The file with the last shown message of each topic, one for each profile."""
     return JsonFile(context.folders.state / f"told-{profile}.json", dict, _check, timeouts=context.timeouts)
 
 
@@ -153,9 +153,9 @@ def _is_time(value: object) -> bool:
 
 
 def _since(entry: Subscription, told: Any, now: float) -> float:
-    """From when on a topic is of interest: since it was subscribed, or a little before what was told last.
+    """The time from which messages are requested: the subscription, or shortly before the last one that was shown.
 
-    A time that is yet to come was written while a clock was wrong, and counts for nothing.
+    A time in the future was written with a wrong clock, and is ignored.
     """
     subscribed = float(entry.get("since") or 0)
     last = float(told["time"]) - _OVERLAP if told else 0.0
@@ -167,7 +167,7 @@ def _is_new(message: Message, entry: Subscription, told: Any, now: float) -> boo
 
 
 def _state(told: Any, own: Sequence[Message], upto: float, now: float) -> dict[str, Any]:
-    """How far a topic was told: a time, and the ids of messages that may come again."""
+    """What was shown of a topic: a time, and the ids of messages that may come again."""
     before = told or {"time": 0.0, "ids": {}}
     times = [time for time in (before["time"], upto) if time <= now + _DAY]
     time = max([*times, *(message.time for message in own)], default=0.0)
@@ -176,16 +176,16 @@ def _state(told: Any, own: Sequence[Message], upto: float, now: float) -> dict[s
 
 
 def _messages(content: bytes, entries: Sequence[Subscription], *, is_whole: bool) -> tuple[Sequence[Message], float]:
-    """The messages in the lines of an answer, and up to when these are all; what else stands there is passed over."""
+    """The messages in the lines of an answer, and the time up to which they are complete; other lines are skipped."""
     by_topic = {entry["topic"]: entry for entry in entries}
     found: dict[tuple[str, str], Message] = {}
     times: list[float] = []
-    for line in content.split(b"\n"):  # a message may hold what other ways to part lines take for an end
+    for line in content.split(b"\n"):  # a message may contain other line separators
         message = _message(line, by_topic)
         if message is not None:
             times.append(message.time)
             found[message.topic, message.id] = message
-    # Of an answer that was cut, all up to its end is known only where the topics are not one behind the other.
+    # A truncated answer is complete up to its end only if the topics are not sent one after the other.
     is_known = is_whole or times == sorted(times)
     messages = sorted(found.values(), key=lambda message: message.time)
     return messages, max(times, default=0.0) if is_known else 0.0
@@ -203,7 +203,7 @@ def _message(line: bytes, by_topic: Mapping[str, Subscription]) -> Message | Non
 
 
 def _text(data: dict[str, Any], entry: Subscription) -> str:
-    """A message in one line: where it is from, its title, its text, and the name of what is attached."""
+    """A message on one line: topic, title, text, and the attachment's name."""
     attachment = data.get("attachment")
     file = attachment.get("name") if isinstance(attachment, dict) else None
     parts = [entry.get("label") or data["topic"], data.get("title"), data.get("message"), file and f"[file {file}]"]

@@ -9,28 +9,28 @@ from marvin_core import AgentEnd, Event, HookContext, MarvinError, MessageEnd, M
 from .messages import ask, take
 
 _REFUSALS = (400, 401, 403, 404)
-"""What only the user can mend: the address of the server, the token, or a topic."""
+"""Statuses that only the user can fix: the server's URL, the token, or a topic."""
 
 
 class Polling:
-    """Asks for new messages while a prompt is at work, and shows them between answers."""
+    """Requests new messages while a prompt is processed, and shows them between answers."""
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
-        """The question that was asked last."""
+        """The last request."""
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._wanted = False
         self._told: set[str] = set()
 
     def begin(self, context: HookContext) -> None:
-        """Ask, or ask again as soon as the question that is under way has its answer; returns at once."""
+        """Start a request, or another one once the running one is done; returns at once."""
         self._wanted = True
         if self.task is None or self.task.done():
             self.task = asyncio.create_task(self._ask(context))
 
     def see(self, event: Event) -> None:
-        """Know whether an answer is being written: a notice in the middle of it would tear it apart."""
+        """Track whether an answer is being written: a notice would interrupt it."""
         if isinstance(event, MessageUpdate) and event.kind == "text":
             self._quiet.clear()
         elif isinstance(event, (MessageEnd, AgentEnd)):
@@ -42,9 +42,9 @@ class Polling:
             await self._show(context)
 
     async def _show(self, context: HookContext) -> None:
-        """Show what is new, as notices. Where the server does not answer, nothing is said: the next prompt asks again.
+        """Show new messages as notices. If the server does not answer, nothing is shown: the next prompt retries.
 
-        A refusal is told, once for each reason, as it would be the same at every prompt.
+        A refusal is shown once for each reason, as it would repeat at every prompt.
         """
         try:
             answer = await ask(context, context.timeouts.hook)

@@ -1,4 +1,4 @@
-"""The topics of ntfy that a profile is subscribed to, and where alarms are pushed to."""
+"""The ntfy topics that a profile is subscribed to, and the topic for alarms."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any, Protocol, TypeAlias
 from marvin_core import JsonFile, NtfyServer, PackContext, is_topic, web_address
 
 Subscription: TypeAlias = dict[str, Any]
-"""`topic`; `label`, which people call it; `since`, from when on its messages count, in seconds since the epoch."""
+"""`topic`; `label`, its name for people; `since`, the time from which its messages count, in seconds since the
+epoch."""
 
 TOKEN = "NTFY_TOKEN"  # noqa: S105  # the name of a variable
 
 
 class ProfileContext(PackContext, Protocol):
-    """What tools and hooks know of the profile."""
+    """The parts of a context that concern the profile."""
 
     @property
     def profile_folder(self) -> Any: ...
@@ -33,19 +34,19 @@ def _check(entries: list[Any]) -> None:
 
 
 def server(context: PackContext) -> NtfyServer:
-    """The server of notices that the user chose."""
-    from ..settings import LifeSettings  # it needs pydantic, which a chat without subscriptions does not
+    """The ntfy server that the user configured."""
+    from ..settings import LifeSettings  # it needs pydantic, which a chat without subscriptions does not load
 
     return NtfyServer(address=context.settings(LifeSettings).ntfy, token=context.secret(TOKEN, None) or "")
 
 
 def shown(place: NtfyServer) -> str:
-    """The address of a server for people and models: without a user and password in it."""
+    """A server's URL for people and models: without user and password."""
     return str(web_address(place.address).copy_with(userinfo=b"")).rstrip("/")
 
 
 async def alarm_topic(context: ProfileContext) -> str:
-    """The topic of alarms and reminders: the one that is set, else the only one that is subscribed, else none."""
+    """The topic of alarms and reminders: the configured one, else the only subscribed one, else none."""
     from ..settings import LifeSettings
 
     chosen = context.settings(LifeSettings).alarm_topic

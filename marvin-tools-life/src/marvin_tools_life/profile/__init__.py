@@ -1,1 +1,1 @@
-"""The group profile: which profile is used, what the user prefers, and the address book."""
+"""The group profile: the active profile, the user's preferences, and the address book."""

@@ -19,10 +19,10 @@ from marvin_core import (
 )
 
 from ..names import folded
-from ..undoing import Change, before_of, change
+from ..undo import Change, before_of, change
 
 Place: TypeAlias = "dict[str, Any]"
-"""`label`, and of `name`, `address`, `phone`, `website`, `lat`, `lng` and `notes` what is known."""
+"""`label`, and those of `name`, `address`, `phone`, `website`, `lat`, `lng` and `notes` that are known."""
 
 _TEXTS = ("name", "address", "phone", "website", "notes")
 _LABEL = 100
@@ -64,7 +64,7 @@ async def save_place(
         place = len(places) if at is None else at
         if taken_back is not None:
             old = before_of(context, taken_back, before)
-            # A place that was removed stands where it stood, as far as that is known.
+            # A removed place is restored at its position, if that is known.
             place = min(int(taken_back.get("place", place)), len(places))
             places[place : place + (before is not None)] = [] if old is None else [old]
             return f"The place {label} was restored.", {}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from marvin_core import MarvinError, ToolContext, ToolError, ToolResult, call_of, in_thread, one_line, tool
 
 from ..names import folded
-from ..undoing import before_of, change
+from ..undo import before_of, change
 
 Preference: TypeAlias = Literal[
     "distance_unit",
@@ -24,7 +24,7 @@ Preference: TypeAlias = Literal[
 _LISTS = frozenset({"dietary", "favorite_cuisines", "avoid_cuisines", "accessibility"})
 _NOTES = "notes"
 _BETWEEN = "; "
-"""What stands between two notes."""
+"""The separator of two notes."""
 _LONGEST = 1_000
 """Characters of a preference: the model reads all of them with each request."""
 _MOST = 50
@@ -57,7 +57,7 @@ async def update_preferences(
         after = before_of(context, taken_back or {}, before) if back else _changed(key, before, action, value.strip())
         results[:] = [change(before, after, context), after]
         if isinstance(before, list) and isinstance(after, list):
-            before[:] = after  # the list itself knows how it is written, and the comment behind it
+            before[:] = after  # the list itself keeps its style and the comment after it
             return before
         return after
 
@@ -75,7 +75,7 @@ async def update_preferences(
 
 
 def _changed(key: str, before: Any, action: str, value: str) -> Any:
-    """The new value of a preference; None where none is left."""
+    """The new value of a preference; None where it becomes empty."""
     if len(value) > _LONGEST:
         raise ToolError(f"The value has {len(value):,} characters; the limit is {_LONGEST:,}. Shorten it.")
     if isinstance(before, dict) and action != "set":
@@ -94,7 +94,7 @@ def _words(text: str) -> list[str]:
 
 
 def _changed_list(before: Any, action: str, words: list[str]) -> list[str] | None:
-    """The entries as the user has them; people write one or several without brackets, too."""
+    """The entries of a list; people write one or several without brackets, too."""
     known = [str(word) for word in before] if isinstance(before, list) else _words(str(before or ""))
     names = {folded(word) for word in words}
     if action == "remove":
@@ -114,7 +114,7 @@ def _changed_list(before: Any, action: str, words: list[str]) -> list[str] | Non
 
 
 def _changed_notes(before: str, action: str, value: str) -> str | None:
-    """The notes with one more, or without one of them."""
+    """The notes with one added or removed."""
     known = [note.strip() for note in before.split(_BETWEEN.strip()) if note.strip()]
     place = next((i for i, note in enumerate(known) if folded(note) == folded(value)), None)
     if action == "remove":

@@ -1,4 +1,4 @@
-"""What is to happen at a time, and the file that jobs are kept in."""
+"""Scheduled notices, and the file that they are stored in."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from marvin_core import Record, update_file
 _LARGEST = 16 * 1024 * 1024
 _LOG_LINES = 100
 MISSED = 120
-"""Seconds after its time when a job that has not begun was missed."""
+"""Seconds after its time when a job that has not started counts as missed."""
 
 
 class PushTarget(Record):
-    """Where a notice goes besides: a topic of ntfy at a server, with the token where it wants one."""
+    """The ntfy topic that a notice is also sent to, with its server and a token if one is needed."""
 
     topic: str
     server: str
@@ -29,9 +29,9 @@ class PushTarget(Record):
 class Job(Record):
     """A notice at a time.
 
-    `due` is in seconds since the epoch. `label` is what people call it, unique among the jobs of its `kind`; an alarm
-    without one gets one. Jobs of one `group`, such as an event of a calendar, can be taken back together. The scheduler
-    sets what stands below.
+    `due` is in seconds since the epoch. `label` is its name for people, unique among the jobs of its `kind`; an alarm
+    without one gets one. Jobs of one `group`, such as an event of a calendar, can be cancelled together. The scheduler
+    sets the fields below.
     """
 
     due: float
@@ -45,11 +45,11 @@ class Job(Record):
     id: str = ""
     scheduler: str = ""
     handle: str = ""
-    """By what the scheduler knows it."""
+    """The scheduler's id of the job."""
     began: float = 0.0
-    """When its notice began to be shown, in seconds since the epoch."""
+    """When its notice started to be shown, in seconds since the epoch."""
     environment: Mapping[str, str] | None = None
-    """What the notice needs to find the desktop."""
+    """Environment variables that the notice needs to find the desktop."""
     missing: Mapping[str, str] | None = None
     """Why a way of showing it, `desktop` or `sound`, did not work on this machine when it was set."""
 
@@ -59,7 +59,7 @@ class Job(Record):
 
 
 def job_of(data: Any) -> Job:
-    """The job in plain data. Raises `ValueError` where it is none."""
+    """The job from plain data. Raises `ValueError` where it is not valid."""
     try:
         push = PushTarget(**data["push"]) if data.get("push") else None
         job = Job(**{**data, "push": push, "due": float(data["due"]), "began": float(data.get("began", 0))})
@@ -74,10 +74,10 @@ def job_of(data: Any) -> Job:
 
 
 class JobFile:
-    """The jobs of this user, in one file of a folder, for this user alone. What blocks, blocks until it is done.
+    """The jobs of this user, in one private file. Methods block until they are done.
 
     Args:
-        folder: where the file is; made where it is missing.
+        folder: of the file; created where it is missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,7 +86,7 @@ class JobFile:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes from changing jobs and schedulers meanwhile. Who waits has a time-out of its own."""
+        """Lock jobs and schedulers against other processes. The caller sets the timeout."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._folder / "schedulers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -108,7 +108,7 @@ class JobFile:
         self._change({}, ids)
 
     def log(self, line: Mapping[str, Any]) -> None:
-        """Keep what came of a job, for whoever looks for it; the newest 100 lines stay."""
+        """Log the outcome of a job; the newest 100 lines are kept."""
 
         def add(content: bytes | None) -> bytes:
             lines = (content or b"").splitlines()[1 - _LOG_LINES :]

@@ -1,4 +1,4 @@
-"""Jobs that the system's scheduler starts at their time, whether Marvin runs or not."""
+"""Jobs that the system's scheduler starts, whether Marvin runs or not."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ..settings import LifeSettings
 from .job import Job, PushTarget, job_of
 
 _SECONDS = 55
-"""For the program of the jobs, which waits for other Marvins that change jobs at the moment."""
+"""Timeout of the jobs program in seconds, which waits for other Marvins that are changing jobs."""
 
 
 _WAYS = {"desktop": "a desktop notification", "sound": "a sound"}
 
 
 async def schedule(context: ToolContext, *jobs: Job) -> Sequence[Job]:
-    """Have jobs done at their times; returns them with ids, labels and the scheduler's name. All of them, or none.
+    """Schedule jobs; returns them with ids, labels and the scheduler's name. All or none are scheduled.
 
-    They clean up after themselves. A scheduler that knows minutes only starts them up to a minute late, never early.
-    They are pushed to the topic of alarms, if there is one.
+    Jobs remove themselves when done. Schedulers with a resolution of a minute start up to a minute late, never early.
+    Jobs are sent to the alarm topic, if there is one.
 
     Raises:
-        ToolError: nothing on this machine starts programs at a time, or an alarm of that label is set already.
+        ToolError: no scheduler works on this machine, or there is already an alarm of that label.
     """
     wanted = context.settings(LifeSettings).scheduler
     topic = await alarm_topic(context)
@@ -40,7 +40,7 @@ async def schedule(context: ToolContext, *jobs: Job) -> Sequence[Job]:
 
 
 async def cancel(context: ToolContext, *, ids: Iterable[str] = (), groups: Iterable[str] = ()) -> Sequence[Job]:
-    """Take jobs back, by their ids or groups; returns those that there were.
+    """Cancel jobs by their ids or groups; returns those that existed.
 
     Raises:
         ToolError: the jobs cannot be read, or the scheduler refuses.
@@ -50,7 +50,7 @@ async def cancel(context: ToolContext, *, ids: Iterable[str] = (), groups: Itera
 
 
 async def scheduled(context: ToolContext) -> Sequence[tuple[Job, bool]]:
-    """All jobs by their times, each with whether the system's scheduler really has it.
+    """All jobs by time, each with whether the system's scheduler has it.
 
     Raises:
         ToolError: the jobs cannot be read.
@@ -61,7 +61,7 @@ async def scheduled(context: ToolContext) -> Sequence[tuple[Job, bool]]:
 
 
 async def _told(context: ToolContext, order: Mapping[str, Any]) -> dict[str, Any]:
-    """What the program made of an order. It runs outside of the sandbox, which has neither crontab nor systemd."""
+    """The program's answer to an order. It runs outside of the sandbox, which has neither crontab nor systemd."""
     folder = context.folders.data / "jobs"
     result = await context.processes.run(
         [sys.executable, "-P", "-m", f"{__package__}.program", "order"],
@@ -83,7 +83,7 @@ async def _told(context: ToolContext, order: Mapping[str, Any]) -> dict[str, Any
 
 
 def told_by(job: Job) -> str:
-    """How a job that was just set will be told, for people; what cannot work on this machine is named."""
+    """How a new job will be shown, for people; ways that cannot work on this machine are named."""
     missing = job.missing or {}
     ways = [name for way, name in _WAYS.items() if way not in missing]
     ways += [f"a push to {job.push.topic}"] if job.push else []

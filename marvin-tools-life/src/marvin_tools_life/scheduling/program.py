@@ -1,10 +1,10 @@
-"""The program that schedules jobs and does them. It runs in a process of its own: a scheduler starts it, or a tool.
+"""The program that schedules jobs and runs them, in a process of its own. A scheduler or a tool starts it.
 
     program order     an order as JSON on standard input, its outcome as JSON on standard output
     program fire FOLDER ID
     program push FOLDER ID
 
-Marvin need not run for it, and what a tool asks of it is done while no other process changes the jobs.
+Marvin need not run for it. While it carries out an order of a tool, no other process changes the jobs.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _DESKTOP = (
     "XAUTHORITY",
     "XDG_RUNTIME_DIR",
 )
-"""What a notice needs of the session that it was set in; schedulers start programs with next to nothing."""
+"""Variables of the session that a notice needs; schedulers start programs with hardly any environment."""
 _LONGEST_WAIT = 2 * 60 * 60
-"""A scheduler may come early: by an hour where the clocks are set back. Then the rest is waited for."""
+"""A scheduler may start early: by an hour where the clocks are set back. Then the program waits."""
 _IN_HAND = 10 * 60
-"""How long a job that was begun is left to the process that began it."""
+"""Seconds for which a started job is left to the process that started it."""
 
 
 _KEPT = 30 * 86_400
-"""How long an alarm that was missed is listed."""
+"""Seconds for which a missed alarm is listed."""
 _OVER = 86_400
-"""How long a reminder that was missed may come in late."""
+"""Seconds for which a missed reminder may still be shown."""
 _STALE = 300 * 86_400
-"""What is later than this was not started late: its entry has no year."""
+"""A job later than this many seconds was not started late: its entry has no year."""
 _PROGRAM = f"{__package__}.program"
 
 
@@ -61,7 +61,7 @@ class OrderError(Exception):
 
 
 def main(argv: list[str], environment: Mapping[str, str]) -> int:
-    """Carry out an order, or do a job."""
+    """Carry out an order, or run a job."""
     if argv[0] == "fire":
         return _fire(Path(argv[1]), argv[2], environment)
     if argv[0] == "push":
@@ -100,7 +100,7 @@ def _add(
     order: Mapping[str, Any],
     environment: Mapping[str, str],
 ) -> dict[str, Any]:
-    """All of the jobs, or none."""
+    """Add all of the jobs, or none."""
     scheduler = _usable(known, order.get("scheduler") or "auto")
     _replace_missed(file, known, order["jobs"])
     before = file.jobs()
@@ -116,7 +116,7 @@ def _add(
                 label=_label(job, [*before.values(), *added]),
             )
             added.append(job)
-            # In the file first: an entry that nobody knows of could not be taken back.
+            # To the file first: an entry of an unknown job could not be removed.
             file.put(job)
             command = [sys.executable, "-P", "-m", _PROGRAM, "fire", str(folder), job.id]
             added[-1] = job.replace(handle=scheduler.add(job.id, job.due, command))
@@ -133,13 +133,13 @@ def _add(
 
 
 def _id(job: Job, before: Mapping[str, Job]) -> str:
-    """A new id, or that of a job that was cancelled and comes back."""
+    """A new id, or that of a cancelled job that is restored."""
     is_known = re.fullmatch(r"[0-9a-f]{12}", job.id) and job.id not in before
     return job.id if is_known else secrets.token_hex(6)
 
 
 def _replace_missed(file: JobFile, known: Mapping[str, Scheduler], new: Sequence[Mapping[str, Any]]) -> None:
-    """Remove alarms that were missed and have the label of a new one."""
+    """Remove missed alarms with the label of a new one."""
     labels = {folded(str(data.get("label", ""))) for data in new if data.get("kind", "alarm") == "alarm"} - {""}
     missed = [
         job
@@ -158,9 +158,9 @@ def _remove_all(file: JobFile, known: Mapping[str, Scheduler], jobs: Sequence[Jo
 
 
 def _tidy(file: JobFile, known: Mapping[str, Scheduler]) -> None:
-    """Remove jobs whose time is long over: what was broken off while it was shown, and what was missed.
+    """Remove old jobs: those that were interrupted while they were shown, and missed ones.
 
-    An entry of cron or launchd has no year: left there, it would go off again in a year.
+    An entry of cron or launchd has no year: if it stayed, it would start again in a year.
     """
     now = time.time()
     over = [
@@ -230,13 +230,13 @@ def _fire(folder: Path, name: str, environment: Mapping[str, str]) -> int:
     file.log({"time": time.time(), "label": job.label, "due": job.due, "failures": failures})
     with file.held():
         file.drop(job.id)
-        # As the last step: it may end this process.
+        # Last, as it may kill this process.
         _take_entry(job, job.environment or environment)
     return 0
 
 
 def _begun(file: JobFile, name: str, environment: Mapping[str, str]) -> Job | None:
-    """The job, once it is due; None where there is nothing to do (yet), or another process does it."""
+    """The job once it is due; None where there is nothing to do (yet), or another process runs it."""
     job = file.jobs().get(name)
     if job is None:
         with file.held():

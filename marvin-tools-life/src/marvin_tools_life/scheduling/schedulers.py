@@ -1,6 +1,6 @@
-"""The schedulers of the system: what starts a program at a time, whether Marvin runs or not.
+"""The system's schedulers, which start a program at a time, whether Marvin runs or not.
 
-Facts: crontab(5), at(1), systemd.timer(5), systemd.syntax(7), launchd.plist(5).
+Source: crontab(5), at(1), systemd.timer(5), systemd.syntax(7), launchd.plist(5).
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 _SECONDS = 20
-"""For one call of a scheduler's program."""
+"""Seconds for one call of a scheduler's program."""
 _MINUTE = 60
 _AHEAD = 5
-"""Seconds. What is to begin sooner may begin before a scheduler has read the new entry."""
+"""Seconds. A job that is due sooner may be due before a scheduler has read the new entry."""
 _ENDED = ("Z", "X")
-"""States of processes that have ended, and that nobody has asked after: in containers they stay."""
+"""States of processes that have exited but were not reaped: in containers they stay."""
 _FIXED_PLACES = ("/run/crond.pid", "/var/run/crond.pid")
 
 
 _NONE_YET = (b"no crontab for", b"No such file or directory")
-"""What `crontab -l` says where the user has none: that of Debian and Fedora, and that of busybox."""
+"""What `crontab -l` says where the user has no crontab: Debian and Fedora, and busybox."""
 
 
 class SchedulerError(Exception):
-    """A scheduler cannot do what it was asked; the text says why and what to do."""
+    """A scheduler failed; the text says why and what to do."""
 
 
 class Scheduler(ABC):
-    """A way to have a command started once, at a time."""
+    """A way to start a command once, at a time."""
 
     name: str
 
@@ -47,7 +47,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
-        """Have a command started when the time has come, at most a minute later; returns a handle.
+        """Schedule a command, to start at most a minute late; returns a handle.
 
         Raises:
             SchedulerError: the system refuses.
@@ -55,20 +55,20 @@ class Scheduler(ABC):
 
     @abstractmethod
     def remove(self, job: str, handle: str) -> None:
-        """Take it back; nothing where it is gone already."""
+        """Remove a job; nothing happens where it is gone already."""
 
     @abstractmethod
     def known(self, jobs: Mapping[str, str]) -> set[str]:
-        """Which of these jobs, given with their handles, are really scheduled."""
+        """Which of these jobs, given with their handles, are scheduled."""
 
 
 class Cron(Scheduler):
-    """The user's crontab. An entry has no year, so what it starts looks at the date itself."""
+    """The user's crontab. Entries have no year, so the program checks the date itself."""
 
     name = "cron"
 
     def why_not(self) -> str:
-        """A crontab without a cron that runs would be read by nobody."""
+        """Without a running cron, nobody would read the crontab."""
         if shutil.which("crontab") is None:
             return "cron is not installed (install the package cron)"
         if not daemon_runs("cron", "crond", "busybox-crond", places=_FIXED_PLACES):
@@ -80,27 +80,27 @@ class Cron(Scheduler):
         return ""
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
-        """One line at the head, where no variable of the user's lines changes what it means."""
+        """Add a line at the top, where no variable in the user's lines affects it."""
         at = datetime.fromtimestamp(_minute(due), _system_zone())
         line = " ".join(shlex.quote(word) for word in command).replace("%", r"\%")
         entry = f"{at.minute} {at.hour} {at.day} {at.month} * {line} >/dev/null 2>&1 {_mark(job)}\n".encode()
         if b"\n" in entry[:-1]:
             raise SchedulerError("a crontab cannot contain a path with a line break")
         self._write(entry + self._read())
-        if job not in self.known({job: ""}):  # somebody else wrote it in the same moment
+        if job not in self.known({job: ""}):  # somebody else wrote it at the same moment
             raise SchedulerError("the crontab was changed by another program at the same time; try again")
         return "crontab"
 
     def remove(self, job: str, handle: str) -> None:
-        """The line with its mark; all others stay as they are, byte for byte."""
+        """Remove the marked line; all others stay unchanged, byte for byte."""
         before = self._read()
-        # Split at line feeds alone: others are part of lines here.
+        # Split at line feeds only: other separators are parts of lines here.
         after = b"".join(line for line in re.findall(rb"[^\n]*\n|[^\n]+", before) if _marked(line) != job)
         if after != before:
             self._write(after)
 
     def known(self, jobs: Mapping[str, str]) -> set[str]:
-        """Those with a line."""
+        """The jobs with a line."""
         return {_marked(line) for line in self._read().split(b"\n")} & set(jobs)
 
     def _read(self) -> bytes:
@@ -120,12 +120,12 @@ class Cron(Scheduler):
 
 
 class At(Scheduler):
-    """The queue of at, which starts what was missed while the machine was off."""
+    """The queue of at, which also starts jobs that were missed while the machine was off."""
 
     name = "at"
 
     def why_not(self) -> str:
-        """Without its daemon nothing leaves the queue."""
+        """Without its daemon no job starts."""
         if shutil.which("at") is None:
             return "at is not installed (install the package at)"
         if not daemon_runs("atd", places=("/run/atd.pid", "/var/run/atd.pid")):
@@ -133,7 +133,7 @@ class At(Scheduler):
         return ""
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
-        """The number that at prints."""
+        """Schedule a job; returns the number that at prints."""
         minute = max(-(-due // _MINUTE), time.time() // _MINUTE + 1) * _MINUTE
         line = " ".join(shlex.quote(word) for word in command)
         told = _run(
@@ -146,12 +146,12 @@ class At(Scheduler):
         return number[1].decode()
 
     def remove(self, job: str, handle: str) -> None:
-        """By its number, where that is still its own: numbers begin anew some day."""
+        """Remove a job by its number, if that is still its own: at reuses numbers."""
         if handle.isdigit() and self._is_own(job, handle):
             _run(["atrm", handle])
 
     def known(self, jobs: Mapping[str, str]) -> set[str]:
-        """Those in the queue."""
+        """The jobs in the queue."""
         queued = {
             line.split()[0] for line in _run(["atq"]).stdout.decode("utf-8", "replace").splitlines() if line.split()
         }
@@ -162,7 +162,7 @@ class At(Scheduler):
 
 
 class Systemd(Scheduler):
-    """Timers of the user's systemd. They are files, so that they outlive a restart of the machine."""
+    """Timers of the user's systemd, as files, which survive a restart of the machine."""
 
     name = "systemd"
 
@@ -170,14 +170,14 @@ class Systemd(Scheduler):
         self._folder = config_home / "systemd" / "user"
 
     def why_not(self) -> str:
-        """It needs a systemd of the user that answers."""
+        """It needs a running systemd of the user."""
         if shutil.which("systemctl") is None:
             return "systemd is not installed"
         told = _run(["systemctl", "--user", "show-environment"])
         return "" if told.returncode == 0 else f"the user's systemd does not answer ({_said(told)})"
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
-        """A timer and what it starts."""
+        """Write a timer and a service, and start the timer."""
         unit = _unit(job)
         self._folder.mkdir(parents=True, exist_ok=True)
         at = max(due, time.time() + _AHEAD)
@@ -189,12 +189,12 @@ class Systemd(Scheduler):
         if told.returncode != 0:
             self.remove(job, unit)
             raise SchedulerError(f"systemctl: {_said(told)}")
-        if time.time() >= at:  # a timer that is read when its time is over never elapses
+        if time.time() >= at:  # a timer that is loaded after its time never elapses
             _run(["systemctl", "--user", "start", "--no-block", f"{unit}.service"])
         return unit
 
     def remove(self, job: str, handle: str) -> None:
-        """The timer, and the two files."""
+        """Stop the timer and remove both files."""
         unit = _unit(job)
         if (self._folder / f"{unit}.timer").exists():
             _run(["systemctl", "--user", "disable", "--now", f"{unit}.timer"])
@@ -203,7 +203,7 @@ class Systemd(Scheduler):
         _run(["systemctl", "--user", "daemon-reload"])
 
     def known(self, jobs: Mapping[str, str]) -> set[str]:
-        """Those whose timer is active."""
+        """The jobs whose timer is active."""
         return {
             job
             for job in jobs
@@ -212,7 +212,7 @@ class Systemd(Scheduler):
 
 
 class Launchd(Scheduler):
-    """The user's agents of launchd. An entry has no year, so what it starts looks at the date itself."""
+    """The user's launchd agents. Entries have no year, so the program checks the date itself."""
 
     name = "launchd"
 
@@ -221,11 +221,11 @@ class Launchd(Scheduler):
         self._domain = f"gui/{os.getuid()}"
 
     def why_not(self) -> str:
-        """It is part of macOS."""
+        """It exists on macOS only."""
         return "" if shutil.which("launchctl") else "launchd is not available"
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
-        """A file that launchd reads at each login, and now."""
+        """Write a file that launchd reads at each login, and load it."""
         label = _unit(job)
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{label}.plist"
@@ -237,17 +237,17 @@ class Launchd(Scheduler):
         return label
 
     def remove(self, job: str, handle: str) -> None:
-        """The file first: the second step ends whoever was started by it."""
+        """Remove the file first: unloading kills the process that the entry started."""
         (self._folder / f"{_unit(job)}.plist").unlink(missing_ok=True)
         _run(["launchctl", "bootout", f"{self._domain}/{_unit(job)}"])
 
     def known(self, jobs: Mapping[str, str]) -> set[str]:
-        """Those that launchd has loaded."""
+        """The jobs that launchd has loaded."""
         return {job for job in jobs if _run(["launchctl", "print", f"{self._domain}/{_unit(job)}"]).returncode == 0}
 
 
 def schedulers(home: Path, config_home: Path) -> tuple[Scheduler, ...]:
-    """All that there are, the best one first."""
+    """All schedulers, the best one first."""
     return (Systemd(config_home), Launchd(home), Cron(), At())
 
 
@@ -266,7 +266,7 @@ def _said(told: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def daemon_runs(*names: str, places: Sequence[str]) -> bool:
-    """Whether a daemon runs: by its entry among the processes, or by its file where others' processes are hidden."""
+    """Whether a daemon runs: by its process, or by its pid file where processes of other users are hidden."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             name, state = _process((folder / "stat").read_text(errors="replace"))
@@ -284,12 +284,12 @@ def _process(stat: str) -> tuple[str, str]:
 
 
 def _is_hidden() -> bool:
-    """Whether the processes of other users cannot be seen (the option hidepid of /proc)."""
+    """Whether processes of other users are hidden (option hidepid of /proc)."""
     return not Path("/proc/1/comm").exists()
 
 
 def _minute(due: float) -> float:
-    """When the minute begins in which a job is started, in seconds since the epoch."""
+    """The start of the minute in which a job is started, in seconds since the epoch."""
     return max(-(-due // _MINUTE), (time.time() + _AHEAD) // _MINUTE + 1) * _MINUTE
 
 
@@ -298,7 +298,7 @@ def _mark(job: str) -> str:
 
 
 def _marked(line: bytes) -> str:
-    """The job whose line this is; empty for a line of the user's own."""
+    """The job of a line; empty for a line of the user's own."""
     found = re.search(rb"# marvin job ([0-9a-f]{12})\s*$", line)
     return found[1].decode() if found else ""
 
@@ -308,7 +308,7 @@ def _unit(job: str) -> str:
 
 
 def units(due: float, command: Sequence[str]) -> dict[str, str]:
-    """The two files of systemd that start a command at a time, by their suffixes."""
+    """The two systemd files that start a command at a time, by suffix."""
     line = " ".join(_systemd_word(word) for word in command)
     at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(due))
     head = "[Unit]\nDescription=A reminder of Marvin\n\n"
@@ -321,7 +321,7 @@ def units(due: float, command: Sequence[str]) -> dict[str, str]:
 
 
 def agent(label: str, due: float, command: Sequence[str], zone: tzinfo) -> bytes:
-    """The file of launchd that starts a command at a time, by the clock of the system's zone."""
+    """The launchd file that starts a command at a time, in the system's time zone."""
     at = datetime.fromtimestamp(_minute(due), zone)
     when = {"Month": at.month, "Day": at.day, "Hour": at.hour, "Minute": at.minute}
     return plistlib.dumps({"Label": label, "ProgramArguments": list(command), "StartCalendarInterval": when})
@@ -333,7 +333,7 @@ def _systemd_word(word: str) -> str:
 
 
 def _system_zone() -> tzinfo:
-    """The time zone of the system, in which cron counts, whatever TZ says."""
+    """The system's time zone, which cron uses whatever TZ says."""
     try:
         with open("/etc/localtime", "rb") as file:
             return ZoneInfo.from_file(file)

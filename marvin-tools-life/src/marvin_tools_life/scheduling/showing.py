@@ -1,4 +1,4 @@
-"""Showing what is due: on the desktop, by a sound, and on the phone. It runs without Marvin."""
+"""Shows due jobs: on the desktop, by a sound, and on the phone. Runs without Marvin."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _SCRIPT = ("on run argv", "display notification (item 2 of argv) with title (ite
 
 
 def shown(job: Job, environment: Mapping[str, str], push: Sequence[str]) -> dict[str, str]:
-    """Show a job by every way there is; returns what did not work, by the way, with why.
+    """Show a job in every way; returns the ways that failed, with the reason.
 
     Args:
-        environment: what the scheduler gave.
-        push: the command that publishes the notice, where it has a topic.
+        environment: of the scheduler.
+        push: the command that publishes the notice, if it has a topic.
     """
     environment = _environment(job.environment or {}, environment)
-    with ThreadPoolExecutor() as pool:  # side by side: a network that does not answer holds up no notice
+    with ThreadPoolExecutor() as pool:  # in parallel: a network that does not answer must not delay a notice
         ways = {
             "desktop": pool.submit(_on_desktop, job.title, _text(job), environment),
             "sound": pool.submit(_played, environment),
@@ -53,7 +53,7 @@ def shown(job: Job, environment: Mapping[str, str], push: Sequence[str]) -> dict
 
 
 def missing_ways(kept: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """Which of `desktop` and `sound` cannot work on this machine as it is, with why."""
+    """Which of `desktop` and `sound` cannot work on this machine, with the reason."""
     environment = _environment(kept, now)
     missing = {"desktop": _why_no_desktop(environment), "sound": "" if _player(environment) else _NO_PLAYER}
     return {way: why for way, why in missing.items() if why}
@@ -75,36 +75,36 @@ def _text(job: Job) -> str:
 
 
 def _on_desktop(title: str, text: str, environment: Mapping[str, str]) -> str:
-    """Why there is no notice on the desktop; empty where there is one."""
+    """Show a desktop notice; returns why that failed, or nothing."""
     if sys.platform == "darwin":
         words = [word for line in _SCRIPT for word in ("-e", line)]
         return _tried(["osascript", *words, "--", title, text], environment, _DESKTOP_SECONDS)
     if _found("notify-send", environment) is None:
         return _NO_NOTICES
-    # Servers take a little HTML in the text; in the title they take none.
+    # Servers render some HTML in the text, but none in the title.
     body = html.escape(text, quote=False)
     argv = ["notify-send", "-a", "Marvin", "-u", "critical", "-i", "alarm-clock", "--", title, body]
     return _tried(argv, environment, _DESKTOP_SECONDS)
 
 
 def _environment(kept: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """What programs get: what there is now, else what there was when the job was made."""
+    """The environment of programs: the current one, completed from when the job was made."""
     environment = {**kept, **now}
     for name in ("PATH", "HOME"):
-        if kept.get(name):  # schedulers set these, to less
+        if kept.get(name):  # schedulers set a shorter one
             environment[name] = kept[name]
     runtime = Path(environment.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}"))
     address = environment.get("DBUS_SESSION_BUS_ADDRESS", "")
     socket = address.removeprefix("unix:path=").partition(",")[0]
     is_gone = address.startswith("unix:path=") and not Path(socket).exists()
-    # A bus of an earlier session is gone; that of systemd is always at the same place.
+    # The bus of an earlier session is gone; systemd's is always at the same address.
     if (not address or is_gone) and (runtime / "bus").exists():
         environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={runtime / 'bus'}"
     return environment
 
 
 def pushed(job: Job) -> str:
-    """Publish the notice of a job; returns why not, or nothing."""
+    """Publish the notice of a job; returns why that failed, or nothing."""
     import asyncio
 
     import httpx
@@ -125,7 +125,7 @@ def pushed(job: Job) -> str:
 
 
 def notice_of(job: Job) -> tuple[Push, NtfyServer]:
-    """What is published of a job, and where. Raises `ValueError` where it has no topic."""
+    """The notice of a job, and where it is published. Raises `ValueError` where it has no topic."""
     from marvin_core import NtfyServer, Push
 
     if job.push is None:
@@ -172,7 +172,7 @@ def _found(program: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _tried(argv: Sequence[str], environment: Mapping[str, str], seconds: float) -> str:
-    """Why a program failed; empty where it did not."""
+    """Run a program; returns why it failed, or nothing."""
     try:
         told = subprocess.run(
             argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False

@@ -1,4 +1,4 @@
-"""The folder of a person's tickets: beside the profiles, in the format of the tickets of projects."""
+"""The folder of the user's tickets: next to the profiles, in the format of project tickets."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 def place_of(context: ToolContext) -> str:
-    """The folder of the tickets, which may be missing."""
+    """The folder of the tickets, which may not exist."""
     return str(context.profile_folder.parents[1] / "tickets")
 
 
 async def run(context: ToolContext, *words: str) -> TicketOutcome:
-    """What a command of the ticket program comes to. Raises `ToolError` where it fails."""
+    """The output of a ticket command. Raises `ToolError` where it fails."""
     folder = place_of(context)
     place = TicketPlace(os.path.dirname(folder), folder)
     place.strict = True
@@ -39,7 +39,7 @@ async def run(context: ToolContext, *words: str) -> TicketOutcome:
 
 
 async def look(context: ToolContext, work: Callable[[TicketFolder], T]) -> T:
-    """What `work` makes of the folder, in a thread. Raises `ToolError` where there is no ticket yet."""
+    """Return `work` of the folder, run in a thread. Raises `ToolError` where there is no ticket yet."""
     path, timeouts = place_of(context), context.timeouts
     if not await in_thread(lambda: os.path.isdir(path)):
         raise ToolError(_none_yet(path))
@@ -60,7 +60,7 @@ def all_tickets(folder: TicketFolder) -> Mapping[str, Ticket]:
 
 
 def digest(text: str) -> str:
-    """By what a text is known again."""
+    """A hash of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -81,7 +81,7 @@ def _names(path: str) -> Sequence[str]:
 
 
 def _none_yet(path: str) -> str:
-    """What is said where there is no ticket; those of an older Marvin are JSON files in the same folder."""
+    """The message where there is no ticket; those of an older Marvin are JSON files in the same folder."""
     try:
         is_older = any(name.endswith(".json") for name in os.listdir(path))
     except OSError:

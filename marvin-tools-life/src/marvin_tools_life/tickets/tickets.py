@@ -1,4 +1,4 @@
-"""The user's own tickets: what is to be done, what it depends on, and notes on it."""
+"""The user's own tickets: tasks, their dependencies, and notes on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from marvin_core import (
 )
 
 from ..names import folded
-from ..undoing import check_undo
+from ..undo import check_undo
 from .store import all_tickets, digest, look, run
 
 Kind: TypeAlias = Literal["bug", "feature", "task", "epic", "chore"]
@@ -31,7 +31,7 @@ _TITLE = 200
 _TEXT = 20_000
 _LISTED = 200
 _NOTE_OVERHEAD = 80
-"""Characters that a note has beside its text: a heading and the time."""
+"""Characters of a note in addition to its text: a heading and the time."""
 
 
 @tool(access=["write"])
@@ -110,7 +110,7 @@ async def ticket_add_note(
     outcome = await run(context, "add-note", before.name, note.strip())
     after = await look(context, lambda folder: folder.read(before.name))
     undo = None
-    # Where another note came between, the length of the text before is not where this one begins.
+    # If another note was added in between, the length of the text before is not the start of this one.
     if after.text.startswith(before.text) and len(after.text) - len(before.text) <= len(note) + _NOTE_OVERHEAD:
         known = f"{len(before.text)}:{digest(after.text)}"
         undo = call_of(ticket_add_note, ticket_id=before.name, note=note, without=known)
@@ -182,7 +182,7 @@ def _row(ticket: Ticket) -> tuple[str, ...]:
 
 
 def _tags(text: str) -> list[str]:
-    """Tags as lists of a ticket can hold them."""
+    """Tags in a form that a ticket's list allows."""
     found = []
     for part in text.split(","):
         tag = one_line("".join(" " if letter in "[]#'\"" else letter for letter in part))
@@ -199,7 +199,7 @@ def _check(name: str, text: str) -> None:
 
 
 def _checked_names(folder: TicketFolder, ticket_id: str, depends_on: str) -> tuple[str, str]:
-    """The ids of two tickets, of which the first may wait for the second."""
+    """The ids of two tickets, after checking that the first may depend on the second."""
     first, then = folder.resolve(ticket_id), folder.resolve(depends_on)
     tickets = folder.all()
     if first == then or first in _below(tickets, then):
@@ -212,7 +212,7 @@ def _checked_names(folder: TicketFolder, ticket_id: str, depends_on: str) -> tup
 
 
 def _below(tickets: Mapping[str, Ticket], name: str) -> set[str]:
-    """All that a ticket waits for, however far away."""
+    """All direct and indirect dependencies of a ticket."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -225,7 +225,7 @@ def _below(tickets: Mapping[str, Ticket], name: str) -> set[str]:
 
 
 def _removed(folder: TicketFolder, name: str, made: str) -> str:
-    """Take a ticket away that is as it was made."""
+    """Remove a ticket that is unchanged since it was created."""
     with folder.locked():
         ticket = folder.read(folder.resolve(name))
         if digest(ticket.text) != made:
@@ -237,7 +237,7 @@ def _removed(folder: TicketFolder, name: str, made: str) -> str:
 
 
 def _without_note(folder: TicketFolder, name: str, known: str) -> str:
-    """Take the newest note away, where nothing came after it."""
+    """Remove the newest note if nothing was added after it."""
     length, _, after = known.partition(":")
     with folder.locked():
         ticket = folder.read(folder.resolve(name))

@@ -1,4 +1,4 @@
-"""Names for downloaded files: out of what a server says, made safe."""
+"""Safe names for downloaded files, from what a server says."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     import httpx
 
 _LONGEST = 200
-"""Bytes; file systems take 255, and a number and an ending may follow."""
+"""Bytes of a name; file systems allow 255, and a number and an extension may follow."""
 _LOOKED_AT = 4_000
-"""Characters of a header or a name: more than a file system takes, and nothing that takes long to read."""
+"""Characters of a header or a name that are parsed: more than a file system allows, and few enough to parse fast."""
 _MOST = 10_000
 _DEFAULT = "download"
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
-"""Control characters, what turns the direction of writing (an .exe can look like a .pdf), what other systems refuse."""
+"""Control characters, bidirectional marks (an .exe can look like a .pdf), and what other systems refuse in names."""
 _EXTENDED = re.compile(r"filename\*\s*=\s*\"?([\w!#$&+^`{}~-]*)'[^']*'([^;\"\s]+)", re.IGNORECASE)
 _QUOTED = re.compile(r'filename\s*=\s*"((?:[^"\\]|\\.)*)"', re.IGNORECASE)
 _BARE = re.compile(r"filename\s*=\s*([^;\"\s][^;]*)", re.IGNORECASE)
 
 
 def safe(name: str) -> str:
-    """The name without folders, without what is invisible or not allowed, never hidden and not too long."""
+    """The name without folders and without invisible or forbidden characters, not hidden and not too long."""
     last = re.split(r"[/\\]", name)[-1][-_LOOKED_AT:]
     name = _UNSAFE.sub("", last).lstrip(". ").rstrip(". ")
     stem, ending = _split(name)
@@ -33,7 +33,7 @@ def safe(name: str) -> str:
 
 
 def of_response(response: httpx.Response) -> str:
-    """What a server calls the file, else the end of its address, with an ending that fits the type."""
+    """The name that a server gives the file, or the end of its URL, with an extension that fits the type."""
     given = safe(_disposition(response.headers.get("content-disposition", "")[:_LOOKED_AT]))
     if given:
         return given
@@ -55,17 +55,17 @@ def _disposition(header: str) -> str:
         try:
             return unquote(extended[2], encoding=extended[1] or "utf-8", errors="strict")
         except (LookupError, ValueError):
-            pass  # no encoding, or not in it; the plain form beside it may do
+            pass  # an unknown encoding, or bytes not in it; there may be a plain form as well
     quoted = _QUOTED.search(header)
     if quoted:
-        # Browsers decode this form, too, against the standard.
+        # Browsers decode this form as well, against the standard.
         return unquote(re.sub(r"\\(.)", r"\1", quoted[1]))
     bare = _BARE.search(header)
     return unquote(bare[1].strip()) if bare else ""
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Stem and ending; `.tar.gz` is one ending."""
+    """Stem and extension; `.tar.gz` is one extension."""
     found = re.search(r"(?:\.tar)?\.[A-Za-z0-9]{1,10}$", name)
     return (name[: found.start()], found[0]) if found and found.start() else (name, "")
 

@@ -23,9 +23,9 @@ from marvin_core import (
     web_address,
 )
 
-from . import filenames, part_files, undoing
+from . import filenames, part_files, undo
 from .placing import placed, size_text
-from .undoing import Marks
+from .undo import Marks
 
 if TYPE_CHECKING:
     import httpx
@@ -36,14 +36,14 @@ _ENCODING = 40
 _KIND = 80
 _UNKNOWN_STEP = 5_000_000
 _LOOK = 20_000_000
-"""Bytes between two looks at how much room is left."""
+"""Bytes between two checks of the free space."""
 _CONTINUED = 5
-"""How often a download whose connection breaks off is gone on with."""
+"""How often a download is resumed after its connection broke."""
 _KEPT_FREE = 100_000_000
-"""Bytes that are left free on the disk."""
+"""Bytes of the disk that are left free."""
 _PARTIAL = 206
 _RANGE = re.compile(r"bytes (\d{1,20})-\d{1,20}/(?:\d{1,20}|\*)", re.ASCII)
-# Larger than the default: a file of a gigabyte takes its time. Silence of the server ends it much earlier.
+# Larger than the default, as a file of a gigabyte takes long. A silent server ends the download much earlier.
 _LIMIT = 900.0
 
 
@@ -58,7 +58,7 @@ async def download_file(
     """Download a file into ~/Downloads. An existing file is never overwritten: the new one gets a number."""
     folder = context.home / _FOLDER
     if taken_back is not None:
-        return ToolResult(content=await undoing.remove(context, folder, taken_back))
+        return ToolResult(content=await undo.remove(context, folder, taken_back))
     if filename and filenames.safe(filename) != filename:
         raise ToolError(
             f"{filename!r} is not a valid file name. Give a plain name without folders, such as report.pdf."
@@ -77,12 +77,12 @@ async def download_file(
         content=f"Saved {shown} ({size_text(size)}, {kind}).{packed}",
         details={"path": str(saved), "bytes": size, "type": kind, "url": str(response.url)},
         show=[Link(url=saved.as_uri(), text=shown)],
-        undo=call_of(download_file, url=url, taken_back=undoing.marks(folder, [saved])),
+        undo=call_of(download_file, url=url, taken_back=undo.marks(folder, [saved])),
     )
 
 
 async def _save(response: httpx.Response, folder: Path, name: str, context: ToolContext) -> tuple[Path, int]:
-    """Write the body to a part file and put that in its place when all of it is there."""
+    """Write the body to a part file, and move it to its place when it is complete."""
     total = _announced(response)
     try:
         part_files.sweep(folder)
@@ -119,7 +119,7 @@ def _room(folder: Path) -> Callable[[], int]:
 
 
 class _Writing:
-    """Writes a body to a stream as it comes, and goes on where the connection broke off if the server allows that."""
+    """Writes a body to a stream as it arrives, and resumes after a broken connection if the server supports that."""
 
     def __init__(self, stream: BinaryIO, total: int, room: Callable[[], int], context: ToolContext) -> None:
         self._stream = stream
@@ -129,10 +129,10 @@ class _Writing:
         self._size = self._reported = self._looked = 0
 
     async def all_of(self, response: httpx.Response) -> int:
-        """Write all of it; its size in bytes.
+        """Write the whole body; returns its size in bytes.
 
         Raises:
-            RequestFailed: it broke off, and cannot be gone on with.
+            RequestFailed: the connection broke, and the download cannot be resumed.
             ToolError: the disk is full.
         """
         mark = _Mark.of(response)
@@ -156,7 +156,7 @@ class _Writing:
         raise failure
 
     async def _go_on(self, mark: _Mark) -> bool:
-        """Ask for what is missing; False where the server sends something else."""
+        """Request the rest; False if the server sends something else."""
         self._context.progress(f"The connection was lost at {size_text(self._size)}; continuing", self._size)
         headers = {"accept-encoding": "identity", "range": f"bytes={self._size}-", "if-range": mark.validator}
         async with open_url(self._context.http, mark.url, headers=headers, raw=True) as response:
@@ -170,7 +170,7 @@ class _Writing:
         total = self._total
         step = max(total // _REPORTS, _UNKNOWN_STEP // 5) if total else _UNKNOWN_STEP
         async for piece in pieces:
-            self._stream.write(piece)  # into the system's cache, faster than a thread is started
+            self._stream.write(piece)  # into the system's cache, faster than a thread starts
             self._size += len(piece)
             if self._size - self._reported >= step:
                 self._report()
@@ -199,14 +199,14 @@ class _Writing:
 
 
 class _Mark(Record):
-    """What a file is asked for again by: its address, and what tells whether it is still the same one."""
+    """What a file is resumed with: its URL, and a validator that shows whether it is unchanged."""
 
     url: str
     validator: str
 
     @classmethod
     def of(cls, response: httpx.Response) -> _Mark:
-        """The validator is empty where the server does not serve parts, or has none that tells files apart surely."""
+        """The validator is empty where the server does not serve ranges or sends no strong validator."""
         headers = response.headers
         tag = headers.get("etag", "").strip()
         validator = tag if tag and not tag.startswith("W/") else headers.get("last-modified", "").strip()

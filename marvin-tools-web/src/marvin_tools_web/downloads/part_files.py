@@ -1,4 +1,4 @@
-"""The files that downloads are written into until all of them has come."""
+"""Part files: what downloads are written into until they are complete."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 _NAMED = 80
-"""Characters of its name that the part file of a download has as well."""
+"""Characters of the file's name in the name of its part file."""
 _OURS = re.compile(r"\..{0,80}\.[0-9a-f]{16}\.part", re.DOTALL)
 _TRIES = 100
 
 
 def begin(folder: Path, name: str) -> tuple[Path, BinaryIO]:
-    """A new part file. Who writes it holds its lock, so that it is known to be one whose writer was killed else.
+    """A new part file. The writer holds its lock; a part file without a held lock was left by a killed writer.
 
     Raises:
-        OSError: where the folder takes none.
+        OSError: the folder is not writable.
     """
     for _ in range(_TRIES):
         part = folder / f".{name[:_NAMED]}.{os.urandom(8).hex()}.part"
@@ -30,13 +30,13 @@ def begin(folder: Path, name: str) -> tuple[Path, BinaryIO]:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # another Marvin swept it away before it was locked
+        os.close(descriptor)  # another Marvin removed it before it was locked
         part.unlink(missing_ok=True)
     raise FileExistsError(0, "every name is taken")
 
 
 def sweep(folder: Path) -> None:
-    """Remove the part files whose writers were killed. What is no file of ours, or cannot be removed, stays."""
+    """Remove the part files of killed writers. Other files, and those that cannot be removed, stay."""
     with suppress(OSError), os.scandir(folder) as entries:
         found = [
             entry.path for entry in entries if _OURS.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
@@ -56,7 +56,7 @@ def _remove(path: str) -> None:
 
 
 def _is_held(descriptor: int, *, certain: bool = False) -> bool:
-    """Whether the lock of a file could be taken; where there are no locks, only what is not `certain` is taken so."""
+    """Take a file's lock; returns whether that worked. Where locks are not supported, the answer is `not certain`."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Putting downloaded files where they belong: never over another one."""
+"""Moves downloaded files to their places, and never replaces another file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from . import filenames
 
 
 def placed(part: Path, folder: Path, name: str) -> Path:
-    """Give a file of the same file system its name in a folder, or that with a number where the name is taken.
+    """Move a file within its file system into a folder, under its name or, if that is taken, one with a number.
 
     Raises:
-        OSError: the folder takes none.
+        OSError: the folder is not writable.
     """
     for candidate in filenames.numbered(name):
         target = folder / candidate
@@ -21,7 +21,7 @@ def placed(part: Path, folder: Path, name: str) -> Path:
         except FileExistsError:
             continue
         except OSError:
-            # A file system without hard links, it seems: the name is taken first, so that no other file is replaced.
+            # A file system without hard links, it seems: the name is reserved first, so that no other file is replaced.
             try:
                 os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
             except FileExistsError:
@@ -32,7 +32,7 @@ def placed(part: Path, folder: Path, name: str) -> Path:
 
 
 def size_text(number: float) -> str:
-    """A number of bytes as people read it."""
+    """A size in bytes, for people."""
     value = float(number)
     for unit in ("bytes", "kB", "MB"):
         if value < 1000:

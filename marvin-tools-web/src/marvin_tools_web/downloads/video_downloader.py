@@ -1,8 +1,8 @@
-"""Downloads videos by yt-dlp in a process of its own: `python -m marvin_tools_web.downloads.video_downloader`.
+"""Downloads videos with yt-dlp in a process of its own: `python -m marvin_tools_web.downloads.video_downloader`.
 
-Asked with `url`, `audio`, `folder`, `ffmpeg` (its path, or nothing), `runtimes` (of JavaScript, by name), `timeout` and
-`report` (seconds), it writes lines of JSON: `{"text", "done", "total"}` while it goes on, and at the end `{"result"}`
-with the title, or `{"error"}`. The library is never asked to look for a newer version of itself.
+The request has `url`, `audio`, `folder`, `ffmpeg` (its path, or nothing), `runtimes` (of JavaScript, by name),
+`timeout` and `report` (seconds). The output is lines of JSON: `{"text", "done", "total"}` for progress, and at the
+end `{"result"}` with the title, or `{"error"}`. The library never checks for a newer version of itself.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from ..child_process import serve
 _SAID = 400
 _TITLE = 200
 _MOST = 50
-"""Videos of a playlist."""
+"""Videos of a playlist at most."""
 _KEPT_FREE = 200_000_000
-"""Bytes that are left free on the disk."""
+"""Bytes of the disk that are left free."""
 _NAME = "%(title).120B [%(id).40B].%(ext)s"
 _BLAME = re.compile(r"; please report this issue on .*", re.DOTALL)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class _Silent:
-    """Takes what the library has to say, which nobody reads; errors come as exceptions."""
+    """Discards the library's log; errors come as exceptions."""
 
     def debug(self, message: str) -> None:
-        """Nothing."""
+        """Discard a message."""
 
     info = warning = error = debug
 
 
 class _Progress:
-    """Tells how far the download is, a line now and then."""
+    """Reports the progress of the download from time to time."""
 
     def __init__(self, folder: str, report: float) -> None:
         self._folder = folder
@@ -47,7 +47,7 @@ class _Progress:
         self._told = 0.0
 
     def hook(self, status: Mapping[str, Any]) -> None:
-        """Take what the library says of its progress."""
+        """Report progress that the library announces."""
         from yt_dlp.utils import DownloadCancelled  # type: ignore[import-untyped]
 
         now = time.monotonic()
@@ -61,24 +61,24 @@ class _Progress:
         tell({"text": name or "Downloading", "done": done, "total": total})
 
     def after(self, status: Mapping[str, Any]) -> None:
-        """Take what the library says of the work after the download."""
+        """Report work after the download that the library announces."""
         if status.get("status") == "started":
             tell({"text": f"{status.get('postprocessor') or 'The file'} is being processed"})
 
 
 def tell(line: Mapping[str, Any]) -> None:
-    """Write a line at once."""
+    """Write a line and flush it."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
 def download(asked: Mapping[str, Any], body: bytes) -> dict[str, Any]:
-    """Download what is at an address; the files are then in the folder."""
+    """Download the video or playlist of a URL into the folder."""
     import yt_dlp  # type: ignore[import-untyped]
     import yt_dlp.globals  # type: ignore[import-untyped]
     from yt_dlp.utils import YoutubeDLError
 
-    yt_dlp.globals.plugin_dirs.value = []  # no code of whoever could write into the folders of plugins
+    yt_dlp.globals.plugin_dirs.value = []  # no plugins: anybody who can write to their folders could run code here
     try:
         with yt_dlp.YoutubeDL(_options(asked)) as library:
             found = library.extract_info(asked["url"], download=True)
@@ -91,7 +91,7 @@ def download(asked: Mapping[str, Any], body: bytes) -> dict[str, Any]:
 
 
 def reason(error: Exception) -> str:
-    """What went wrong, without colours and without whom to report it to."""
+    """An error message of the library without colours and without its request to report bugs."""
     text = _BLAME.sub("", _COLOUR.sub("", str(error)))
     return " ".join(text.removeprefix("ERROR: ").split())[:_SAID] or type(error).__name__
 

@@ -1,4 +1,4 @@
-"""Videos and their sound, by yt-dlp."""
+"""Videos and their sound, through yt-dlp."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from marvin_core import (
 )
 
 from .. import child_process
-from . import filenames, undoing
+from . import filenames, undo
 from .placing import placed, size_text
-from .undoing import Marks
+from .undo import Marks
 
 _DOWNLOADER = child_process.program("marvin_tools_web.downloads.video_downloader")
 _FOLDER = Path("Downloads", "yt-dlp")
 _LIMIT = 900.0
 _RUNTIMES = ("deno", "node", "bun")
-"""Of JavaScript; some sites give no video to who cannot run theirs."""
+"""JavaScript runtimes; some sites give videos only to clients that run their scripts."""
 _SHOWN = 4_000
 _TITLE = 200
 _WORK = ".marvin-video-"
@@ -55,7 +55,7 @@ async def yt_dlp_download(
     """Download a video, or a playlist's first 50, into ~/Downloads/yt-dlp. An existing file is never overwritten."""
     base = context.home / _FOLDER
     if taken_back is not None:
-        return ToolResult(content=await undoing.remove(context, base, taken_back))
+        return ToolResult(content=await undo.remove(context, base, taken_back))
     address = str(web_address(url))
     await context.may_reach(address)
     target = base / _checked(output_dir)
@@ -72,7 +72,7 @@ async def yt_dlp_download(
         content=f"Saved {len(saved)} file{'s' if len(saved) > 1 else ''}{origin}:\n{numbered(lines, _SHOWN)}{note}",
         details={"files": [str(path) for path in saved], "url": found.get("url") or address},
         show=[Link(url=path.as_uri(), text=path.name) for path in saved],
-        undo=call_of(yt_dlp_download, url=url, taken_back=undoing.marks(base, saved)),
+        undo=call_of(yt_dlp_download, url=url, taken_back=undo.marks(base, saved)),
     )
 
 
@@ -87,7 +87,7 @@ def _checked(folder: str) -> Path:
 
 
 async def _download(address: str, work: Path, *, audio_only: bool, context: ToolContext) -> dict[str, Any]:
-    """Have it downloaded into a folder that programs in the sandbox may write."""
+    """Download into a folder that programs in the sandbox may write to."""
     which = context.processes.which
     asked = {
         "url": address,
@@ -123,7 +123,7 @@ def _tell(lines: str, context: ToolContext) -> None:
 
 
 def _last(lines: str) -> dict[str, Any]:
-    """The last line that is an object of JSON."""
+    """The last line that is a JSON object."""
     for line in reversed(lines.splitlines()):
         with suppress(ValueError):
             found = json.loads(line)
@@ -134,10 +134,10 @@ def _last(lines: str) -> dict[str, Any]:
 
 @contextmanager
 def _work_folder(root: Path) -> Iterator[Path]:
-    """A folder in the working directory, which the sandbox lets programs write; it goes with the call.
+    """A folder in the working directory, which programs in the sandbox may write to; it is removed after the call.
 
     Raises:
-        ToolError: the working directory takes none.
+        ToolError: the working directory is not writable.
     """
     _sweep(root)
     try:
@@ -154,7 +154,7 @@ def _work_folder(root: Path) -> Iterator[Path]:
 
 
 def _sweep(root: Path) -> None:
-    """Remove the folders that killed calls left."""
+    """Remove the folders of killed calls."""
     with suppress(OSError), os.scandir(root) as entries:
         for entry in list(entries):
             found = _OURS.fullmatch(entry.name)
@@ -166,10 +166,10 @@ def _sweep(root: Path) -> None:
 
 
 def moved(work: Path, target: Path, base: Path) -> list[Path]:
-    """Put the files of a download in their place.
+    """Move the files of a download to their place.
 
     Raises:
-        ToolError: the folder takes none, or leads elsewhere.
+        ToolError: the folder is not writable, or leads elsewhere.
     """
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _placed_from(path: Path, target: Path) -> Path:
-    """The file in its new place, which may be on another disk."""
+    """Move a file, possibly to another disk; returns its new path."""
     if path.lstat().st_dev == target.stat().st_dev:
         return placed(path, target, filenames.safe(path.name))
     from . import part_files

@@ -1,7 +1,7 @@
-"""Searches an article in a process of its own, which an expression that takes for ever does not outlive.
+"""Searches an article in a process of its own, so that an endless regular expression can be killed.
 
-`python -m marvin_tools_web.knowledge.article_search`, asked with `pattern` and `most`, answers with `matches` and
-`total`, or with `error`. The body is the article in UTF-8.
+`python -m marvin_tools_web.knowledge.article_search`: the request has `pattern` and `most`, the answer has `matches`
+and `total`, or `error`. The body is the article in UTF-8.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from ..child_process import serve
 
 _AROUND = 300
-"""Characters that are shown on each side of a match in a long paragraph."""
+"""Characters that are shown before and after a match in a long paragraph."""
 
 
 def search(asked: Mapping[str, Any], body: bytes) -> dict[str, Any]:
-    """The paragraphs that match, each with the section that it is in."""
+    """The matching paragraphs, each with its section."""
     try:
         expression = re.compile(str(asked["pattern"]), re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:

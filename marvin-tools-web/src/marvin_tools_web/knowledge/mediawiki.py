@@ -1,4 +1,4 @@
-"""MediaWiki's action interface: what is asked of it, and what it answers.
+"""The requests to MediaWiki's action API, and its answers.
 
 Source: mediawiki.org/wiki/API:Main_page, API:Search, Extension:TextExtracts
 """
@@ -14,7 +14,7 @@ from marvin_core import Record, RequestFailed, ToolContext, plain_text
 from ..services import values
 from ..services.catalog import WIKIPEDIA, Service
 from ..services.client import ServiceClient
-from ..services.seen import seen
+from ..services.visible_text import seen
 from ..settings import WebSettings
 
 _TEXT = 3_000_000
@@ -24,7 +24,7 @@ _LARGEST = 10_000_000
 
 
 class Hit(Record):
-    """An article that a search found. `words` is its length."""
+    """An article in the results of a search. `words` is its length."""
 
     title: str
     url: str
@@ -42,7 +42,7 @@ class Article(Record):
 
 
 class Hits(Record):
-    """What a search found: the articles, how many there are, and what else may be meant."""
+    """Results of a search: articles, their total number, and a suggested query."""
 
     hits: tuple[Hit, ...]
     total: int | None
@@ -50,10 +50,10 @@ class Hits(Record):
 
 
 def wiki(context: ToolContext) -> Service:
-    """The wiki that is asked: Wikipedia, or the one that the user named, which goes by its host."""
+    """The wiki to use: Wikipedia, or the one that the user configured, named by its host."""
     try:
         host = urlsplit(context.settings(WebSettings).services.wikipedia).hostname
-    except ValueError:  # the request will say what is wrong
+    except ValueError:  # the request will report what is wrong
         host = None
     return WIKIPEDIA.replace(title=host) if host else WIKIPEDIA
 
@@ -62,7 +62,7 @@ async def search(context: ToolContext, query: str, most: int) -> Hits:
     """The articles that fit a query best.
 
     Raises:
-        RequestFailed: there is no answer, or none that can be understood.
+        RequestFailed: there is no valid answer.
     """
     params: dict[str, str | float | None] = {
         "list": "search",
@@ -99,7 +99,7 @@ def _hit(one: Mapping[str, Any], answer: Any, api: str) -> Hit:
 
 
 def _address(answer: Any, api: str, title: str) -> str:
-    """Where people read an article: as the site says, else by the program beside its interface."""
+    """The URL of an article: the one that the site gives, else its path beside api.php."""
     name = quote(title.replace(" ", "_"), safe="/:(),!")
     server = values.text(answer, "query", "general", "server")
     path = values.text(answer, "query", "general", "articlepath")
@@ -117,14 +117,14 @@ def _refuse_errors(answer: Any) -> None:
 
 
 async def article(context: ToolContext, title: str, *, lead: bool) -> Article | None:
-    """An article, or its lead; None where there is none of that title.
+    """An article, or its lead section; None where there is none with that title.
 
     Raises:
-        RequestFailed: there is no answer, or none that can be understood.
+        RequestFailed: there is no valid answer.
     """
     params: dict[str, str | float | None] = {
         "prop": "extracts|info|pageprops",
-        # Several titles are parted by a bar, unless there is this sign before them: no title has one.
+        # A bar separates titles unless the list starts with this sign, which no title contains.
         "titles": f"\x1f{title}" if "|" in title else title,
         "redirects": 1,
         "inprop": "url",
@@ -139,14 +139,14 @@ async def article(context: ToolContext, title: str, *, lead: bool) -> Article | 
     )
     if found is None or found.text:
         return found
-    # The extension that makes plain text is missing, or has none for this article.
+    # The extension that makes plain text is missing, or has no text of this article.
     text = await _parsed(client, found.title, lead=lead)
     return found.replace(text=text)
 
 
 def article_in(answer: Any, api: str) -> Article | None:
     _refuse_errors(answer)
-    # A title of another wiki, as de:Berlin is, and one that is empty, as # is.
+    # A title of another wiki, such as de:Berlin, or an empty one, such as #.
     is_none = any(values.objects(answer, "query", name) for name in ("interwiki", "normalized"))
     if is_none and not values.inner(answer, "query", "pages"):
         return None

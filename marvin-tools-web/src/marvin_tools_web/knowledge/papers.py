@@ -27,10 +27,10 @@ from marvin_core import (
 
 from .. import child_process
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import Backend, first_answer, source_line
 from ..services.catalog import ARXIV, SEMANTIC_SCHOLAR
 from ..services.client import ServiceClient
+from ..services.queries import checked
 
 _QUERY = 300
 _RESULTS = 9_000
@@ -40,9 +40,9 @@ _FIELDS = "title,year,authors,venue,abstract,tldr,citationCount,openAccessPdf,ur
 _READER = child_process.program("marvin_tools_web.pages.feed_reader")
 _FEED = 3_000_000
 NAMES_FIELDS = re.compile(r"\b(?:ti|au|abs|co|jr|cat|rn|id|all):(?=[\w\"(])", re.IGNORECASE)
-"""Whether a query is in arXiv's own language: it names a field."""
+"""Whether a query uses arXiv's query language: it names a field."""
 _WORDS = re.compile(r'"([^"]{1,200})"|([^\W_](?:[\w.\'-]{0,98}\w)?)')
-"""A phrase, or a word: what else there is would be read as a sign of the search's own language."""
+"""A phrase or a word; other characters could be operators of the query language."""
 _JOINING = ("AND", "OR", "ANDNOT")
 _YEARS = range(1000, 10_000)
 _MOST_WORDS = 20
@@ -51,8 +51,8 @@ _MOST_WORDS = 20
 class Paper(Record):
     """A paper.
 
-    `others` is how many authors are not named, `where` is the journal or the category, `cited` how often it is cited,
-    and `pdf` where it can be read.
+    `others` is the number of authors who are not named, `where` is the journal or the category, `cited` the number of
+    citations, and `pdf` the URL of the full text.
     """
 
     title: str
@@ -68,7 +68,7 @@ class Paper(Record):
 
 
 class Papers(Record):
-    """The papers that a search found, and how many there are."""
+    """Papers of a search, and their total number."""
 
     papers: tuple[Paper, ...]
     total: int | None
@@ -185,7 +185,7 @@ def _scholar_paper(one: Mapping[str, Any]) -> Paper:
 
 
 def arxiv_expression(asked: str, year_min: int, year_max: int) -> str:
-    """The query as arXiv takes it: all words have to occur, unless fields are named."""
+    """The query in arXiv's language: all words are required, unless the query names fields."""
     if NAMES_FIELDS.search(asked):
         expression = asked
     else:
@@ -225,7 +225,7 @@ async def _arxiv(context: ToolContext, expression: str, most: int, sort_by: str)
 
 
 def _feed(answer: Fetched) -> Fetched:
-    """The answer, where it is a feed at all."""
+    """The root of the answer, if it is a feed."""
     if b"<feed" not in answer.content[:2_000] or b"</feed>" not in answer.content[-200:]:
         raise ValueError("no feed")
     return answer

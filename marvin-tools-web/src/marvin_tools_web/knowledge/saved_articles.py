@@ -1,4 +1,4 @@
-"""Articles that were saved: files in the data folder, and an index that says which file has which article."""
+"""Saved articles: files in the data folder, and an index of which file has which article."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _INDEX = "index.json"
 _ENDING = ".txt"
 _TITLE = 300
 _ASKED = 20
-"""Other titles of an article that are kept: those of redirects to it."""
+"""Other titles of an article that are kept: those that redirect to it."""
 _LARGEST = 20_000_000
 _NAMED = 10
 
 
 class SavedArticles:
-    """The articles, as one call sees them.
+    """The saved articles, during one call.
 
-    Two articles never share a file, although names of files have fewer characters than titles: AC/DC is not AC-DC, What
-    is not What?, and that of another wiki is another article. A link that somebody put in the place of a file leads
-    nowhere else, and `/undo` puts back what was there before.
+    Articles never share a file, although file names allow fewer characters than titles: AC/DC is not AC-DC, What
+    is not What?, and an article of another wiki is another one. A symbolic link in the place of a file leads
+    nowhere else, and `/undo` restores what was there before.
     """
 
     def __init__(self, context: ToolContext) -> None:
@@ -35,7 +35,7 @@ class SavedArticles:
         self._index: JsonFile[dict[str, Any]] = JsonFile(self.folder / _INDEX, dict, _check, timeouts=context.timeouts)
 
     async def save(self, asked: str, article: Article) -> Path:
-        """Keep an article that was asked for by some title; where it is.
+        """Save an article under the title that was requested; returns the file's path.
 
         Raises:
             ToolError: it cannot be written.
@@ -47,10 +47,10 @@ class SavedArticles:
         return self.folder / name
 
     async def read(self, title: str) -> tuple[str, bytes]:
-        """The title and the content of an article that was saved.
+        """The title and the content of a saved article.
 
         Raises:
-            ToolError: there is none; the text names those that there are.
+            ToolError: there is none; the text names the saved ones.
         """
         index = await self._index.read()
         for name in _meant(index, title):
@@ -65,7 +65,7 @@ class SavedArticles:
         raise ToolError(f"The article {one_line(title, _TITLE)!r} is not saved. Save it with wiki_full first.{hint}")
 
     def _content(self, name: str, most: int = _LARGEST) -> bytes | None:
-        """What is in a file; None where there is none, or something else."""
+        """The content of a file; None where there is no readable file."""
         if not self.folder.is_dir():
             return None
         try:
@@ -76,8 +76,8 @@ class SavedArticles:
 
 
 def _named(index: dict[str, Any], asked: str, article: Article) -> str:
-    """The file of an article, noted in the index."""
-    # Some file systems know no capitals.
+    """The file of an article, after adding it to the index."""
+    # Some file systems ignore case.
     taken = {name.casefold(): name for name in index}
     wanted = filenames.safe(f"{article.title.replace('/', '_')}{_ENDING}")
     wanted = wanted if wanted.endswith(_ENDING) else f"article{_ENDING}"
@@ -94,7 +94,7 @@ def _named(index: dict[str, Any], asked: str, article: Article) -> str:
 
 
 def _meant(index: Mapping[str, Any], title: str) -> Iterator[str]:
-    """The files of the article that a title means, the likeliest first."""
+    """The files of the articles that a title may mean, the likeliest first."""
     exact = " ".join(title.replace("_", " ").split())
     key = _key(title)
     newest = list(reversed(list(index.items())))

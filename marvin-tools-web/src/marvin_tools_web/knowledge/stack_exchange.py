@@ -32,7 +32,7 @@ from ..services import values
 from ..services.backends import source_line
 from ..services.catalog import STACKEXCHANGE
 from ..services.client import ServiceClient
-from ..services.seen import seen
+from ..services.visible_text import seen
 
 _RESULTS = 6_000
 _QUERY = 500
@@ -41,13 +41,13 @@ _QUESTION = 1_500
 _ANSWER = 2_500
 _MARKUP = 100_000
 _LITTLE = 30
-"""Requests left of a day's quota below which an answer says so."""
+"""Remaining requests of the day's quota below which an answer mentions it."""
 _THROTTLED = re.compile(r"more requests available in (\d{1,6}) seconds")
 _SITE = re.compile(r"[a-z0-9][a-z0-9.-]{0,60}")
 
 
 class _Page(Record):
-    """One page of an answer. `backoff` are the seconds that the service asks to wait; `left` is of the day's quota."""
+    """One page of an answer. `backoff` is in seconds, before the next request; `left` is the day's remaining quota."""
 
     items: tuple[Mapping[str, Any], ...]
     has_more: bool
@@ -126,11 +126,11 @@ async def stack_answers(
 
 
 def _checked_site(site: str) -> str:
-    """The short name of a site, out of that, its title or an address on it."""
+    """The short name of a site, from that name, its title or a URL on it."""
     given = site.strip().lower()
     try:
         host = (urlsplit(given).hostname or "") if "://" in given else given.partition("/")[0]
-    except ValueError:  # as from brackets that are no address
+    except ValueError:  # such as brackets in something that is not a URL
         host = ""
     name = re.sub(r"\.stackexchange\.com$|\.com$", "", "".join(host.split()))
     if not _SITE.fullmatch(name):
@@ -145,13 +145,13 @@ async def _get(context: ToolContext, path: str, params: Mapping[str, str | float
     try:
         page = await client.get_json(path, page_in, params={**params, "key": context.secret("STACKEXCHANGE_KEY", None)})
     except RequestFailed as error:
-        # It answers 400 to too many requests, and says in words when to come back.
+        # It answers 400 to too many requests, and puts the wait into the message.
         found = _THROTTLED.search(str(error))
         if found is not None and not client.is_own:
             await _leave_alone(context, client, float(found[1]))
         raise
     if page.backoff and not client.is_kept and not client.is_own:
-        # Whoever asks the same again before that is blocked, and other Marvins count as the same.
+        # Repeating a request sooner gets the user blocked, and requests of other Marvins count as well.
         await _leave_alone(context, client, page.backoff)
     return page
 

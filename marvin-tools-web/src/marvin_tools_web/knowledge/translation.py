@@ -16,10 +16,10 @@ from ..services import values
 from ..services.backends import source_line
 from ..services.catalog import MYMEMORY
 from ..services.client import ServiceClient
-from ..services.seen import seen
+from ..services.visible_text import seen
 
 _BYTES = 480
-"""Of one request; the service takes 500."""
+"""Bytes of one request; the service allows 500."""
 _LONGEST = 6_000
 _CODE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
 _TRANSLATED = 2_000
@@ -41,14 +41,14 @@ _SENTENCE = re.compile(r"[^.!?\n]{1,2000}[.!?\n]{0,20}\s{0,20}|[.!?\n]{1,200}\s{
 
 
 class _Part(Record):
-    """A translated part; `source` is the language that was found out."""
+    """A translated part; `source` is the detected language."""
 
     text: str
     source: str = ""
 
 
 def _time(arguments: Mapping[str, Any]) -> float:
-    """Seconds for a call: a long text takes many requests, one after the other."""
+    """Timeout of a call in seconds: a long text takes many requests, one after the other."""
     return 60.0 + len(str(arguments.get("text", ""))[:_LONGEST]) / 20
 
 
@@ -99,7 +99,7 @@ def _language(given: str) -> str:
 
 
 def parts_of(text: str) -> Iterator[str]:
-    """The text in parts that are short enough for one request, cut at the ends of sentences where there are some."""
+    """The text in parts that are short enough for one request, split at the ends of sentences where possible."""
     part = ""
     for sentence in (found[0] for found in _SENTENCE.finditer(text)):
         if len((part + sentence).encode("utf-8", "replace")) <= _BYTES:
@@ -114,7 +114,7 @@ def parts_of(text: str) -> Iterator[str]:
 
 
 def _slices(sentence: str) -> list[str]:
-    """A sentence in pieces, cut between words, or anywhere in what has none."""
+    """A sentence in pieces, split between words, or anywhere in a text without spaces."""
     pieces = [""]
     for word in re.findall(r"\S{1,100}\s{0,20}|\s{1,100}", sentence):
         if len((pieces[-1] + word).encode("utf-8", "replace")) > _BYTES:
@@ -128,7 +128,7 @@ async def _translated(context: ToolContext, text: str, source: str, target: str)
     params: dict[str, str | float | None] = {"q": text, "langpair": f"{source}|{target}", "mt": 1}
     params["key"] = context.secret("MYMEMORY_KEY", None)
     part = await client.get_json("get", part_in, params=params)
-    # The service drops the white space around a text.
+    # The service drops white space at the ends of a text.
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return part.replace(text=f"{before}{part.text.strip()}{after}")
 
@@ -136,7 +136,7 @@ async def _translated(context: ToolContext, text: str, source: str, target: str)
 def part_in(answer: Any) -> _Part:
     details = values.text(answer, "responseDetails", limit=200)
     found = values.inner(answer, "responseData", "translatedText")
-    # It tells of that in the place of the translation, too.
+    # The service also puts this error in the place of the translation.
     said = f"{details} {found[:200] if isinstance(found, str) else ''}".upper()
     if answer.get("quotaFinished") is True or any(sign in said for sign in _USED_UP):
         raise RequestFailed(

@@ -1,4 +1,4 @@
-"""The tools for Wikipedia, or for another wiki that the user names."""
+"""The tools for Wikipedia, or for another wiki that the user configured."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from marvin_core import (
 )
 
 from .. import child_process
-from ..services.asked import checked
 from ..services.backends import source_line
+from ..services.queries import checked
 from . import mediawiki
 from .saved_articles import SavedArticles
 
@@ -146,11 +146,11 @@ async def _article(title: str, context: ToolContext, *, lead: bool) -> mediawiki
 
 
 def _title_in(given: str) -> str:
-    """The title that an address of an article has; what is no address is the title itself."""
+    """The title in an article's URL; any other text is the title itself."""
     try:
         parts = urlsplit(given.strip())
         named = parse_qs(parts.query).get("title", [""])[0]
-    except ValueError:  # as from brackets that are no address
+    except ValueError:  # such as brackets in something that is not a URL
         return given
     if parts.scheme not in ("http", "https"):
         return given

@@ -1,4 +1,4 @@
-"""What the tools of this group share: facts out of what services send, in words."""
+"""Formats facts from services, for the tools of this group."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _NOTHING = frozenset({"", "n/a", "none", "null"})
 
 
 def joined(*facts: str) -> str:
-    """The facts that there are, on one line."""
+    """The non-empty facts, on one line."""
     return "; ".join(filter(None, facts))
 
 
 def lines(*texts: str) -> str:
-    """The texts that there are, a line each."""
+    """The non-empty texts, one a line."""
     return "\n".join(filter(None, texts))
 
 
 def labelled(label: str, value: str) -> str:
-    """A fact with what it is; nothing where there is none."""
+    """A fact after its label; nothing for an empty fact."""
     return f"{label}: {value}" if value.strip().lower() not in _NOTHING else ""
 
 
@@ -34,7 +34,7 @@ def names(value: Any, *path: str | int, key: str = "name", most: int = 8) -> str
 
 
 def given(value: Mapping[str, Any], key: str, limit: int = 300) -> str:
-    """A text, empty also where the service writes that it has none."""
+    """A text; also empty where the service writes that it has none."""
     found = values.text(value, key, limit=limit)
     return "" if found.lower() in _NOTHING else found
 

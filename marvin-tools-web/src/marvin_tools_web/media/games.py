@@ -12,10 +12,10 @@ from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, Tool
 
 from ..search.web import LABELS, web_search
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import RAWG
 from ..services.client import ServiceClient
+from ..services.queries import checked
 from .facts import given, joined, labelled, lines, listed, names
 
 T = TypeVar("T")

@@ -13,10 +13,10 @@ from marvin_core import Link, RequestFailed, ToolContext, ToolError, ToolResult,
 
 from ..search.web import LABELS, web_search
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import OMDB
 from ..services.client import ServiceClient
+from ..services.queries import checked
 from .facts import given, joined, labelled, lines, listed
 
 _KEY = "OMDB_API_KEY"
@@ -83,7 +83,7 @@ async def get_movie_details(
 
 
 async def _ask(context: ToolContext, params: Mapping[str, str | None], read: Any) -> Any:
-    """What OMDb says; None where it has nothing of the kind, `_TOO_MANY` where it has more than it tells.
+    """OMDb's answer; None where it has no match, `_TOO_MANY` where it has too many to list.
 
     Raises:
         RequestFailed: there is no key, or no answer.
@@ -106,7 +106,7 @@ async def _ask(context: ToolContext, params: Mapping[str, str | None], read: Any
 
 
 async def _by_web(context: ToolContext, query: str, error: RequestFailed) -> ToolResult:
-    """What a web search finds instead; the answer says why."""
+    """The results of a web search instead; the answer says why."""
     try:
         found: ToolResult = await web_search.function(query, _BY_WEB, "", context=context)
     except ToolError as other:

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, head_and_tail, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import MUSICBRAINZ
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from .facts import given, joined, labelled, lines, listed, names
 
 Entity: TypeAlias = Literal["artist", "release", "recording"]
@@ -27,11 +27,11 @@ _FIELD = re.compile(
     r"|firstreleasedate|format|gender|isrc|label|lang|mbid|name|primarytype|recording|reid|release|rgid|rid"
     r"|secondarytype|sortname|status|tag|tid|tnum|tracks|type):(?=[\w\"(\[])"
 )
-"""Fields that a search may name. Source: musicbrainz.org/doc/MusicBrainz_API/Search"""
+"""Fields that a query may name. Source: musicbrainz.org/doc/MusicBrainz_API/Search"""
 _SIGNS = re.compile(r'[+\-&|!(){}\[\]^"~*?:\\/]')
 _JOINING = frozenset({"AND", "OR", "NOT"})
 _BROWSED = 100
-"""Albums of a request."""
+"""Albums of one request."""
 _MOST = 60
 _MEDIA = 10
 _SHOWN = 7_000
@@ -68,7 +68,7 @@ async def music_search(
 
 
 def expression(asked: str) -> str:
-    """A search as MusicBrainz takes it: names hold signs of its language, as AC/DC, P!nk and What? do.
+    """A query for MusicBrainz, with operators in names escaped, as in AC/DC, P!nk and What?.
 
     Source: lucene.apache.org/core/9_12_0/queryparser, "Escaping Special Characters"
     """
@@ -180,7 +180,7 @@ _IN_SHORT: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def whole_in(entity: str, answer: Any) -> tuple[list[str], str, str]:
-    """What is told of an artist, a release or a recording, by lines; its page; its name."""
+    """The facts of an artist, a release or a recording, one a line; its page; its name."""
     if not values.text(answer, "id") or _title(answer) == "(no name)":
         raise ValueError("there is no name")
     below = {"artist": iter(()), "release": _tracks(answer), "recording": _appearances(answer)}[entity]
@@ -188,7 +188,7 @@ def whole_in(entity: str, answer: Any) -> tuple[list[str], str, str]:
 
 
 async def _albums(client: ServiceClient, artist: str) -> list[str]:
-    """The albums of an artist, by lines. With the artist itself no more than 25 of them come."""
+    """The albums of an artist, one a line. The answer for the artist itself has no more than 25 of them."""
     params: Params = {"artist": artist, "limit": _BROWSED, "fmt": "json"}
     try:
         return await client.get_json("release-group", albums_in, params=params)
@@ -197,7 +197,7 @@ async def _albums(client: ServiceClient, artist: str) -> list[str]:
 
 
 def _shown(there: int) -> str:
-    """How many of a list are shown, where that is not all of it."""
+    """How many of a list are shown, if not all."""
     return f"{there:,}, {_MOST} of them are listed here" if there > _MOST else f"{there:,}"
 
 

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 from marvin_core import Link, ToolContext, ToolError, ToolResult, plain_text, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import THEMEALDB
 from ..services.client import ServiceClient
-from ..services.seen import seen
+from ..services.queries import checked
+from ..services.visible_text import seen
 from .facts import given, joined, labelled, lines, listed
 
 _QUERY = 100
@@ -66,7 +66,7 @@ async def recipe_lookup(meal_id: Annotated[str, "From recipe_search"], *, contex
 
 def meals_in(answer: Any) -> list[Mapping[str, Any]]:
     meals = answer["meals"]
-    if meals is None or isinstance(meals, str):  # as it says that there are none
+    if meals is None or isinstance(meals, str):  # its way of saying that there are none
         return []
     found = values.objects(values.required(meals))
     if any(not given(meal, "strMeal") for meal in found):

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, call_of, numbered, one_line, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import SPOTIFY
 from ..services.client import Params
 from ..services.oauth import Login
-from . import spotify_undoing
+from ..services.queries import checked
+from . import spotify_undo
 from .facts import given, joined, lines, listed, names
 from .spotify_login import CLIENT_ID, LOGIN, Spotify
 
@@ -28,7 +28,7 @@ _MOST_TRACKS = 100
 _SHOWN = 6_000
 _MISSING = 1_500
 _PAGE = 10
-"""Results of a request: applications in development get no more."""
+"""Results of a request: the maximum for applications in development."""
 _ID = re.compile(r"[A-Za-z0-9]{22}")
 _TRACK = re.compile(r"(?:spotify:track:|https?://open\.spotify\.com/(?:intl-\w+/)?track/)([A-Za-z0-9]{22})(?:\?.*)?")
 _SETTINGS = [CLIENT_ID]
@@ -45,7 +45,7 @@ async def spotify_auth(
     """Log in to Spotify: gives the address that the user opens. Afterwards the other tools work by themselves."""
     login = Login(context, LOGIN)
     if taken_back:
-        spotify_undoing.check(context)
+        spotify_undo.check(context)
         await login.forget()
         return ToolResult(content="The user is logged out of Spotify.")
     undo = call_of(spotify_auth, taken_back=True)
@@ -93,8 +93,8 @@ async def spotify_create_playlist(
 ) -> ToolResult:
     """Make a playlist for the user on Spotify."""
     if taken_back:
-        spotify_undoing.check(context)
-        return ToolResult(content=await spotify_undoing.remove_playlist(context, _playlist(taken_back), name))
+        spotify_undo.check(context)
+        return ToolResult(content=await spotify_undo.remove_playlist(context, _playlist(taken_back), name))
     title = " ".join(name.split())
     if not title or len(title) > _NAME or len(description) > _ABOUT:
         raise ToolError(
@@ -120,7 +120,7 @@ async def spotify_create_playlist(
 
 
 def _time(arguments: Mapping[str, Any]) -> float:
-    """Seconds for a call: each track is a request, or two where the token has to be renewed."""
+    """Timeout of a call in seconds: one request for each track, or two if the token has to be renewed."""
     queries = arguments.get("track_queries")
     return 60.0 + 5.0 * (len(queries) if isinstance(queries, list) else 0)
 
@@ -136,8 +136,8 @@ async def spotify_add_tracks(
     """Add tracks to a playlist of the user: for each search the first that Spotify finds."""
     playlist = _playlist(playlist_id)
     if taken_back:
-        spotify_undoing.check(context)
-        return ToolResult(content=await spotify_undoing.remove_tracks(context, playlist, track_queries))
+        spotify_undo.check(context)
+        return ToolResult(content=await spotify_undo.remove_tracks(context, playlist, track_queries))
     queries = [query for query in track_queries if query.strip()]
     if not 1 <= len(queries) <= _MOST_TRACKS:
         raise ToolError(f"{len(queries)} tracks were given. Give 1 to {_MOST_TRACKS} at a time.")
@@ -147,7 +147,7 @@ async def spotify_add_tracks(
     )
     if not tracks:
         raise ToolError(f"No track was added. {lost}")
-    # A track that is found twice was asked for twice.
+    # A track that was found for two queries is added once.
     uris = [uri for uri, _ in tracks]
     await Spotify(context).post(
         f"playlists/{playlist}/items", {"uris": uris}, lambda answer: values.text(answer, "snapshot_id")
@@ -163,7 +163,7 @@ async def spotify_add_tracks(
 
 
 async def _found_tracks(context: ToolContext, queries: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """The tracks, each by its address at Spotify and in words, and the searches that found none."""
+    """The tracks, each as its Spotify URI and as text, and the queries without a result."""
     tracks: list[tuple[str, str]] = []
     missing: list[str] = []
     for number, query in enumerate(queries):
@@ -182,7 +182,7 @@ async def _found_tracks(context: ToolContext, queries: Sequence[str]) -> tuple[l
 
 
 def _playlist(given_id: str) -> str:
-    """The id of a playlist, out of that or its address."""
+    """The id of a playlist, from the id or its URL."""
     last = given_id.strip().partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
     if not _ID.fullmatch(last):
         raise ToolError(f"{given_id[:60]!r} is not a Spotify playlist. Give its id or its address.")
@@ -193,7 +193,7 @@ async def _search(context: ToolContext, query: str, kind: str, most: int) -> tup
     asked = checked(query, "A search", _QUERY)
 
     def read(answer: Any) -> tuple[list[Mapping[str, Any]], int | None]:
-        # Playlists that may not be shown are null.
+        # Playlists that are not available are null.
         found = values.objects(values.required(answer, f"{kind}s", "items"))
         return found[:_PAGE], values.whole(answer, f"{kind}s", "total")
 

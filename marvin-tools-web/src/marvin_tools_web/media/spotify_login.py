@@ -21,7 +21,7 @@ LOGIN = LoginService(
     title="Spotify",
     tool="spotify_auth",
     client_id=CLIENT_ID,
-    # Of a loopback address that is entered without a port, any port is allowed.
+    # For a loopback address that is registered without a port, any port is allowed.
     how=(
         "Spotify requires the user's own application. Ask the user to create one at developer.spotify.com/dashboard "
         f"with the redirect URI http://{HOST}{PATH}"
@@ -34,22 +34,22 @@ _UNAUTHORIZED = 401
 
 
 class Spotify:
-    """Requests in the name of the user; a token that no longer holds is renewed once."""
+    """Requests on behalf of the user; an expired token is renewed once."""
 
     def __init__(self, context: ToolContext) -> None:
         self._login = Login(context, LOGIN)
         self._client = ServiceClient(context, SPOTIFY)
 
     async def get(self, path: str, read: Any, params: Mapping[str, str | float | None]) -> Any:
-        """What `read` makes of the answer to a GET."""
+        """GET; returns `read` of the answer."""
         return await self._asked(lambda headers: self._client.get_json(path, read, params=params, headers=headers))
 
     async def post(self, path: str, body: Mapping[str, Any], read: Any) -> Any:
-        """What `read` makes of the answer to a POST. What was refused for its token is repeated."""
+        """POST; returns `read` of the answer. Repeated once after an expired token."""
         return await self._asked(lambda headers: self._client.post_json(path, body, read, headers=headers))
 
     async def delete(self, path: str, body: Mapping[str, Any] | None, params: Params) -> None:
-        """Delete something. What was refused for its token is repeated."""
+        """DELETE. Repeated once after an expired token."""
         await self._asked(
             lambda headers: self._client.delete_json(path, body, lambda answer: None, params=params, headers=headers)
         )

@@ -1,4 +1,4 @@
-"""Steam's players: how many play, achievements, what somebody owns.
+"""Steam's players: player counts, achievements, owned games.
 
 Source: partner.steamgames.com/doc/webapi, developer.valvesoftware.com/wiki/Steam_Web_API
 """
@@ -106,7 +106,7 @@ def count_in(answer: Any) -> int | None:
 
 
 async def _achievements(client: ServiceClient, app_id: int, key: str | None) -> str:
-    """Which achievements players have, the commonest first; a sentence where they cannot be had."""
+    """The achievements of players, the commonest first; a sentence where they are not available."""
     if key is None:
         return f"[Achievements need a key: steamcommunity.com/dev/apikey, set as {_KEY}.]"
     try:
@@ -137,10 +137,10 @@ def _achievement(share: Mapping[str, Any], known: Mapping[str, Any]) -> str:
 
 
 async def _number(client: ServiceClient, steam_id: str, key: str) -> str:
-    """The number of a profile, by that, by its name, or by its address.
+    """The id of a profile, from its id, its name or its URL.
 
     Raises:
-        ToolError: it is none of them, or there is no such profile.
+        ToolError: it is none of these, or there is no such profile.
     """
     named = _ADDRESS.search(steam_id)
     given_id = named[1] if named else steam_id.strip().rstrip("/").rpartition("/")[2]

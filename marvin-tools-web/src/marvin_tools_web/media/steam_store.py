@@ -1,4 +1,4 @@
-"""Steam's shop: search, pages of games, what is on offer. The shop has no key, and no description of its interface.
+"""Steam's store: search, pages of games, offers. The store API needs no key and has no official documentation.
 
 Source: wiki.teamfortress.com/wiki/User:RJackson/StorefrontAPI
 """
@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import STEAM_STORE
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from .facts import given, joined, labelled, lines, listed, names
 
 _QUERY = 200
@@ -77,7 +77,7 @@ async def steam_featured(*, context: ToolContext) -> ToolResult:
 
 
 def featured_in(answer: Any) -> tuple[str, list[Link]]:
-    """What is featured, numbered through, and links to it."""
+    """The featured games, numbered, and links to them."""
     parts: list[str] = []
     links: list[Link] = []
     for key, title in _SECTIONS:

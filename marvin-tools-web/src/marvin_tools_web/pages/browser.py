@@ -1,8 +1,8 @@
-"""Shows a page in a headless browser, in a process of its own: `python -m marvin_tools_web.pages.browser`.
+"""Renders a page in a headless browser, in a process of its own: `python -m marvin_tools_web.pages.browser`.
 
-Asked with `url`, the `kind` of the browser (firefox or chromium), the paths of the browser and its driver as `program`
-and `driver`, `scripts` (seconds until the page has to stand) and `settle` and `poll` (seconds), it answers with `url`,
-`title`, `markup` and the `status` of the server, "0" where it is not known; or with `error`.
+The request has `url`, the `kind` of the browser (firefox or chromium), the paths of the browser and its driver as
+`program` and `driver`, `scripts` (seconds until the page has to be stable), and `settle` and `poll` (seconds). The
+answer has `url`, `title`, `markup` and the HTTP `status`, "0" where unknown; or `error`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
 
 _MARKUP = 8_000_000
-"""Characters of a page."""
+"""Characters of a page at most."""
 _SAID = 300
 _SANDBOXED = Path("/proc/self/status")
 _FLAGS = (
@@ -31,7 +31,7 @@ _FLAGS = (
     *("--disable-default-apps", "--disable-domain-reliability", "--dns-prefetch-disable", "--mute-audio"),
     *("--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--window-size=1280,2000", "--lang=en-US"),
     "--blink-settings=imagesEnabled=false",
-    # What the browser asks of its maker by itself: nobody is to be asked about hosts that are not the page's.
+    # Switches off the browser's own requests to its vendor: only hosts of the page may be contacted.
     *("--disable-component-extensions-with-background-pages", "--disable-search-engine-choice-screen"),
     *("--component-updater=url-source=about:blank", "--simulate-outdated-no-au=Tue, 31 Dec 2099 23:59:59 GMT"),
     *("--gaia-url=http://127.0.0.1:9", "--allow-browser-signin=false", "--check-for-update-interval=999999999"),
@@ -66,14 +66,14 @@ _FIREFOX = {
     "browser.helperApps.deleteTempFileOnExit": True,
     "intl.accept_languages": "en-US,en",
 }
-# The HTML as it stands, without what shadow trees hold; how much text there is tells when it stands still.
+# The HTML without the contents of shadow trees. The length of its text shows when the page is stable.
 _SIZE = "return document.body ? document.body.innerText.length : 0"
 _STATUS = "const at = performance.getEntriesByType('navigation')[0]; return at ? at.responseStatus || 0 : 0"
 _WHOLE = "return document.documentElement ? document.documentElement.outerHTML : ''"
 
 
 def show(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
-    """What a page is once its scripts have run."""
+    """The page after its scripts have run."""
     from selenium.common.exceptions import TimeoutException, WebDriverException
 
     try:
@@ -84,7 +84,7 @@ def show(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
                 try:
                     driver.get(asked["url"])
                 except TimeoutException:
-                    pass  # what stands by now may do
+                    pass  # the current state may be enough
                 _settled(driver, asked)
                 markup = str(driver.execute_script(_WHOLE))[:_MARKUP]
                 status = str(driver.execute_script(_STATUS))
@@ -98,7 +98,7 @@ def show(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
 
 
 def _settled(driver: WebDriver, asked: Mapping[str, Any]) -> None:
-    """Wait until the text of the page stands still, as scripts may go on after it is loaded."""
+    """Wait until the text of the page stops changing, as scripts may run after it is loaded."""
     end = time.monotonic() + asked["settle"]
     before = -1
     while time.monotonic() < end:
@@ -125,7 +125,7 @@ def _chromium(asked: Mapping[str, Any], folder: Path, proxy: str) -> WebDriver:
     for flag in (*_FLAGS, f"--user-data-dir={folder}/profile", *(["--no-sandbox"] if _has_outer_sandbox() else [])):
         options.add_argument(flag)
     if proxy:
-        # The last one has the loopback go through the proxy as well, which refuses it.
+        # The last one sends loopback addresses through the proxy as well, which refuses them.
         options.add_argument(f"--proxy-server=http://{proxy}")
         options.add_argument("--proxy-bypass-list=<-loopback>")
     options.add_experimental_option("prefs", _PREFERENCES)
@@ -162,21 +162,21 @@ def _firefox(asked: Mapping[str, Any], folder: Path, host: str, port: int) -> We
 
 
 def _surroundings_of_firefox(folder: Path) -> Mapping[str, str]:
-    """The environment of Firefox, which waits for ever where it can make no folders of its own in the home folder.
+    """The environment of Firefox, which hangs if it cannot create folders in the home folder.
 
-    In Marvin's sandbox it may make name spaces that it cannot use then, and starts one process after the other.
+    In Marvin's sandbox it can create namespaces but not use them, and starts one process after the other.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     return {**kept, "HOME": str(folder), **({"MOZ_ASSUME_USER_NS": "0"} if _status("NoNewPrivs") == "1" else {})}
 
 
 def _has_outer_sandbox() -> bool:
-    """Whether the browser cannot have a sandbox of its own: as root, and inside of Marvin's, which takes no new one."""
+    """Whether the browser cannot have its own sandbox: as root, and inside Marvin's, which allows no nested one."""
     return _status("NoNewPrivs") == "1" or _status("Uid").split()[1:2] == ["0"]
 
 
 def _status(name: str) -> str:
-    """A line of what the system tells of this process; empty where it tells nothing."""
+    """A line of this process's status file; empty where the system has none."""
     try:
         lines = dict(line.split(":", 1) for line in _SANDBOXED.read_text(encoding="ascii").splitlines())
         return lines[name].strip()

@@ -1,4 +1,5 @@
-"""The folder of a browser that runs: its profile, and what it and its driver put aside. It goes with the browser."""
+"""The folder of a running browser: its profile, and temporary files of it and its driver. It is removed with the
+browser."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from pathlib import Path
 _BEGIN = "marvin-browser-"
 _LOCK = "lock"
 _FORGOTTEN = 3_600.0
-"""The age, in seconds, from which on a folder without a lock is one whose maker was killed before it took it."""
+"""The age in seconds after which a folder without a lock file is removed: its creator was killed before it locked
+it."""
 
 
 @contextmanager
 def own_folder(base: Path | None = None) -> Iterator[Path]:
-    """A folder below `base`, the system's for temporary files without it. Those that killed calls left are removed."""
+    """A folder below `base`, or the system's folder for temporary files. Folders of killed calls are removed."""
     parent = base or Path(tempfile.gettempdir())
     _sweep(parent)
     folder = Path(tempfile.mkdtemp(prefix=_BEGIN, dir=parent))
@@ -28,7 +30,7 @@ def own_folder(base: Path | None = None) -> Iterator[Path]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield folder
     finally:
-        # A browser that is about to end may still write there; what stays is swept by the next call.
+        # A browser that is exiting may still write there; the next call removes what is left.
         shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
 
@@ -43,7 +45,7 @@ def _sweep(parent: Path) -> None:
 
 
 def _remove_left(folder: Path) -> None:
-    """Remove a folder whose lock nobody holds."""
+    """Remove a folder whose lock is not held."""
     try:
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -26,10 +26,10 @@ from marvin_core import (
 )
 
 from .. import child_process
-from ..services.seen import seen
+from ..services.visible_text import seen
 
 LARGEST = 20_000_000
-"""Bytes of a page or document."""
+"""Bytes of a page or document at most."""
 _READER = child_process.program("marvin_tools_web.pages.page_reader")
 _ACCEPT = "text/html, application/xhtml+xml, application/pdf;q=0.9, text/*;q=0.8, application/json;q=0.7, */*;q=0.5"
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -41,9 +41,9 @@ _TITLE = re.compile(r"<title\b[^>]{0,200}>([^<]{0,2000})", re.IGNORECASE)
 _TITLE_SHOWN = 200
 _KIND_SHOWN = 80
 _TEXT = 2_000_000
-"""Characters of a page that are kept to be paged through."""
+"""Characters of a page that are kept for paging."""
 _KEPT = 8
-"""Pages that a session keeps, so that the next part of one is of the same page and is not fetched again."""
+"""Pages that a session keeps, so that later parts are of the same page, which is not fetched again."""
 _LYNX = (
     *("lynx", "-stdin", "-dump", "-force_html", "-assume_charset=utf-8", "-display_charset=utf-8"),
     *("-width=200", "-hiddenlinks=ignore", "-nocolor", "-nopause", "-noreferer", "-restrictions=all"),
@@ -54,7 +54,7 @@ _GAPS = re.compile(r"\n{3,}")
 
 
 class Page(Record):
-    """A page as text. `url` is where it came from, redirects followed."""
+    """A page as text. `url` is its URL after redirects."""
 
     url: str
     title: str
@@ -88,10 +88,10 @@ async def _kept() -> AsyncIterator[dict[str, Page]]:
 
 
 def part_of(page: Page, offset: int, length: int) -> str:
-    """A part of a page, with what page it is and where the next part begins.
+    """A part of a page, with its title and URL and where the next part begins.
 
     Raises:
-        ToolError: the page ends before it.
+        ToolError: the page ends before this part.
     """
     whole = len(page.text)
     if offset and offset >= whole:
@@ -109,10 +109,10 @@ def part_of(page: Page, offset: int, length: int) -> str:
 
 
 async def read_page(url: str, context: ToolContext) -> Page:
-    """Fetch a page and make text of it.
+    """Fetch a page and convert it to text.
 
     Raises:
-        ToolError: it cannot be had, or is nothing that can be read; the text says what to do.
+        ToolError: it is not available, or cannot be converted; the text says what to do.
     """
     page = await _page(await fetch(context.http, url, headers={"accept": _ACCEPT}, largest=LARGEST), context)
     return page.replace(text=await in_thread(lambda: seen(page.text)))
@@ -135,7 +135,7 @@ async def _page(fetched: Fetched, context: ToolContext) -> Page:
 
 
 def _kind(fetched: Fetched) -> str:
-    """What was fetched, by its first bytes and then by what the server calls it; empty where it is not text."""
+    """The kind of a response, from its first bytes and then from its media type; empty where it is not text."""
     head = fetched.content[:_SAMPLE].lstrip()
     if head.startswith(b"%PDF-") or (fetched.kind == "application/pdf" and b"%PDF-" in fetched.content[:_SAMPLE]):
         return "pdf"
@@ -152,7 +152,8 @@ def _kind(fetched: Fetched) -> str:
 
 
 async def page_of(markup: str, url: str, context: ToolContext) -> Page:
-    """A page out of its HTML: by lynx where it is installed, else by the reader, and by the kit where both fail."""
+    """A page from its HTML: by lynx if installed, else by the page reader, and by marvin_core's converter if both
+    fail."""
     title = await in_thread(lambda: _title(markup))
     text = ""
     if context.processes.which("lynx") is not None and len(markup) <= _LYNX_LARGEST:
@@ -171,8 +172,8 @@ def _title(markup: str) -> str:
 
 
 async def _by_lynx(markup: str, url: str, context: ToolContext) -> str:
-    """The text of a page with its links numbered and listed below; empty where lynx makes none of it."""
-    # What the page says of its encoding is no longer so. Without a base, links would be of the file that lynx makes.
+    """The text of a page with its links numbered and listed below; empty where lynx fails."""
+    # The declared encoding no longer holds. Without a base, links would point to the file that lynx reads.
     head = f'<base href="{html.escape(url)}"><meta charset="utf-8">'
     stdin = (head + markup).encode("utf-8", "replace")
     result = await context.processes.run(
@@ -195,7 +196,7 @@ async def _document(fetched: Fetched, context: ToolContext) -> Page:
 
 
 async def _read(asked: dict[str, str], body: bytes, context: ToolContext) -> dict[str, str]:
-    """What the reader finds; nothing where it fails, or takes too long or too much memory."""
+    """The result of the page reader; nothing where it fails, or takes too long or too much memory."""
     result = await context.processes.run(
         _READER, stdin=child_process.question(asked, body), timeout=_limit(context), output_limit=8 * _TEXT
     )
@@ -207,5 +208,5 @@ async def _read(asked: dict[str, str], body: bytes, context: ToolContext) -> dic
 
 
 def _limit(context: ToolContext) -> float:
-    """Seconds for one way to read a page: there has to be time for a simpler one."""
+    """Timeout in seconds of one way to read a page: it leaves time for a simpler one."""
     return min(context.timeouts.page, context.time_left / 2)

@@ -1,6 +1,6 @@
-"""Reads a feed in a process of its own: `python -m marvin_tools_web.pages.feed_reader`.
+"""Parses a feed in a process of its own: `python -m marvin_tools_web.pages.feed_reader`.
 
-Asked with `url`, `type` (the media type with its parameters) and `most`, it answers with what `read` returns.
+The request has `url`, `type` (the media type with its parameters) and `most`; the answer is what `read` returns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..child_process import serve
 
 _MEMORY = 600 * 1024 * 1024
 _MARKUP = 20_000
-"""Characters of a text with markup that are looked at."""
+"""Characters of a text with markup that are parsed."""
 _TEXT = 1_000
 _ADDRESS = 2_000
 _PAGE = 500_000
@@ -37,15 +37,15 @@ _ATTRIBUTE = re.compile(r"""\b(type|href)\s{0,9}=\s{0,9}("[^"]*"|'[^']*'|[^\s"'>
 
 
 def read(url: str, kind: str, body: bytes, most: int) -> dict[str, Any]:
-    """What a feed says: its title, how many entries it has, and the first of them; of a web page its feeds.
+    """The contents of a feed: its title, the number of entries, and the first of them; for a web page its feeds.
 
-    Of what the parser fails at, `error` says why.
+    `error` says why the parser failed.
     """
     try:
         feed = _parsed(url, kind, body)
     except MemoryError:
         raise
-    except Exception as error:  # the parser means to raise nothing, and fails at some feeds in many ways
+    except Exception as error:  # the parser is meant to raise nothing, and fails at some feeds in many ways
         return {"error": one_line(f"{type(error).__name__}: {error}")[:_REASON]}
     if not feed.entries and not feed.get("version"):
         return {"feeds": list(_feeds(url, body))}
@@ -58,11 +58,12 @@ def read(url: str, kind: str, body: bytes, most: int) -> dict[str, Any]:
 
 
 def _parsed(url: str, kind: str, body: bytes) -> Any:
-    """A feed; of one that the parser fails at, what is left without that."""
+    """A parsed feed; if the parser fails, without the parts that it fails at."""
     import feedparser  # type: ignore[import-untyped]
 
-    # As a file: the parser would take text for an address, and fetch it. Its own work on markup is left out, which
-    # takes long where a text is made for that.
+    # As a stream: the parser would take a string for a URL, and fetch it. Its sanitizer is switched off, as hostile
+    # text
+    # makes it slow.
     headers = {"content-type": kind, "content-location": url}
     options: dict[str, Any] = {"resolve_relative_uris": False, "sanitize_html": False}
     try:
@@ -70,14 +71,14 @@ def _parsed(url: str, kind: str, body: bytes) -> Any:
     except MemoryError:
         raise
     except Exception:
-        # Encodings that are none of text, entities of its own, numbers that are no character, places and sizes.
+        # Encodings that are not of text, entities of the document, invalid character numbers, coordinates and sizes.
         headers["content-type"] = "application/xml; charset=utf-8"
-        mended = _REFERENCE.sub(_character, _MEASURES.sub(b"", _DECLARED.sub(b"", body, count=1)))
-        return feedparser.parse(io.BytesIO(mended), response_headers=headers, **options)
+        repaired = _REFERENCE.sub(_character, _MEASURES.sub(b"", _DECLARED.sub(b"", body, count=1)))
+        return feedparser.parse(io.BytesIO(repaired), response_headers=headers, **options)
 
 
 def _character(reference: re.Match[bytes]) -> bytes:
-    """A reference to a character, or nothing where there is no such one."""
+    """A character reference, or nothing where there is no such character."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
     return reference[0] if number <= sys.maxunicode and not 0xD800 <= number <= 0xDFFF else b""
 
@@ -97,7 +98,7 @@ def _entry(url: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moment(parsed: Any) -> str:
-    """A date in words; empty where it is none that a calendar has."""
+    """A date as text; empty where it is not a valid one."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", parsed) if parsed else ""
     except (ValueError, TypeError, OverflowError):
@@ -105,7 +106,7 @@ def _moment(parsed: Any) -> str:
 
 
 def _address(base: str, link: str) -> str:
-    """The address of the web that a link leads to; empty where it is none: what stands there may be any text."""
+    """The web URL of a link; empty where it is not one, as feeds may contain any text there."""
     try:
         found = urljoin(base, link.strip()) if link else ""
     except ValueError:
@@ -115,7 +116,7 @@ def _address(base: str, link: str) -> str:
 
 
 def _feeds(url: str, body: bytes) -> Iterator[str]:
-    """The feeds that a web page names."""
+    """The feeds that a web page links to."""
     page = body[:_PAGE].decode("utf-8", "replace")
     found = 0
     for link in _LINK.finditer(page):
@@ -128,7 +129,7 @@ def _feeds(url: str, body: bytes) -> Iterator[str]:
 
 
 def plain(markup: object) -> str:
-    """The text of some markup, on one line."""
+    """The text of a piece of markup, on one line."""
     return one_line(plain_text(str(markup)[:_MARKUP], lines=False)[:_TEXT])
 
 

@@ -27,7 +27,7 @@ _SUMMARY = 300
 _LINKS = 5
 _KIND = 80
 _SHARE = 0.8
-"""The part of the time that is left which reading may take, so that there is some for words."""
+"""The share of the remaining time that parsing may take; the rest is for the answer."""
 _CHARACTERS = 60_000
 _ACCEPT = "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5"
 _READER = child_process.program("marvin_tools_web.pages.feed_reader")
@@ -59,7 +59,7 @@ async def read_rss(
 
 
 async def _read(page: Fetched, most: int, context: ToolContext) -> dict[str, Any]:
-    """What is in a feed. A process reads it: that ends with the call, and takes no more memory than it may."""
+    """The contents of a feed, parsed by a process that ends with the call and has a memory limit."""
     asked = {"url": page.url, "type": page.headers.get("content-type", ""), "most": most}
     question = child_process.question(asked, page.content)
     result = await context.processes.run(_READER, stdin=question, timeout=context.time_left * _SHARE)

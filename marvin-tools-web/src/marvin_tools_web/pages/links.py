@@ -17,17 +17,17 @@ _ADDRESS = 2_000
 
 
 class PageLink(Record):
-    """A link: where it leads, and the text that it stands on."""
+    """A link: its target and its text."""
 
     text: str
     url: str
 
 
 def links_in(tree: LexborHTMLParser, url: str, selector: str = "a[href]") -> Iterator[PageLink]:
-    """The links of the web that a page has, each address once, those within the page left out.
+    """The web links of a page, each URL once, without links to the page itself.
 
     Args:
-        url: where the page came from, which short addresses are of.
+        url: the URL of the page, to resolve relative links.
     """
     base = tree.css_first("base[href]")
     here = _joined(url, (base.attributes.get("href") or "") if base is not None else "") or url
@@ -44,5 +44,5 @@ def links_in(tree: LexborHTMLParser, url: str, selector: str = "a[href]") -> Ite
 def _joined(base: str, address: str) -> str:
     try:
         return urljoin(base, address)
-    except ValueError:  # as brackets that are no IPv6 address
+    except ValueError:  # such as brackets that are not an IPv6 address
         return ""

@@ -1,7 +1,7 @@
-"""Reads a page or a document in a process of its own: `python -m marvin_tools_web.pages.page_reader`.
+"""Converts a page or a document to text in a process of its own: `python -m marvin_tools_web.pages.page_reader`.
 
-Asked with `kind` ("html" or "pdf"), `url`, and `type` (the media type with its parameters), it answers with `title`
-and `text`, or with `error`. The body of a page is UTF-8.
+The request has `kind` ("html" or "pdf"), `url`, and `type` (the media type with its parameters). The answer has `title`
+and `text`, or `error`. The body of a page is UTF-8.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
 TEXT = 2_000_000
-"""Characters of the text of a page or document; beyond that nobody pages."""
+"""Characters of the text of a page or document; nobody pages further."""
 _LARGE = 3_000_000
-"""Bytes of a page beyond which only its plain text is taken: what finds the article takes too long then."""
+"""Bytes of a page beyond which only its plain text is extracted: finding the article would take too long."""
 _SCANT = 4
-"""The article that was found is taken where the whole page has at most so many times its text."""
+"""The extracted article is used unless the whole page has more than this many times its text."""
 _SHORT = 600
-"""Characters of a page that is shown as a whole: on such a one, what finds articles leaves things out."""
+"""Characters of a page that is shown as a whole: article extraction drops parts of short pages."""
 _TITLE = 300
 
 
 def read(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
-    """The title and the text of what was fetched."""
+    """The title and the text of a response."""
     return _document(body) if asked["kind"] == "pdf" else page(body, str(asked["url"]))
 
 
 def page(body: bytes, url: str) -> dict[str, str]:
-    """The title and the text of a web page: its article, or all of it where none is found."""
+    """The title and the text of a web page: its article, or the whole page where none is found."""
     from selectolax.lexbor import LexborHTMLParser
 
     markup = body.decode("utf-8", "replace")
@@ -56,18 +56,18 @@ def page(body: bytes, url: str) -> dict[str, str]:
 def _article(markup: str, url: str) -> str:
     import trafilatura
 
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it tells of pages without an article as of errors
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it logs pages without an article as errors
     try:
         found = trafilatura.extract(
             markup, url=url, output_format="markdown", include_links=True, include_tables=True, favor_recall=True
         )
-    except Exception:  # as at tables with cells that span more than there is memory for; the whole page does then
+    except Exception:  # such as tables whose cells span more than the memory holds; the whole page is used instead
         return ""
     return found or ""
 
 
 def _links(tree: LexborHTMLParser, url: str) -> str:
-    """The links of a page as a list behind its text."""
+    """The links of a page as a list after its text."""
     from .links import links_in
 
     lines = [f"- {link.text}: {link.url}" for link in links_in(tree, url)]
@@ -77,7 +77,7 @@ def _links(tree: LexborHTMLParser, url: str) -> str:
 def _document(body: bytes) -> dict[str, str]:
     import pypdf
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it repairs is nobody's concern here
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its messages about repairs are of no use here
     try:
         reader = pypdf.PdfReader(io.BytesIO(body))
         if reader.is_encrypted and not reader.decrypt(""):
@@ -92,7 +92,7 @@ def _document(body: bytes) -> dict[str, str]:
                 break
     except MemoryError:
         raise
-    except Exception as error:  # it means to raise its own errors only, and fails at some documents in many ways
+    except Exception as error:  # it is meant to raise its own errors only, and fails at some documents in many ways
         return {"error": f"it is damaged ({_line(str(error)) or type(error).__name__})"}
     if not parts:
         return {"error": "it has no pages"}

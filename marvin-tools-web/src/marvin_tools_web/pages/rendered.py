@@ -1,6 +1,6 @@
-"""Takes what is wanted out of a page that a browser has shown: `python -m marvin_tools_web.pages.rendered`.
+"""Extracts what a call wants from a rendered page: `python -m marvin_tools_web.pages.rendered`.
 
-Asked with `url`, `extract` and `selector`, it answers with `text`, or with `error`. The body is the page in UTF-8.
+The request has `url`, `extract` and `selector`; the answer has `text`, or `error`. The body is the page in UTF-8.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PRICE = re.compile(
 
 
 def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
-    """What is wanted of the page, as text."""
+    """The requested part of the page, as text."""
     from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
     markup = body.decode("utf-8", "replace")
@@ -63,14 +63,14 @@ def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
 
 
 def _as_it_stands(markup: str, *, is_enough: bool) -> dict[str, str]:
-    """The text of a page that cannot be taken apart."""
+    """The text of a page that cannot be parsed."""
     if is_enough:
         return {"text": plain_text(markup)[:_TEXT]}
     return {"error": "The page is nested too deeply to be parsed. Read its text, without css_selector."}
 
 
 def _outermost(nodes: Sequence[LexborNode]) -> list[LexborNode]:
-    """The nodes that are in no other one of them, so that nothing is shown twice; they come in the page's order."""
+    """The nodes that are not inside another one of them, so that nothing is shown twice, in document order."""
     seen: set[int] = set()
     found = []
     for node in nodes:
@@ -96,7 +96,7 @@ def _links(tree: LexborHTMLParser, url: str) -> str:
 def menu(lines: Sequence[str]) -> Iterator[str]:
     """The lines that name a dish with its price, and the headings above them.
 
-    A price that stands alone belongs to the nearest line above that has none, with what stands between.
+    A price on a line of its own belongs to the nearest line above without one, with the lines in between.
     """
     waiting: list[str] = []
     for line in map(str.strip, lines):

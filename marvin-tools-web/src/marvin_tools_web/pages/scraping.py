@@ -1,4 +1,4 @@
-"""Web pages as a browser shows them, for those that need JavaScript."""
+"""Web pages as a browser renders them, for those that need JavaScript."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, in_thread, one_line, tool, web_address
 
 from .. import child_process
-from ..services.seen import seen
+from ..services.visible_text import seen
 from .browsing import Page, part_of
 
 _BROWSER = child_process.program("marvin_tools_web.pages.browser")
@@ -20,12 +20,12 @@ _BROWSERS = (
 )
 _OUTPUT = 40_000_000
 _SAID = 300
-# The driver is on this machine; the browser itself is told not to take that exception.
+# The driver listens on the loopback; the browser itself gets no such exception.
 _TO_DRIVER = dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1")
 _LIMIT = 180.0
 _FAILED = 400
 _REFUSED = "marvin: "
-"""How the answer of the proxy begins that stands in the place of a page."""
+"""The prefix of the error page that our proxy sends in the place of a page."""
 _NO_TUNNEL = ("ERR_TUNNEL_CONNECTION_FAILED", "proxyConnectFailure")
 
 
@@ -68,7 +68,7 @@ async def scrape_page(
 
 
 async def _shown(address: str, context: ToolContext) -> dict[str, str]:
-    """The page as the browser has it, which runs in a process of its own and reaches what the tools reach."""
+    """The rendered page. The browser runs in a process of its own and reaches only the hosts that tools may reach."""
     context.progress("The browser starts")
     timeouts = context.timeouts
     asked = {
@@ -94,7 +94,7 @@ async def _shown(address: str, context: ToolContext) -> dict[str, str]:
 
 
 def _failed(shown: Mapping[str, str]) -> bool:
-    """Whether the server said that it does not give the page; some give it all the same."""
+    """Whether the server refused the page; some send its content all the same."""
     return shown.get("status", "").isdecimal() and int(shown["status"]) >= _FAILED
 
 
@@ -107,7 +107,7 @@ def _answer(output: bytes) -> dict[str, Any]:
 
 
 def _installed(context: ToolContext) -> Mapping[str, str]:
-    """The first browser that is installed with its driver.
+    """The first browser that is installed together with its driver.
 
     Raises:
         ToolError: there is none; the text says what to install.

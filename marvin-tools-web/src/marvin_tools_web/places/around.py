@@ -1,4 +1,4 @@
-"""Places of OpenStreetMap around a point: by their names, by their types, by what words say of them."""
+"""Places of OpenStreetMap around a point: by name, by type, or by a description."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .osm import interpret, search
 from .points import Point, located
 
 _MORE = 1_000
-"""Places that Overpass is asked for. It sends the oldest first, and of these the nearest are shown."""
+"""Places that Overpass is asked for. It sends the oldest first, and the nearest of them are shown."""
 _NEAR = (500.0, 2_000.0)
-"""Metres around a point that are looked at first: in a town, all of a large radius would be more than `_MORE`."""
+"""Radii in metres that are searched first: in a town, a large radius would contain more than `_MORE` places."""
 _IN = re.compile(r"\s(?:in|near|around|at|close to|next to|by)\s|,\s", re.IGNORECASE)
 _WHY = 300
 _MENTIONED = 3
-"""Characters that a word has at least which is looked for in names."""
+"""Characters of a word, at least, that is searched for in names."""
 _EMPTY = frozenset("a an the some any best good great nice cheap popular top nearby place places".split())
-"""Words that names do not have."""
+"""Words that do not occur in names."""
 _CORNER = 1.5
-"""By how much farther away than its radius a corner of a square is, about."""
+"""How many times farther than the radius the corner of a square is, about."""
 
 
 async def named(context: ToolContext, query: str, most: int, near: Point | None, radius: float) -> list[FoundPlace]:
-    """What Nominatim finds by a name or an address, around a point where one is given."""
+    """Nominatim's results for a name or an address, around a point if one is given."""
     if near is None:
         return await search(context, query, most)
     area = box(near, radius)
@@ -41,13 +41,13 @@ async def named(context: ToolContext, query: str, most: int, near: Point | None,
 
 
 def filters(tags: Sequence[str]) -> str:
-    """Tags as Overpass QL has them: all of them are meant. Kitchens are several in one value."""
+    """Tags as an Overpass QL filter that requires all of them. A cuisine tag may have several values."""
     pairs = [tag.partition("=")[::2] for tag in tags]
     return "".join(f'["{key}"~"{value}"]' if key == "cuisine" else f'["{key}"="{value}"]' for key, value in pairs)
 
 
 async def nearest(context: ToolContext, at: Point, sought: Sequence[str], radius: float, most: int) -> list[FoundPlace]:
-    """The places nearest to a point that fit one of some filters. OpenStreetMap knows nothing of popularity."""
+    """The places nearest to a point that match at least one filter. OpenStreetMap has no popularity."""
     found: list[FoundPlace] = []
     for size in [*(near for near in _NEAR if near < radius / 2), radius]:
         area = f"(around:{size:.0f},{at.latitude:.6f},{at.longitude:.6f})"
@@ -67,7 +67,7 @@ async def described(
     radius: float,
     before: Answered[list[FoundPlace]],
 ) -> Answered[list[FoundPlace]]:
-    """What the map has of what words describe, as in `ramen in Kyoto`; `before` where they do not say where."""
+    """The places that a description means, as in `ramen in Kyoto`; `before` where it names no place."""
     what, where = _parted(query)
     sought = wanted(what)
     if not sought or (near is None and not where):
@@ -84,14 +84,14 @@ async def described(
 
 
 def _parted(query: str) -> tuple[str, str]:
-    """What is looked for, and where."""
+    """What is searched for, and where."""
     found = _IN.search(query)
     return (query[: found.start()], query[found.end() :]) if found else (query, "")
 
 
 def wanted(what: str) -> list[str]:
-    """Filters for words: those of a type that they name, else all whose name or kitchen has them."""
-    # Nothing of a query stays but letters and digits: what is between them may be anything on the map.
+    """Filters for a description: of the type that it names, else of all places with its words in name or cuisine."""
+    # Only letters and digits of a query are kept: other characters in names may be anything.
     words = [word for word in re.findall(r"\w+", what.replace("_", " ")) if word.lower() not in _EMPTY]
     tags = kinds.known(" ".join(words))
     if tags:

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from marvin_core import Field, ToolContext, ToolError, ToolResult, tool
 
-from ..services.asked import checked
 from ..services.backends import Answered, Backend, first_answer
 from ..services.catalog import GOOGLE_PLACES, NOMINATIM, OVERPASS
+from ..services.queries import checked
 from . import around, google, kinds
+from .adapters import adapting
 from .found import FoundPlace, listed
-from .given import adapting
 from .google_access import CLIENT_ID, access
 from .points import Point, point, point_of
 
@@ -56,7 +56,7 @@ async def places_text_search(
     backends.append(Backend(NOMINATIM, lambda: around.named(context, query, max_results, near, size)))
     answered = await first_answer(context.origin, backends, "Use web_search.")
     if not answered.value and answered.service is NOMINATIM:
-        # It knows names and addresses. What things are, the map itself has to be asked for.
+        # It searches names and addresses. Types of places have to be searched in the map data.
         answered = await around.described(context, query, max_results, near, size, answered)
     return _result(
         answered, f"No place matches {query!r}. Use other words, or overpass_query with tags.", near, open_now
@@ -97,7 +97,7 @@ async def places_nearby_search(
     size = _radius(radius)
     at, failures = await point_of(context, latitude, longitude, near, "near, or latitude and longitude")
     backends: list[Backend[list[FoundPlace]]] = []
-    # Google takes no tags of OpenStreetMap.
+    # Google does not know OpenStreetMap tags.
     google_by = None if any("=" in kind for kind in types) else await access(context)
     if google_by is not None:
 

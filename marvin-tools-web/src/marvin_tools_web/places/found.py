@@ -1,4 +1,4 @@
-"""Places as tools list them: for the model as numbered text, for people as a table and links."""
+"""Formats places: numbered text for the model, a table and links for people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _METRES = 6_371_000.0
 
 
 class FoundPlace(Record):
-    """A place: `facts` are what else is worth knowing, each as a short text; `url` is its page. `at` may be unknown."""
+    """A place: `facts` are further facts, each as a short text; `url` is its page. `at` may be unknown."""
 
     name: str
     address: str
@@ -43,7 +43,7 @@ def place(
     facts: Sequence[str] = (),
     is_anywhere: bool = False,
 ) -> FoundPlace | None:
-    """A place out of what a service sent; None where it is nowhere, unless `is_anywhere`."""
+    """A place from a service's answer; None where it has no coordinates, unless `is_anywhere`."""
     latitude, longitude = at
     where = None
     if latitude is not None and longitude is not None and abs(latitude) <= 90 and abs(longitude) <= 180:
@@ -54,7 +54,7 @@ def place(
 
 
 def shown_tags(tags: Mapping[str, Any], *, others: int = 0) -> tuple[str, ...]:
-    """What of the tags of OpenStreetMap is worth knowing, and of the others as many."""
+    """The OpenStreetMap tags that are always shown, and as many of the others."""
     found: dict[str, str] = {}
     for tag in _TAGS:
         text = values.text(tags, tag, limit=_FACT)
@@ -67,7 +67,7 @@ def shown_tags(tags: Mapping[str, Any], *, others: int = 0) -> tuple[str, ...]:
 
 
 def metres(one: Point, other: Point) -> float:
-    """How far two points are from each other, as the crow flies."""
+    """The distance of two points in a straight line."""
     latitudes = math.radians(one.latitude), math.radians(other.latitude)
     across = math.sin((latitudes[1] - latitudes[0]) / 2) ** 2
     along = math.cos(latitudes[0]) * math.cos(latitudes[1])
@@ -76,13 +76,13 @@ def metres(one: Point, other: Point) -> float:
 
 
 def box(at: Point, radius: float) -> tuple[float, float, float, float]:
-    """West, north, east and south of an area around a point, `radius` in metres.
+    """West, north, east and south of an area around a point; `radius` in metres.
 
-    An area that holds a pole, or crosses the line of dates, has all longitudes: no search takes one across the line.
+    An area that contains a pole or crosses the antimeridian has all longitudes: searches cannot cross it.
     """
     high = math.degrees(radius / _METRES)
     north, south = min(90.0, at.latitude + high), max(-90.0, at.latitude - high)
-    # The parallel of a circle's edge is nearer to the pole than that of its middle, and shorter.
+    # At the circle's edge that is nearer to the pole, the parallel is shorter than at its centre.
     wide = high / max(1e-9, math.cos(math.radians(min(90.0, abs(at.latitude) + high))))
     west, east = at.longitude - wide, at.longitude + wide
     if west < -180 or east > 180:
@@ -93,7 +93,7 @@ def box(at: Point, radius: float) -> tuple[float, float, float, float]:
 def listed(
     found: Sequence[FoundPlace], source: str, *, total: int | None = None, near: Point | None = None
 ) -> ToolResult:
-    """The places as a result; with `near`, how far each of them is."""
+    """The places as a result; with `near`, also the distance of each."""
     texts = [_text(one, near) for one in found]
     content = numbered(texts, _CHARACTERS, total=total, advice="Narrow the search, or raise max_results.")
     rows = [(one.name, one.kind, one.address, one.at.coordinates if one.at else "") for one in found]

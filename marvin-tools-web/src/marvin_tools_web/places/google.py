@@ -1,4 +1,4 @@
-"""Google Places: what is asked of it, and what it answers.
+"""The requests to Google Places, and its answers.
 
 Source: developers.google.com/maps/documentation/places/web-service, "Text Search (New)" and "Nearby Search (New)"
 """
@@ -30,14 +30,14 @@ _FIELDS = (
     "websiteUri",
     "googleMapsUri",
 )
-"""Fields are paid for by their kind, so none is asked for that is not shown."""
+"""Google charges by fields, so only those that are shown are requested."""
 _FACT = 120
 
 
 async def text_search(
     context: ToolContext, access: Access, query: str, most: int, *, near: Point | None, radius: float, open_now: bool
 ) -> list[FoundPlace]:
-    """The places that a text describes, those around a point first."""
+    """The places that a text describes, those near a point first."""
     body: dict[str, Any] = {"textQuery": query, "pageSize": most}
     if open_now:
         body["openNow"] = True
@@ -79,10 +79,10 @@ def _circle(at: Point, radius: float) -> dict[str, Any]:
 
 
 def read(answer: Any, most: int) -> list[FoundPlace]:
-    """What an answer says; an empty object is one without places.
+    """The places of an answer; an empty object means none.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a valid answer.
     """
     if answer == {}:
         return []

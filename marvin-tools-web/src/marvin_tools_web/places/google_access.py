@@ -1,4 +1,4 @@
-"""How Google Places is asked: with a key, with a login of the user, or with that of gcloud.
+"""Access to Google Places: with a key, with a login of the user, or with gcloud's.
 
 Source: developers.google.com/maps/documentation/places/web-service/oauth-token
 """
@@ -32,11 +32,11 @@ LOGIN = LoginService(
     scopes="https://www.googleapis.com/auth/cloud-platform",
     authorize=(GOOGLE_ACCOUNTS, "o/oauth2/v2/auth"),
     tokens=(GOOGLE_TOKENS, "token"),
-    # Without these there would be no token to go on with after an hour.
+    # Google gives a refresh token only with these; else access would end after an hour.
     extra={"access_type": "offline", "prompt": "consent"},
 )
 GCLOUD = "google_gcloud"
-"""The name in tokens.json of what is known of gcloud's login."""
+"""The entry in tokens.json about gcloud's login."""
 CREDENTIALS = "application_default_credentials.json"
 _LARGEST = 100_000
 _LOG_IN = "Ask the user to run `gcloud auth application-default login`, then call setup_google_auth."
@@ -44,26 +44,26 @@ _UNAUTHORIZED = 401
 
 
 class Access(Protocol):
-    """A way to ask Google Places. `ask` is called with the headers that let it in."""
+    """A way to authorize requests to Google Places. `ask` is called with the headers for that."""
 
     async def use(self, ask: Callable[[Mapping[str, str]], Awaitable[T]]) -> T:
-        """What `ask` gives; it is called again where a token did not hold any more."""
+        """Return the result of `ask`, which is called again if a token had expired."""
         ...
 
 
 class KeyAccess:
-    """By a key."""
+    """Access with an API key."""
 
     def __init__(self, key: str) -> None:
         self._key = key
 
     async def use(self, ask: Callable[[Mapping[str, str]], Awaitable[T]]) -> T:
-        """What `ask` gives."""
+        """Return the result of `ask`."""
         return await ask({"x-goog-api-key": self._key})
 
 
 class TokenAccess:
-    """By a login. `token` gives one that holds, `renewed` one in place of one that does not."""
+    """Access with a login. `token` gives a valid token, `renewed` one in place of an expired one."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class TokenAccess:
         self._project = {"x-goog-user-project": project} if project else {}
 
     async def use(self, ask: Callable[[Mapping[str, str]], Awaitable[T]]) -> T:
-        """What `ask` gives, called again with another token where the first one is refused."""
+        """Return the result of `ask`, which is called again with a new token if the first one is refused."""
         token = await self._token()
         try:
             return await ask({"authorization": f"Bearer {token}", **self._project})
@@ -87,7 +87,7 @@ class TokenAccess:
 
 
 async def access(context: ToolContext) -> Access | None:
-    """How Google Places can be asked; None where it cannot: there is no key, and nobody has logged in."""
+    """The way to access Google Places; None without a key and without a login."""
     key = context.secret(KEY, None)
     if key:
         return KeyAccess(key)
@@ -100,18 +100,18 @@ async def access(context: ToolContext) -> Access | None:
 
 
 class GcloudLogin:
-    """The login that gcloud has for programs, after setup_google_auth has said that it is to be used."""
+    """gcloud's application default login, which setup_google_auth allows to be used."""
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
         self._file = TokenFile(context)
 
     async def project(self) -> str:
-        """The project that pays; empty where the login is not to be used."""
+        """The project that is billed; empty where the login must not be used."""
         return values.text(await self._file.read(GCLOUD), "project", limit=60)
 
     async def use(self, folder: Path, project: str) -> None:
-        """Use the login whose file is in a folder from now on.
+        """Use the login whose file is in a folder.
 
         Raises:
             ToolError: there is none, or it is of another kind.
@@ -121,19 +121,19 @@ class GcloudLogin:
         await self._file.change(lambda tokens: tokens.update({GCLOUD: kept}))
 
     async def forget(self) -> None:
-        """Do not use it any more."""
+        """Stop using it."""
         await self._file.change(lambda tokens: tokens.pop(GCLOUD, None))
 
     async def access_token(self) -> str:
-        """A token that holds. Raises as `renewed`."""
+        """A valid token. Raises as `renewed`."""
         kept = await self._file.read(GCLOUD)
         return token_in(kept) if holds(kept, self._context.clock.now()) else await self.renewed(token_in(kept))
 
     async def renewed(self, old: str) -> str:
-        """A token in place of one that does not hold any more.
+        """A token in place of an expired one.
 
         Raises:
-            ToolError: gcloud has no login by now, or one that ended.
+            ToolError: gcloud has no login any more, or an expired one.
             RequestFailed: Google gives no token.
         """
         kept = await self._file.read(GCLOUD)
@@ -159,7 +159,7 @@ class GcloudLogin:
 
 
 def _credentials(folder: Path) -> dict[str, str]:
-    """The login in gcloud's file, as a request for a token has it. Blocks.
+    """The fields of gcloud's credentials file that a token request needs. Blocks.
 
     Source: cloud.google.com/docs/authentication/application-default-credentials
     """

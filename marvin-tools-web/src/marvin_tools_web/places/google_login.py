@@ -95,10 +95,10 @@ async def _by_gcloud(context: ToolContext) -> ToolResult:
 
 
 async def _gcloud(context: ToolContext, program: str, *arguments: str) -> str:
-    """What gcloud prints. It runs outside of the sandbox, where its login is; nobody else has a say in it.
+    """gcloud's output. It runs outside of the sandbox, where its login is; no model controls its arguments.
 
     Raises:
-        ToolError: it failed; the text has what it says.
+        ToolError: it failed; the text has its message.
     """
     result = await context.processes.run([program, *arguments], timeout=_TIME, output_limit=20_000, outside=True)
     if result.exit_code != 0:

@@ -1,4 +1,4 @@
-"""Types of places as Google names them, in the tags of OpenStreetMap.
+"""Place types of Google as tags of OpenStreetMap.
 
 Source: developers.google.com/maps/documentation/places/web-service/place-types and
 wiki.openstreetmap.org/wiki/Map_features
@@ -100,20 +100,20 @@ _ALIKE = frozenset(
     " marketplace nightclub parking pharmacy place_of_worship police post_box prison pub recycling restaurant school"
     " shelter taxi theatre toilets townhall university veterinary".split()
 )
-"""Types that OpenStreetMap has by the same name, as amenities."""
+"""Types that are OpenStreetMap amenities of the same name."""
 _CUISINE = re.compile(r"([a-z]{3,30}(?:_[a-z]{3,30})?)_restaurant")
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _TAG = re.compile(r"[a-z][a-z0-9_:]{0,40}=[a-z0-9][a-z0-9_]{0,40}")
 
 
 def normal(kind: str) -> str:
-    """A type as Google writes it: `Coffee shops` is `coffee_shop`."""
+    """A type in Google's spelling: `Coffee shops` becomes `coffee_shop`."""
     name = re.sub(r"[\s-]+", "_", kind.strip().lower())
     return next((one for one in _singulars(name) if _is_known(one)), name)
 
 
 def tags(kind: str) -> tuple[str, ...]:
-    """The tags of OpenStreetMap for a type, all of which a place has; none where the text can be no type."""
+    """The OpenStreetMap tags of a type, all of which a place must have; empty where the text cannot be a type."""
     name = normal(kind)
     if _TAG.fullmatch(name):
         return (name,)
@@ -122,12 +122,12 @@ def tags(kind: str) -> tuple[str, ...]:
     cuisine = _CUISINE.fullmatch(name)
     if cuisine:
         return "amenity=restaurant", f"cuisine={cuisine[1]}"
-    # Most other types are named alike.
+    # Most other types have the same name.
     return (f"amenity={name}",) if _WORD.fullmatch(name) else ()
 
 
 def known(words: str) -> tuple[str, ...]:
-    """The tags for a type that words name, as in `coffee shops`; none where they name no type that is known."""
+    """The tags of a known type in plain words, such as `coffee shops`; empty for unknown ones."""
     name = normal(words)
     return tags(name) if _is_known(name) else ()
 
@@ -137,7 +137,7 @@ def _is_known(name: str) -> bool:
 
 
 def _singulars(name: str) -> Iterator[str]:
-    """A type as it is, and as it would be for one of them: churches, libraries, places_of_worship."""
+    """A type as it is, and its possible singulars, as of churches, libraries, places_of_worship."""
     yield name
     for plural, single in (("ies", "y"), ("es", ""), ("s", "")):
         if name.endswith(plural):

@@ -21,7 +21,7 @@ _WHERE_AM_I = (
 )
 """GeoClue's own program. Source: gitlab.freedesktop.org/geoclue/geoclue, demo/where-am-i.c"""
 _PATIENCE = "8"
-"""Seconds that the device is given to find out where it is."""
+"""Seconds that the device gets to determine its position."""
 _LINE = re.compile(r"^\s*(latitude|longitude|accuracy)\s*:\s*([+-]?\d+(?:[.,]\d+)?)", re.IGNORECASE | re.MULTILINE)
 _SWIFT = """
 import CoreLocation
@@ -68,7 +68,7 @@ async def get_my_location(*, context: ToolContext) -> ToolResult:
 
 
 async def _by_device(context: ToolContext) -> tuple[Point, str] | None:
-    """Where the device says that it is; None where it cannot."""
+    """The position according to the device; None where that fails."""
     processes = context.processes
     if sys.platform == "darwin":
         program, title = processes.which("swift", outside=True), "CoreLocation"
@@ -80,7 +80,7 @@ async def _by_device(context: ToolContext) -> tuple[Point, str] | None:
     if program is None:
         return None
     try:
-        # The service that knows is reached from outside of the sandbox only, and nothing here is anybody's say.
+        # The location service is reachable only outside of the sandbox. The command is fixed.
         limit = context.timeouts.http
         result = await processes.run(argv, stdin=stdin, timeout=limit, output_limit=20_000, outside=True)
     except ToolError:
@@ -106,10 +106,10 @@ async def _by_address(context: ToolContext, service: Service) -> Point:
 
 
 def read(answer: Any) -> Point:
-    """Where an answer says that this device is.
+    """The position in an answer.
 
     Raises:
-        ValueError: it says nothing of that.
+        ValueError: it has none.
         RequestFailed: the service refuses.
     """
     refusal = values.text(answer, "message") or values.text(answer, "reason")

@@ -9,20 +9,20 @@ from typing import Annotated, Any
 from marvin_core import Fetched, Field, Record, RequestFailed, ToolContext, ToolError, ToolResult, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import NOMINATIM, OVERPASS
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from .found import FoundPlace, listed, place, shown_tags
 
 _LONGEST = 1_000
 _QUERY = 20_000
 _ELEMENTS = 100_000
-"""Elements that are counted."""
+"""Elements that are counted at most."""
 _FACTS = 8
-"""Tags of an element that are shown beside those that places are known for."""
+"""Tags of an element that are shown in addition to the common ones."""
 _TIME = 25
-"""Seconds that Overpass is given for a query that names no time of its own."""
+"""Seconds that Overpass gets for a query without a timeout of its own."""
 _SETTINGS = re.compile(r"\s*\[(?:out|timeout|maxsize|bbox|date|diff|adiff)\b")
 _OTHER_FORM = re.compile(r"\[out:(?!json\b)\w+(?:\([^()]{0,500}\))?")
 _HELP = (
@@ -51,12 +51,12 @@ async def osm_search(
 async def search(
     context: ToolContext, query: str, most: int, area: tuple[float, float, float, float] | None = None
 ) -> list[FoundPlace]:
-    """What Nominatim finds, within an area (west, north, east, south) where one is given.
+    """Nominatim's results, within an area (west, north, east, south) if one is given.
 
     Source: nominatim.org/release-docs/latest/api/Search
 
     Raises:
-        ToolError: the query cannot be asked, or there is no answer.
+        ToolError: the query is invalid, or there is no answer.
     """
     asked = checked(query, "query", _LONGEST, "Give the name of a place, and its town.")
     params: Params = {
@@ -72,10 +72,10 @@ async def search(
 
 
 def read_nominatim(answer: Any, most: int) -> list[FoundPlace]:
-    """What an answer of Nominatim says.
+    """The places in an answer of Nominatim.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a valid answer.
     """
     given = values.required(answer)
     found = [one for one in map(_of_nominatim, given[:most]) if one is not None]
@@ -125,7 +125,7 @@ async def overpass_query(
 
 
 class Elements(Record):
-    """What Overpass answers: places, how many there are, and a line that says what is wrong with the answer, or ""."""
+    """An answer of Overpass: places, their total number, and a warning about the answer, or ""."""
 
     places: tuple[FoundPlace, ...]
     total: int
@@ -133,12 +133,12 @@ class Elements(Record):
 
 
 async def interpret(context: ToolContext, query: str, most: int, *, facts: int = 0) -> Elements:
-    """What Overpass answers to a query, with so many tags that places are not known for.
+    """Overpass's answer to a query, with up to this many less common tags of each place.
 
     Source: wiki.openstreetmap.org/wiki/Overpass_API/Overpass_QL
 
     Raises:
-        ToolError: the query cannot be asked, or there is no answer.
+        ToolError: the query is invalid, or there is no answer.
     """
     if not query.strip() or len(query) > _QUERY:
         raise ToolError(f"query is {'empty' if not query.strip() else 'too long'}. {_HELP}")
@@ -155,7 +155,7 @@ async def interpret(context: ToolContext, query: str, most: int, *, facts: int =
 
 
 def prepared(query: str) -> str:
-    """A query that asks for JSON, and for as much time as there is."""
+    """A query that requests JSON and sets the timeout."""
     asked = _OTHER_FORM.sub("[out:json", query.strip())
     if "[out:json" in asked:
         return asked
@@ -168,10 +168,10 @@ def prepared(query: str) -> str:
 
 
 def read_overpass(answer: Fetched, most: int, facts: int = 0) -> Elements:
-    """What an answer of Overpass says.
+    """The elements of an answer of Overpass.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a valid answer.
         RequestFailed: Overpass gave up.
     """
     data = answer.json()
@@ -206,7 +206,7 @@ def _of_overpass(element: Any, facts: int) -> FoundPlace | None:
 
 
 def _middle(element: Any) -> tuple[float | None, float | None]:
-    """Where an element is: itself, its centre, or the middle of what is around it, as the query asked for."""
+    """The position of an element: its own, its centre, or the middle of its bounds, whichever the query requested."""
     for at in (values.inner(element, "center"), element):
         latitude, longitude = values.number(at, "lat"), values.number(at, "lon")
         if latitude is not None and longitude is not None:

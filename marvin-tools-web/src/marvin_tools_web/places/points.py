@@ -1,4 +1,4 @@
-"""Points on the map: as coordinates, or as names that are looked up."""
+"""Points on the map: coordinates, or names that are geocoded."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from marvin_core import Record, ToolContext, ToolError
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import Backend, first_answer
 from ..services.catalog import NOMINATIM, OPEN_METEO_PLACES
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 
 _LONGEST = 300
 _COORDINATES = re.compile(r"\s*\(?\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*[,;\s]\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*\)?\s*")
 _MINUS = str.maketrans(dict.fromkeys("\u2212\u2010\u2011\u2013\ufe63\uff0d", "-"))
-"""Signs that are written for a minus."""
+"""Characters that people write for a minus sign."""
 _HOW = "Give a place as a name or as 'latitude,longitude', such as 52.52,13.405."
 
 
 class Point(Record):
-    """A point, in degrees; `name` is empty where only its coordinates are known."""
+    """A point in degrees; `name` is empty where only its coordinates are known."""
 
     latitude: float
     longitude: float
@@ -30,28 +30,28 @@ class Point(Record):
 
     @property
     def coordinates(self) -> str:
-        """Latitude and longitude, to a metre."""
-        # What is rounded to nothing has no sign.
+        """Latitude and longitude, rounded to a metre."""
+        # Removes the sign of a rounded zero.
         latitude, longitude = (round(degrees, 5) + 0.0 for degrees in (self.latitude, self.longitude))
         return f"{latitude:.5f},{longitude:.5f}"
 
     @property
     def shown(self) -> str:
-        """What answers call it."""
+        """The point's name in answers."""
         return f"{self.name} ({self.coordinates})" if self.name else self.coordinates
 
     @property
     def map_link(self) -> str:
-        """Where people see it on a map."""
+        """The URL of a map at the point."""
         latitude, longitude = self.coordinates.split(",")
         return f"https://www.openstreetmap.org/?mlat={latitude}&mlon={longitude}#map=16/{latitude}/{longitude}"
 
 
 def point(latitude: float, longitude: float, name: str = "") -> Point:
-    """A point that is on the earth.
+    """A point with valid coordinates.
 
     Raises:
-        ToolError: it is not; the text says how points are given.
+        ToolError: they are not valid; the text says how points are given.
     """
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
         swapped = -90 <= longitude <= 90 and -180 <= latitude <= 180
@@ -64,7 +64,7 @@ def point(latitude: float, longitude: float, name: str = "") -> Point:
 
 
 def coordinates_in(text: str) -> Point | None:
-    """The point that a text gives as coordinates; None where it is a name."""
+    """The point of a text with coordinates; None where it is a name."""
     found = _COORDINATES.fullmatch(text[:_LONGEST].translate(_MINUS))
     return point(float(found[1]), float(found[2])) if found else None
 
@@ -72,13 +72,13 @@ def coordinates_in(text: str) -> Point | None:
 async def point_of(
     context: ToolContext, latitude: float | None, longitude: float | None, name: str, what: str
 ) -> tuple[Point, Sequence[str]]:
-    """The point that the arguments of a call mean, and which services failed before it was known.
+    """The point that a call's arguments mean, and the services that failed before one knew it.
 
     Args:
-        what: the arguments, as the error names them where none is given.
+        what: the parameters' names, for the error where none is given.
 
     Raises:
-        ToolError: they mean none.
+        ToolError: they mean no point.
     """
     if latitude is not None and longitude is not None:
         return point(latitude, longitude, name.strip()[:_LONGEST] if coordinates_in(name) is None else ""), ()
@@ -90,10 +90,10 @@ async def point_of(
 
 
 async def located(context: ToolContext, name: str) -> tuple[Point, Sequence[str]]:
-    """The point of a name or of coordinates, and which services failed before it was known.
+    """The point of a name or of coordinates, and the services that failed before one knew it.
 
     Raises:
-        ToolError: there is no such place, or no service can say where it is.
+        ToolError: there is no such place, or no service answered.
     """
     asked = checked(name, "A place", _LONGEST, _HOW)
     given = coordinates_in(asked)
@@ -126,7 +126,7 @@ async def _by_open_meteo(context: ToolContext, name: str) -> Point | None:
 
     def read(answer: Any) -> Point | None:
         if "results" not in answer and "generationtime_ms" in answer:
-            return None  # where nothing is found there is no list
+            return None  # without results there is no list
         return _first(values.required(answer, "results"), "latitude", "longitude", ("name", "admin1", "country"))
 
     return await client.get_json("search", read, params=params)

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 from marvin_core import Fetched, Field, Link, ToolContext, ToolError, ToolResult, numbered, tool
 
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import all_failed, source_line
 from ..services.catalog import DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from .results import Result, texts, without_duplicates
 
 _LONGEST = 300
@@ -25,7 +25,7 @@ _DAYS = {"d": 1, "w": 7, "m": 30}
 _PAID = 10
 """Articles that GNews gives without a paid plan."""
 _VQD = re.compile(r"""vqd=(?:"([\d-]+)"|'([\d-]+)'|([\d-]+))""")
-"""What DuckDuckGo's page has for the request of its news."""
+"""The token in DuckDuckGo's page that requests for news need."""
 _HEAD = 500_000
 _REMOVED = "[Removed]"
 _SIGNS = re.compile(r"[^\w\s\"]+")
@@ -74,7 +74,7 @@ def _since(context: ToolContext, time_filter: str) -> datetime | None:
 def _services(
     context: ToolContext, query: str, most: int, time_filter: str, since: datetime | None
 ) -> tuple[Sequence[Service], Sequence[Callable[[], Awaitable[list[Result]]]]]:
-    """Whom to ask, and how: those whose key is set, and the one that wants none."""
+    """The services and their calls: those with a key, and the one that needs none."""
     services: list[Service] = []
     answers: list[Callable[[], Awaitable[list[Result]]]] = []
     gnews, newsapi = context.secret("GNEWS_API_KEY", None), context.secret("NEWSAPI_KEY", None)
@@ -98,7 +98,7 @@ async def _either(ask: Callable[[], Awaitable[list[Result]]]) -> list[Result] | 
 
 async def _by_gnews(context: ToolContext, key: str, query: str, most: int, since: datetime | None) -> list[Result]:
     """Source: docs.gnews.io/endpoints/search-endpoint and docs.gnews.io/authentication"""
-    # Signs are part of its query language, and an error where they are not.
+    # Some characters are operators of its query language, and an error elsewhere.
     params: Params = {
         "q": " ".join(_SIGNS.sub(" ", query).split()) or query,
         "max": min(most, _PAID),
@@ -122,10 +122,10 @@ def _zulu(when: datetime | None) -> str | None:
 
 
 def read_articles(answer: Any) -> list[Result]:
-    """What an answer of GNews or NewsAPI says.
+    """The articles in an answer of GNews or NewsAPI.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a valid answer.
     """
     given = values.required(answer, "articles")
     found = [
@@ -167,10 +167,10 @@ def _token(answer: Fetched) -> str:
 
 
 def read_duckduckgo(answer: Any) -> list[Result]:
-    """What an answer of DuckDuckGo's news says.
+    """The articles in an answer of DuckDuckGo's news.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a valid answer.
     """
     given = values.required(answer, "results")
     found = [
@@ -197,7 +197,7 @@ def _moment(seconds: float | None) -> str:
 
 
 def _date(text: str) -> str:
-    """A date of any zone in UTC; empty where it is none."""
+    """A date of any time zone in UTC; empty where it is invalid."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()

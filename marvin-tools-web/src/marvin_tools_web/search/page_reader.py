@@ -1,6 +1,6 @@
-"""Reads a page of search results in a process of its own: `python -m marvin_tools_web.search.page_reader`.
+"""Parses a page of search results in a process of its own: `python -m marvin_tools_web.search.page_reader`.
 
-How pages of search engines are built is known by ddgs. Asked with `engine`, it answers with a list of objects with
+ddgs knows the structure of result pages. The request has `engine`; the answer is a list of objects with
 `title`, `href` and `body`. The body is the page in UTF-8.
 """
 
@@ -12,13 +12,13 @@ from typing import Any
 from ..child_process import serve
 
 _MEMORY = 1500 * 1024 * 1024
-"""Bytes of addresses; ddgs brings a client with threads of its own, which is not used here."""
+"""Bytes of address space; ddgs loads a client with threads of its own, which is not used here."""
 _MOST = 50
 _LONGEST = 5_000
 
 
 def read(engine: str, page: str) -> list[dict[str, str]]:
-    """The results on a page of an engine."""
+    """The results on a page of a search engine."""
     from ddgs.engines import ENGINES
 
     made: Any = ENGINES["text"][engine]()

@@ -1,4 +1,4 @@
-"""Results of searches, and which of them are the same."""
+"""Results of searches, and the detection of duplicates."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from marvin_core import Record
 _TRACKING = re.compile(
     r"utm_\w+|fbclid|gclid|dclid|msclkid|yclid|mc_[ce]id|igshid|ref|ref_src|cmpid|ocid|guccounter|amp", re.IGNORECASE
 )
-"""Parameters that say where a reader comes from, and nothing of the page."""
+"""Tracking parameters, which do not change the page."""
 _SUFFIX = re.compile(r"\s+[-|–—]\s+[^-|–—]{2,40}$")
 _WORDS = re.compile(r"\w+")
 
 
 class Result(Record):
-    """A page that was found. `date` is as in 2026-11-23T14:15:00+00:00, or empty."""
+    """A result. `date` is as in 2026-11-23T14:15:00+00:00, or empty."""
 
     title: str
     url: str
@@ -27,25 +27,25 @@ class Result(Record):
 
 
 def canonical(url: str) -> str:
-    """An address by which the same page is known, however it is linked."""
+    """A canonical URL, the same for all URLs of a page."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").removeprefix("www.").removeprefix("m."), parts.port
     except ValueError:
         return url
-    given = parse_qsl(parts.query, keep_blank_values=True)  # some sites have nothing but a name: /story?4711
+    given = parse_qsl(parts.query, keep_blank_values=True)  # some sites use a bare name: /story?4711
     kept = sorted((name, value) for name, value in given if not _TRACKING.fullmatch(name))
     path = parts.path.rstrip("/")
     for ending in ("/amp", "/index.html", "/index.php"):
         path = path.removesuffix(ending)
     shown_port = f":{port}" if port not in (None, 80, 443) else ""
-    # The pages of some sites have one address but for that: https://a.example/#!/story and https://a.example/#/story
+    # Some sites use paths in fragments: https://a.example/#!/story and https://a.example/#/story
     place = f"#{parts.fragment}" if parts.fragment.startswith(("!", "/")) else ""
     return f"{host}{shown_port}{path}{f'?{urlencode(kept)}' if kept else ''}{place}"
 
 
 def unwrapped(url: str) -> str:
-    """The address that a link of DuckDuckGo leads to by way of its own server, as ddgs gives it: decoded."""
+    """The target of a DuckDuckGo redirect as ddgs gives it: decoded."""
     if url.startswith("//"):
         url = f"https:{url}"
     elif url.startswith("/l/?"):
@@ -53,23 +53,23 @@ def unwrapped(url: str) -> str:
     head, wrapped, target = url.partition("uddg=")
     if not wrapped or not re.match(r"https?://(?:[\w-]+\.)?duckduckgo\.com/l/\?", head):
         return url
-    # Its own parameters come after the address, whose own are not told apart from them once they are decoded.
+    # DuckDuckGo's own parameters follow the target, and cannot be told from the target's parameters once decoded.
     target = target.rpartition("&rut=")[0] or target
     return target if "://" in target else unquote(target)
 
 
 def title_key(title: str) -> str:
-    """The words of a title, without the name of the paper at its end."""
+    """The words of a title, without the name of the newspaper at its end."""
     words = _WORDS.findall(_SUFFIX.sub("", title).casefold())
     return " ".join(words) if len(words) > 3 else ""
 
 
 def without_duplicates(results: Iterable[Result], *, by_title: bool = True) -> list[Result]:
-    """The results in their order, each page once; of two the one that says more comes.
+    """The results in order, without duplicates; of two the one with the longer text is kept.
 
     Args:
-        by_title: each story once as well, which papers take from each other under one title. Of other pages many have
-            the same title, and are others.
+        by_title: also drop results with the same title, as newspapers reprint stories. Other pages often share
+            a title without being duplicates.
     """
     kept: list[Result] = []
     places: dict[str, int] = {}
@@ -93,7 +93,7 @@ def _fuller(one: Result, other: Result) -> Result:
 
 
 def texts(results: Sequence[Result]) -> list[str]:
-    """The results as numbered lists have them."""
+    """The results as texts for a numbered list."""
     return ["\n".join(filter(None, (_head(result), result.url, result.snippet))) for result in results]
 
 

@@ -10,10 +10,10 @@ from marvin_core import Fetched, Field, Link, RequestFailed, ToolContext, ToolEr
 
 from .. import child_process
 from ..services import values
-from ..services.asked import checked
 from ..services.backends import Backend, first_answer
 from ..services.catalog import BRAVE, DUCKDUCKGO, MOJEEK, SEARXNG
 from ..services.client import Params, ServiceClient
+from ..services.queries import checked
 from ..settings import WebSettings
 from .results import Result, texts, unwrapped, without_duplicates
 
@@ -27,12 +27,12 @@ _READER = child_process.program("marvin_tools_web.search.page_reader")
 _FRESHNESS = {"d": "pd", "w": "pw", "m": "pm", "y": "py"}
 _RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
 _NOTHING = ("no-results", "No results found", "No results.", "no pages found")
-"""What pages say that found nothing."""
+"""What a page without results says."""
 _ADS = "https://duckduckgo.com/y.js?"
 
 
 LABELS = tuple(service.title for service in (SEARXNG, BRAVE, DUCKDUCKGO, MOJEEK))
-"""What is asked, in this order."""
+"""The services, in the order in which they are asked."""
 
 
 @tool(
@@ -77,15 +77,15 @@ async def _by_brave(context: ToolContext, key: str, query: str, most: int, time_
 
 
 def read_brave(answer: Any) -> list[Result]:
-    """What an answer of Brave says.
+    """The results in an answer of Brave.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a valid answer.
     """
     if values.text(answer, "type") != "search":
         raise ValueError("it does not offer a search")
     if values.inner(answer, "web") is None:
-        return []  # where nothing is found
+        return []  # without results
     return _results(values.required(answer, "web", "results"), "url", "description")
 
 
@@ -101,11 +101,11 @@ async def _by_searxng(context: ToolContext, query: str, time_filter: str) -> lis
 
 
 def read_searxng(answer: Any) -> list[Result]:
-    """What an answer of SearXNG says.
+    """The results in an answer of SearXNG.
 
     Raises:
-        ValueError: it is none.
-        RequestFailed: it found nothing since the engines that it asks did not answer.
+        ValueError: it is not a valid answer.
+        RequestFailed: it found nothing because its search engines did not answer.
     """
     given = values.required(answer, "results")
     silent = values.inner(answer, "unresponsive_engines")
@@ -147,7 +147,7 @@ def _page(answer: Fetched) -> str:
 
 
 async def _on_page(context: ToolContext, client: ServiceClient, engine: str, page: str) -> list[Result]:
-    """The results on a page. A process reads it: that ends with the call, and takes no more memory than it may."""
+    """The results on a page, parsed by a process that ends with the call and has a memory limit."""
     asked = child_process.question({"engine": engine}, page.encode("utf-8", "replace"))
     limit = min(context.timeouts.page, context.time_left / 2)
     result = await context.processes.run(_READER, stdin=asked, timeout=limit)
@@ -157,7 +157,7 @@ async def _on_page(context: ToolContext, client: ServiceClient, engine: str, pag
         raise await client.unusable("its page cannot be read. Try another source.") from None
     found = [one for one in map(_of_page, given) if one.url]
     if not found and not any(said in page for said in _NOTHING):
-        # A page for people, who are to prove that they are some.
+        # A CAPTCHA page.
         raise await client.unusable("it sent a page without results, which it sometimes does for programs. Try later.")
     return found
 

@@ -1,4 +1,4 @@
-"""Several services for one purpose, in order: what one of them cannot answer, the next one is asked."""
+"""Several services for one purpose, tried in order until one answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Backend(Generic[T]):
-    """A service, and how it is asked for what a tool wants."""
+    """A service, and the function that calls it."""
 
     def __init__(self, service: Service, ask: Callable[[], Awaitable[T]]) -> None:
         self.service = service
@@ -21,7 +21,7 @@ class Backend(Generic[T]):
 
 
 class Answered(Generic[T]):
-    """What a service answered, and what the ones before it failed with."""
+    """A service's answer, and the errors of the services before it."""
 
     def __init__(self, value: T, service: Service, failures: Sequence[str]) -> None:
         self.value = value
@@ -30,19 +30,19 @@ class Answered(Generic[T]):
 
     @property
     def source(self) -> str:
-        """The line that names the service, and what failed before it."""
+        """The line that names the service, and the errors before it."""
         return source_line([self.service], self.failures)
 
 
 async def first_answer(origin: CallOrigin, backends: Sequence[Backend[T]], advice: str = "") -> Answered[T]:
-    """What the first backend says that answers. In a trial all are asked, one after the other.
+    """The answer of the first backend that succeeds. A trial tries all of them.
 
     Args:
         origin: `ToolContext.origin`.
-        advice: a sentence for where none does.
+        advice: a sentence for the error if none succeeds.
 
     Raises:
-        ToolError: none answered; the text says why of each.
+        ToolError: none answered; the text has the error of each.
     """
     failures: list[str] = []
     first: Answered[T] | None = None
@@ -61,7 +61,7 @@ async def first_answer(origin: CallOrigin, backends: Sequence[Backend[T]], advic
 
 
 def all_failed(failures: Sequence[str], advice: str = "") -> ToolError:
-    """The error for where no service answered."""
+    """The error if no service answered."""
     if len(failures) == 1:
         return ToolError(" ".join(filter(None, (failures[0], advice))))
     lines = [f"None of {len(failures)} services answered:", *(f"- {failure}" for failure in failures), advice]
@@ -69,7 +69,7 @@ def all_failed(failures: Sequence[str], advice: str = "") -> ToolError:
 
 
 def source_line(services: Sequence[Service], failures: Sequence[str] = ()) -> str:
-    """Which services an answer is from, and what failed."""
+    """The services of an answer, and the errors of others."""
     names = dict.fromkeys(service.source for service in services)
     failed = "".join(f" Failed: {failure}" for failure in failures)
     return f"[Source: {', '.join(names)}.{failed}]"

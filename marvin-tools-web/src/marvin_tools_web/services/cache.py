@@ -1,4 +1,4 @@
-"""Answers of services that are kept for a while, in the cache folder of the pack, for all Marvins of a user."""
+"""Answers of services, cached in the pack's cache folder for all Marvins of a user."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 _FILE = "answers.db"
 _MOST = 50 * 1024 * 1024
-"""Bytes of all that is kept."""
+"""Bytes of the whole cache."""
 _TYPE = "content-type"
 
 
 async def answer_cache(context: ToolContext) -> AnswerCache | None:
-    """The cache of the pack, opened once a session; None where there can be none."""
+    """The cache of the pack, opened once a session; None where it cannot be opened."""
     try:
         return await context.resource(_opener(context.folders.cache / _FILE))
-    except Exception:  # as in a home folder that nothing can be written to
+    except Exception:  # such as a home folder that is not writable
         return None
 
 
 class AnswerCache:
-    """Whole answers by their addresses. What cannot be kept or found is asked for again, and nothing fails."""
+    """Complete answers by URL. Never fails: an answer that cannot be stored or read is requested again."""
 
     def __init__(self, storage: SqliteStorage) -> None:
         self._storage = storage
 
     async def get(self, url: str) -> Fetched | None:
-        """The answer that was kept; None where there is none, or it is too old."""
+        """The cached answer; None where there is none, or it has expired."""
         return await in_thread(lambda: self._get(url))
 
     async def put(self, url: str, answer: Fetched, seconds: float) -> None:
-        """Keep an answer for so long."""
+        """Cache an answer for this many seconds."""
         await in_thread(lambda: self._put(url, answer, seconds))
 
     def _get(self, url: str) -> Fetched | None:
@@ -50,7 +50,7 @@ class AnswerCache:
                 kind = entry.response.headers.get(_TYPE) or ""
                 short = kind.partition(";")[0].strip().lower()
                 return Fetched(url=url, status=200, kind=short, headers={_TYPE: kind}, content=content)
-        except Exception:  # whatever a damaged file makes of it: the service is asked
+        except Exception:  # a damaged file raises anything: the service is asked instead
             return None
         return None
 
@@ -62,12 +62,12 @@ class AnswerCache:
             headers=Headers({_TYPE: answer.headers.get(_TYPE, "")}),
             stream=iter([answer.content]),
         )
-        # The address may hold a key, and is known by its digest only.
+        # The URL may contain a key, so only its hash is stored.
         try:
             entry = self._storage.create_entry(Request(method="GET", url=""), kept, _key(url), ttl=seconds)
             for _ in entry.response.stream or ():  # type: ignore[union-attr]  # it is written as it is read
                 pass
-        except Exception:  # the answer itself is there
+        except Exception:  # the answer itself is not affected
             return
 
 
@@ -77,7 +77,7 @@ def _key(url: str) -> str:
 
 @cache
 def _opener(path: Path) -> Callable[[], AbstractAsyncContextManager[AnswerCache]]:
-    """What opens the cache in this file: one function for each, since a session enters each function once."""
+    """The function that opens the cache in a file, one object for each: a session enters a resource function once."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[AnswerCache]:
@@ -93,7 +93,7 @@ def _opener(path: Path) -> Callable[[], AbstractAsyncContextManager[AnswerCache]
 def _storage(path: Path) -> SqliteStorage:
     from hishel import SqliteStorage
 
-    # What it logs would be printed into the chat.
+    # Its log would be printed into the chat.
     logging.getLogger("hishel").disabled = True
     for name in ("hishel._core._storages._sync_sqlite", "hishel.core.spec"):
         logging.getLogger(name).disabled = True

@@ -1,4 +1,4 @@
-"""The services that the tools ask, each with its address and with what it asks of programs."""
+"""The services that the tools use, each with its URL and its rules for programs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from marvin_core import Record
 
 
 class Service(Record):
-    """A service of the web.
+    """A web service.
 
     Attributes:
         name: its key below `services` of the pack's settings; MARVIN_URL_NAME, in capitals, sets it as well.
-        title: what answers call it.
-        url: where it is by default; empty where only the user can say that.
-        interval: seconds between the beginnings of two requests, of all Marvins of a user together.
-        cached: seconds for which an answer is kept and used again.
-        browser: whether it turns away programs that do not name themselves as browsers do.
-        credit: whom its terms want to be named beside it.
+        title: its name in answers.
+        url: its default URL; empty where the user has to configure one.
+        interval: seconds between the starts of two requests, by all Marvins of a user together.
+        cached: seconds for which an answer is cached.
+        browser: whether it refuses programs without the user agent of a browser.
+        credit: the attribution that its terms require beside its name.
     """
 
     name: str
@@ -28,12 +28,12 @@ class Service(Record):
 
     @property
     def source(self) -> str:
-        """What answers name as their source."""
+        """The name and attribution of the source, for answers."""
         return f"{self.title} ({self.credit})" if self.credit else self.title
 
     @property
     def variable(self) -> str:
-        """The environment variable with its address."""
+        """The environment variable that overrides its URL."""
         return f"MARVIN_URL_{self.name.upper()}"
 
 
@@ -45,7 +45,7 @@ _OSM = "© OpenStreetMap contributors"
 BRAVE = Service(name="brave", title="Brave Search", url="https://api.search.brave.com/res/v1", interval=1.0)
 """One request a second without a paid plan. Source: api-dashboard.search.brave.com/app/documentation"""
 SEARXNG = Service(name="searxng", title="SearXNG", url="")
-"""Public instances take no programs, so it is one of the user's. Source: docs.searxng.org/dev/search_api.html"""
+"""Public instances refuse programs, so the user needs an own one. Source: docs.searxng.org/dev/search_api.html"""
 DUCKDUCKGO = Service(
     name="duckduckgo", title="DuckDuckGo", url="https://html.duckduckgo.com", interval=1.0, browser=True
 )
@@ -59,7 +59,7 @@ NEWSAPI = Service(name="newsapi", title="NewsAPI", url="https://newsapi.org/v2")
 """Source: newsapi.org/docs/endpoints/everything"""
 
 GOOGLE_PLACES = Service(name="google_places", title="Google Places", url="https://places.googleapis.com/v1")
-"""Its terms forbid to keep answers. Source: developers.google.com/maps/documentation/places/web-service"""
+"""Its terms forbid caching. Source: developers.google.com/maps/documentation/places/web-service"""
 GOOGLE_ACCOUNTS = Service(name="google_accounts", title="Google", url="https://accounts.google.com")
 GOOGLE_TOKENS = Service(name="google_tokens", title="Google", url="https://oauth2.googleapis.com")
 """Source: developers.google.com/identity/protocols/oauth2/native-app"""
@@ -84,7 +84,7 @@ IPAPI = Service(name="ipapi", title="ipapi.co", url="https://ipapi.co", interval
 OSRM = Service(
     name="osrm", title="OSRM", url="https://router.project-osrm.org", interval=1.0, cached=_HOUR, credit=_OSM
 )
-"""The public server has roads for cars only. Source: github.com/Project-OSRM/osrm-backend/wiki/Api-usage-policy"""
+"""The public server has cars only. Source: github.com/Project-OSRM/osrm-backend/wiki/Api-usage-policy"""
 OSRM_CYCLING = Service(
     name="osrm_cycling",
     title="OSRM",
@@ -101,7 +101,7 @@ OSRM_FOOT = Service(
     cached=_HOUR,
     credit=_OSM,
 )
-"""Both are of FOSSGIS. Source: routing.openstreetmap.de/about.html"""
+"""FOSSGIS runs both. Source: routing.openstreetmap.de/about.html"""
 OPEN_METEO = Service(
     name="open_meteo", title="Open-Meteo", url="https://api.open-meteo.com/v1", cached=10 * _MINUTE, credit="CC BY 4.0"
 )
@@ -123,13 +123,13 @@ STACKEXCHANGE = Service(
     interval=0.1,
     cached=10 * _MINUTE,
 )
-"""The same question more often than once a minute is not allowed. Source: api.stackexchange.com/docs/throttle"""
+"""At most one identical request a minute is allowed. Source: api.stackexchange.com/docs/throttle"""
 SEMANTIC_SCHOLAR = Service(
     name="semantic_scholar", title="Semantic Scholar", url="https://api.semanticscholar.org/graph/v1", interval=1.0
 )
 """Source: api.semanticscholar.org/api-docs/graph"""
 ARXIV = Service(name="arxiv", title="arXiv", url="https://export.arxiv.org/api", interval=3.0, cached=_HOUR)
-"""One request in three seconds. Source: info.arxiv.org/help/api/tou.html"""
+"""One request in three seconds is allowed. Source: info.arxiv.org/help/api/tou.html"""
 DICTIONARY = Service(
     name="dictionary", title="Free Dictionary", url="https://api.dictionaryapi.dev/api/v2", cached=_DAY
 )

@@ -1,4 +1,4 @@
-"""Asking a service: its address, its turns, its cache, what went wrong in words, and how it has been."""
+"""Requests to services: their URL, rate limits, cache, error messages and health."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Params: TypeAlias = Mapping[str, str | float | None]
-"""The parameters of a query; one with the value None is left out."""
+"""Query parameters; those with the value None are left out."""
 
 _LARGEST = 10_000_000
-"""Bytes of an answer; the largest of use, an area of Overpass, has some megabytes."""
+"""Bytes of an answer at most; the largest useful one, an area of Overpass, has some megabytes."""
 _TELLING = (400, 404, 413, 414, 422)
-"""Statuses that tell of what was asked for and not of the service."""
+"""Statuses that mean a wrong request rather than a failing service."""
 _SHORTEST = 8
 _BEGUN = 4
-"""Characters at the beginning of a key that tell what it is; of a text that is cut, they may be the end."""
+"""Characters at the start of a key that identify its kind; at the end of a truncated text they may be its rest."""
 _SHARE = 0.5
-"""The part of the time that a call has left which one request may take, so that there is some for the next one."""
+"""The share of a call's remaining time that one request may take; the rest is for the next one."""
 _OPEN = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 _SECRET = re.compile(r"key|token|secret|client_id|^code", re.IGNORECASE)
 _QUERY = re.compile(r"(https?://[^\s?]{1,500})\?\S*")
-"""Queries are not shown: some services take their key there."""
+"""Query strings are not shown: some services take their key there."""
 _ACCEPT_JSON = {"accept": "application/json"}
 _ACCEPT = {"accept-language": "en"}
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 class Asking(TypedDict, total=False):
-    """What a request to a service may be made with; each can be left out.
+    """Options of a request to a service, each optional.
 
-    `params` are added to the query. `headers` are sent besides the usual ones.
+    `params` are added to the query. `headers` are added to the default ones.
     `patience` is as of `RequestOptions`. `largest` is the most bytes of an answer.
     """
 
@@ -64,19 +64,19 @@ class Asking(TypedDict, total=False):
 
 
 class ServiceClient:
-    """A service, as one call of a tool asks it.
+    """A service during one call of a tool.
 
-    Each request comes with `read`, which makes of the answer what the caller wants. It runs in a thread, and raises a
-    ValueError, LookupError, TypeError or the like where the answer is not what the service describes.
+    Each method takes `read`, which converts the answer to what the caller wants. It runs in a thread, and raises a
+    ValueError, LookupError, TypeError or the like if the answer does not have the documented form.
 
-    A request waits for its turn and ends after `timeouts.http` seconds, or sooner where the call has little time left:
-    then there is some for another service, and for words. A GET is sent again where the service asks for patience, and
-    an answer that `read` understood is kept for as long as `Service.cached` says. A server of the user's own has
-    neither turns nor a cache, and nothing that was kept is used in a trial. What became of each request is noted in the
-    health of the service.
+    A request waits for the rate limit and times out after `timeouts.http` seconds, or sooner if the call has little
+    time left, so that another service can be tried. A GET is retried when the service asks to wait, and an answer
+    that `read` accepted is cached for `Service.cached` seconds. A server of the user's own has neither a rate limit
+    nor a cache, and a trial does not read the cache. The outcome of each request is recorded in the service's
+    health.
 
-    All methods raise `RequestFailed` where there is no answer, an error, or nothing that can be understood. The text
-    begins with the name of the service.
+    All methods raise `RequestFailed` for no answer, an error, or an invalid answer. The text begins with the name of
+    the service.
     """
 
     def __init__(self, context: ToolContext, service: Service) -> None:
@@ -92,10 +92,10 @@ class ServiceClient:
         self._health = _health(context)
 
     async def get(self, path: str, read: Callable[[Fetched], T], **options: Unpack[Asking]) -> T:
-        """What `read` makes of the answer to a GET of a path below the address of the service."""
+        """GET a path below the service's URL; returns `read` of the answer."""
         url, sent = self._address(path), self._options(options)
         kept = await self._cache()
-        # Who asks with other headers, as with another key, is answered anew.
+        # Other headers, such as another key, get another cache entry.
         known_as = f"{url}?{urlencode(sorted((name, str(value)) for name, value in sent['params'].items()))}"
         known_as += f" {sorted(sent['headers'].items())}"
         found = await kept.get(known_as) if kept is not None else None
@@ -112,11 +112,11 @@ class ServiceClient:
         return value
 
     async def get_json(self, path: str, read: Callable[[Any], T], **options: Unpack[Asking]) -> T:
-        """What `read` makes of the JSON that answers a GET."""
+        """GET; returns `read` of the JSON answer."""
         return await self.get(path, lambda answer: read(answer.json()), **_with(options, _ACCEPT_JSON))
 
     async def post_json(self, path: str, value: Any, read: Callable[[Any], T], **options: Unpack[Asking]) -> T:
-        """What `read` makes of the JSON that answers a POST of JSON."""
+        """POST JSON; returns `read` of the JSON answer."""
         url, sent = self._address(path), self._options(_with(options, _ACCEPT_JSON))
 
         async def ask() -> Fetched:
@@ -125,7 +125,7 @@ class ServiceClient:
         return (await self._asked(ask, lambda answer: read(answer.json())))[1]
 
     async def delete_json(self, path: str, value: Any, read: Callable[[Fetched], T], **options: Unpack[Asking]) -> T:
-        """What `read` makes of the answer to a DELETE, with JSON that says what is meant; None for none."""
+        """DELETE, with an optional JSON body; returns `read` of the answer."""
         url, sent = self._address(path), self._options(_with(options, _ACCEPT_JSON))
 
         async def ask() -> Fetched:
@@ -136,7 +136,7 @@ class ServiceClient:
     async def post_form(
         self, path: str, form: Mapping[str, str], read: Callable[[Fetched], T], **options: Unpack[Asking]
     ) -> T:
-        """What `read` makes of the answer to a POST of the fields of a form."""
+        """POST form fields; returns `read` of the answer."""
         url, sent = self._address(path), self._options(options)
         self._private |= _private({"params": form})
 
@@ -146,7 +146,7 @@ class ServiceClient:
         return (await self._asked(ask, read))[1]
 
     async def unusable(self, why: str) -> RequestFailed:
-        """The error for an answer that turned out to be of no use after it was read: what was wrong, what to do."""
+        """The error for an answer that proved unusable after it was read: what was wrong, and what to do."""
         return await self._noted(RequestFailed(why))
 
     def _address(self, path: str) -> str:
@@ -203,7 +203,7 @@ class ServiceClient:
             raise await self._noted(RequestFailed(why)) from error
 
     async def _noted(self, error: ToolError) -> RequestFailed:
-        """The error with the name of the service before it, noted where it tells of the service."""
+        """The error after the service's name, recorded in its health if the service is at fault."""
         status = error.status if isinstance(error, RequestFailed) else None
         text = _without(self._private, _QUERY.sub(r"\1", str(error)))
         if status not in _TELLING and self._health is not None:
@@ -213,7 +213,7 @@ class ServiceClient:
 
 
 def _health(context: ToolContext) -> ServiceHealth | None:
-    """Where it is noted how services are; None where nothing can be: the answer counts, not the note of it."""
+    """Where the health of services is recorded; None where it cannot be: the answer matters more."""
     try:
         return ServiceHealth(context.folders.state, context.timeouts)
     except ToolError:
@@ -221,7 +221,7 @@ def _health(context: ToolContext) -> ServiceHealth | None:
 
 
 def _without(secrets: Iterable[str], text: str) -> str:
-    """A text without keys, also where it is cut in the middle of one."""
+    """A text without keys, also where a key is truncated."""
     for secret in sorted(secrets, key=len, reverse=True):
         *before_cuts, last = text.replace(secret, "***").split("…")
         text = "…".join([*(_without_end(part, secret) for part in before_cuts), last])
@@ -229,19 +229,20 @@ def _without(secrets: Iterable[str], text: str) -> str:
 
 
 def _without_end(text: str, secret: str) -> str:
-    """A text that does not end with the beginning of a key."""
+    """A text that does not end with the start of a key."""
     lengths = range(min(len(secret), len(text)), _BEGUN - 1, -1)
     length = next((size for size in lengths if text.endswith(secret[:size])), 0)
     return f"{text[:-length]}***" if length else text
 
 
 def _private(options: Asking) -> set[str]:
-    """What of a request may be a key: some services repeat it where it is wrong, and it is to be kept nowhere."""
+    """The values in a request that may be keys: some services repeat a wrong key in their error, and it must not be
+    stored."""
     values = [value for name, value in options.get("headers", {}).items() if name.lower() not in _OPEN]
     values += [str(value) for name, value in options.get("params", {}).items() if _SECRET.search(name)]
     return {part for value in values for part in value.split() if len(part) >= _SHORTEST}
 
 
 def _with(options: Asking, headers: Mapping[str, str]) -> Asking:
-    """The options with headers that they do not have yet."""
+    """The options with additional headers; existing ones are kept."""
     return {**options, "headers": {**headers, **options.get("headers", {})}}

@@ -1,4 +1,4 @@
-"""The place on the loopback where a browser brings the answer to a login. Source: RFC 8252, section 7.3"""
+"""The loopback server that receives the redirect of a login. Source: RFC 8252, section 7.3"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 HOST = "127.0.0.1"
 PATH = "/callback"
 _HEAD = 16 * 1024
-"""Bytes of a request's head."""
+"""Bytes of a request's head at most."""
 _PAGE = "<!doctype html><meta charset=utf-8><title>Marvin</title><p>{}</p>"
 _THANKS = "Thank you. You can close this page and continue in the chat."
 _REFUSED = "The login was refused. You can close this page."
@@ -19,10 +19,10 @@ _NOTHING = "There is nothing here."
 
 
 class Loopback:
-    """Takes the answers to logins, as long as the session lasts.
+    """Receives the answers to logins during the session.
 
-    Any page in a browser can send requests here, so that only an answer with the state of a login that was begun
-    counts; nobody else knows one. `limit` is how long a browser may take for its request, in seconds.
+    Any page in a browser can send requests here, so only an answer with the state of a pending login
+    counts; nobody else knows it. `limit` is the timeout of a browser's request, in seconds.
     """
 
     def __init__(self) -> None:
@@ -32,22 +32,22 @@ class Loopback:
 
     @property
     def redirect(self) -> str:
-        """Where services are told to send browsers."""
+        """The redirect URI."""
         return f"http://{HOST}:{self.port}{PATH}"
 
     def expect(self, state: str) -> None:
-        """Take the answer with this state, once."""
+        """Accept one answer with this state."""
         self._answers.setdefault(state, "")
 
     def taken(self, state: str) -> str:
-        """The answer with a state, as a query, which is then no longer waited for; empty where there is none yet."""
+        """The answer with a state as a query string, which is removed; empty before it has come."""
         answer = self._answers.get(state, "")
         if answer:
             del self._answers[state]
         return answer
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take one request of a browser."""
+        """Handle one request of a browser."""
         try:
             async with asyncio.timeout(self.limit):
                 status, text = self._told(await reader.readuntil(b"\r\n\r\n"))
@@ -59,7 +59,7 @@ class Loopback:
                 writer.write(page)
                 await writer.drain()
         except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError):
-            pass  # it was no browser, or too slow a one
+            pass  # not a browser, or a slow one
         finally:
             writer.close()
 
@@ -72,14 +72,14 @@ class Loopback:
         state = fields.get("state", [""])[0]
         if state not in self._answers or not ("code" in fields or "error" in fields):
             return "400 Bad Request", _STRANGE
-        # The first answer counts: a page that is loaded once more brings the same one, which is used up by then.
+        # The first answer counts: reloading the page sends the same code, which is used up.
         self._answers[state] = self._answers[state] or parts.query
         return "200 OK", _REFUSED if "error" in fields else _THANKS
 
 
 @asynccontextmanager
 async def loopback() -> AsyncIterator[Loopback]:
-    """The server; a resource of the session."""
+    """The server, a resource of the session."""
     waiting = Loopback()
     server = await asyncio.start_server(waiting.serve, HOST, 0, limit=_HEAD)
     waiting.port = server.sockets[0].getsockname()[1]

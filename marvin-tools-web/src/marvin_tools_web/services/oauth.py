@@ -1,4 +1,4 @@
-"""Logins to services: authorization code with PKCE, an answer on the loopback, tokens that are kept in the profile.
+"""Logins to services: authorization code with PKCE, redirect to the loopback, tokens stored in the profile.
 
 Source: RFC 6749, RFC 7636, RFC 8252
 """
@@ -27,11 +27,11 @@ from .loopback import loopback
 
 FILE = "tokens.json"
 _EARLIER = 60.0
-"""Seconds by which a token is renewed before it ends."""
+"""Seconds before its expiry at which a token is renewed."""
 _BEGUN = 3_600.0
-"""Seconds for which a login that was begun can be finished."""
+"""Seconds for which a pending login can be completed."""
 _LOGINS = 5
-"""Logins that can be under way at a time: one in each of several sessions."""
+"""Pending logins at most: one in each of several sessions."""
 _TOKEN = 4_000
 _CODE = re.compile(r"[\w.~+/=-]{16,2000}", re.ASCII)
 _OTHERS = 0o077
@@ -39,19 +39,19 @@ _REFUSED = (400, 401)
 
 
 class LoginService(Record):
-    """A service that people log in to.
+    """A service with a login.
 
     Attributes:
         key: its name in tokens.json.
-        title: what texts call it.
-        tool: the tool that begins a login.
-        client_id: the variable with the id of the user's own application there.
-        client_secret: the variable with its secret; empty where it has none.
-        how: how the user makes such an application.
-        scopes: what is asked for.
-        authorize: where browsers go, and the path there.
-        tokens: where tokens are given, and the path there.
-        extra: what else the address for the browser has.
+        title: its name in texts.
+        tool: the tool that starts a login.
+        client_id: the environment variable with the id of the user's own application.
+        client_secret: the environment variable with its secret; empty where it has none.
+        how: how the user creates such an application.
+        scopes: the requested scopes.
+        authorize: the service of the authorization endpoint, and the path there.
+        tokens: the service of the token endpoint, and the path there.
+        extra: additional parameters of the authorization URL.
     """
 
     key: str
@@ -67,7 +67,7 @@ class LoginService(Record):
 
 
 class Pending(Record):
-    """A login that was begun: what proves that its answer is for us, where that comes to, and when it was begun."""
+    """A pending login: its state and verifier, its redirect URI, and when it was started."""
 
     verifier: str
     state: str
@@ -76,28 +76,28 @@ class Pending(Record):
 
 
 def challenge(verifier: str) -> str:
-    """What a verifier is known by until it is shown. Source: RFC 7636, section 4.2"""
+    """The code challenge of a verifier. Source: RFC 7636, section 4.2"""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
 class TokenFile:
-    """The tokens of a profile, which nobody but this user may read."""
+    """The tokens of a profile, in a file that only this user can read."""
 
     def __init__(self, context: ToolContext) -> None:
         path = context.profile_folder / FILE
         self._file = JsonFile(path, dict, timeouts=context.timeouts)
 
     async def read(self, key: str) -> Mapping[str, Any]:
-        """What is kept under a name; nothing where there is nothing, or something else."""
+        """The object stored under a name; empty where there is none."""
         found = await self.value(key)
         return found if isinstance(found, Mapping) else {}
 
     async def value(self, key: str) -> Any:
-        """The same, whatever it is; None where there is nothing."""
+        """The value stored under a name; None where there is none."""
         return (await self._file.read()).get(key)
 
     async def change(self, work: Callable[[dict[str, Any]], None]) -> None:
-        """Change what is kept. A file that others could read is closed to them first."""
+        """Change the stored data. A file that others can read is made private first."""
         await in_thread(lambda: _close_to_others(self._file.path))
         await self._file.change(work)
 
@@ -110,13 +110,13 @@ def _close_to_others(path: Path) -> None:
 
 
 def token_in(kept: Mapping[str, Any], name: str = "access_token") -> str:
-    """A token out of what was kept; empty where there is none."""
+    """The access token in stored data; empty where there is none."""
     found = kept.get(name)
     return values.text(found, limit=_TOKEN) if isinstance(found, str) else ""
 
 
 def holds(kept: Mapping[str, Any], now: float) -> bool:
-    """Whether what was kept has a token that holds for a while yet."""
+    """Whether stored data has a token that is valid for some time yet."""
     return bool(token_in(kept)) and (values.number(kept, "expires_at") or 0) - _EARLIER > now
 
 
@@ -132,10 +132,10 @@ def given_tokens(answer: Fetched) -> dict[str, Any]:
 
 
 def code_in(given: str, state: str, title: str = "the service") -> str:
-    """The code in what was given: the code itself, or an address or query with it.
+    """The code in a text: the code itself, or a URL or query string with it.
 
     Raises:
-        ToolError: there is none, or it is not the answer to this login.
+        ToolError: there is none, or it does not belong to this login.
     """
     fields = fields_in(given)
     if "error" in fields:
@@ -151,17 +151,17 @@ def code_in(given: str, state: str, title: str = "the service") -> str:
 
 
 def fields_in(given: str) -> Mapping[str, list[str]]:
-    """The fields of an address or query that answers a login; none where it is a bare code, or something else."""
+    """The fields of a URL or query string that answers a login; empty for a bare code or other text."""
     text = given.strip()
     try:
         query = urlsplit(text).query if "://" in text else text.lstrip("?")
-    except ValueError:  # as from brackets that are no address
+    except ValueError:  # such as brackets in something that is not a URL
         return {}
     return parse_qs(query) if ("=" in query and "code" in query) or "error=" in query else {}
 
 
 class Login:
-    """The login to a service, as one call of a tool uses it."""
+    """The login to a service during one call of a tool."""
 
     def __init__(self, context: ToolContext, service: LoginService) -> None:
         self._context = context
@@ -170,7 +170,7 @@ class Login:
         self._begun = f"{service.key}_login"
 
     async def begin(self) -> str:
-        """The address at which the user logs in; the answer comes to the loopback.
+        """The URL at which the user logs in; the answer comes to the loopback.
 
         Raises:
             ToolError: the user has no application at the service yet, or no port can be opened.
@@ -208,10 +208,10 @@ class Login:
         return f"{ServiceClient(self._context, service).url}/{path}?{urlencode(params)}"
 
     async def finish(self, given: str) -> None:
-        """Make tokens of a code, or of the whole address that the browser was sent to.
+        """Exchange a code, or the whole URL that the browser was redirected to, for tokens.
 
         Raises:
-            ToolError: no login was begun, or the answer is not to it, or the service does not take it.
+            ToolError: there is no pending login, the answer is not for it, or the service refuses it.
         """
         pendings = await self._pendings()
         if not pendings:
@@ -230,7 +230,7 @@ class Login:
         await self._store(form, {}, pending.state)
 
     async def answered(self) -> bool:
-        """Take the answer that came to the loopback since a login was begun; whether there was one."""
+        """Process the answer that came to the loopback since the login was started; returns whether there was one."""
         pendings = await self._pendings()
         if not pendings:
             return False
@@ -244,11 +244,11 @@ class Login:
         return bool(answer)
 
     async def is_known(self) -> bool:
-        """Whether somebody is logged in, or about to be."""
+        """Whether somebody is logged in, or has a pending login."""
         return bool(token_in(await self._file.read(self._service.key), "refresh_token")) or await self.answered()
 
     async def forget(self) -> None:
-        """Log out: forget the tokens, and logins that were begun."""
+        """Log out: remove the tokens and pending logins."""
 
         def drop(tokens: dict[str, Any]) -> None:
             for key in (self._service.key, self._begun):
@@ -257,11 +257,11 @@ class Login:
         await self._file.change(drop)
 
     async def access_token(self) -> str:
-        """A token that holds.
+        """A valid access token.
 
         Raises:
             ToolError: the user has to log in.
-            RequestFailed: the service gives none.
+            RequestFailed: the service gives no token.
         """
         await self.answered()
         kept = await self._file.read(self._service.key)
@@ -273,9 +273,9 @@ class Login:
         return token_in(kept) if holds(kept, self._context.clock.now()) else await self.renewed(token_in(kept))
 
     async def renewed(self, old: str) -> str:
-        """A token in place of one that does not hold any more. Raises as `access_token`.
+        """A token in place of an expired one. Raises as `access_token`.
 
-        Each refresh token may serve once only, so that of two Marvins one is refused, and uses what the other got.
+        A refresh token may be valid only once. Of two Marvins one is then refused, and uses the other's token.
         """
         kept = await self._file.read(self._service.key)
         if token_in(kept) != old and holds(kept, self._context.clock.now()):
@@ -297,7 +297,7 @@ class Login:
             ) from error
 
     def _client(self) -> dict[str, str]:
-        """The application that the user has made at the service, as requests for tokens name it."""
+        """The user's application at the service, as token requests name it."""
         service = self._service
         found = self._context.setting(service.client_id)
         if not found:
@@ -306,7 +306,7 @@ class Login:
         return {"client_id": found, **({"client_secret": secret} if secret else {})}
 
     async def _store(self, form: Mapping[str, str], before: Mapping[str, str], state: str) -> str:
-        """Have the service give tokens, and keep them for this user alone; the one of access."""
+        """Request tokens from the service and store them for this user; returns the access token."""
         service, path = self._service.tokens
         headers = {"accept": "application/json"}
         found = await ServiceClient(self._context, service).post_form(path, form, given_tokens, headers=headers)
@@ -324,12 +324,12 @@ class Login:
         return str(kept["access_token"])
 
     async def _pendings(self) -> list[Pending]:
-        """The logins that can still be finished, the newest last."""
+        """The logins that can still be completed, the newest last."""
         return pendings_in(await self._file.value(self._begun), self._context.clock.now())
 
 
 def pendings_in(kept: Any, now: float) -> list[Pending]:
-    """The logins in what was kept that can still be finished, the newest last."""
+    """The logins in stored data that can still be completed, the newest last."""
     found = []
     for one in kept if isinstance(kept, list) else ():
         texts = {name: values.text(one, name, limit=500) for name in ("verifier", "state", "redirect")}

@@ -1,4 +1,4 @@
-"""Values out of what services send, which may hold anything."""
+"""Extracts values from answers of services, which may contain anything."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _MARKUP = 4_000
 _ADDRESS = 2_000
 _DIGITS = 40
 _LARGEST = 1e18
-"""What is larger counts nothing that services tell of, and would fill a line with its digits."""
+"""Larger numbers are not plausible values, and would fill a line with digits."""
 _LONG = 10**18
-"""Whole numbers from here on are none that a service counts by."""
+"""Larger whole numbers are not plausible values."""
 _MOST = 200
-"""Entries of a list: more than any service sends that was asked for its best."""
+"""Entries of a list that are read: more than any service sends in answer to our requests."""
 
 
 def inner(value: Any, *path: str | int) -> Any:
-    """What lies at a path of names and positions; None where there is nothing."""
+    """The value at a path of keys and indexes; None where there is none."""
     for step in path:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and -len(value) <= step < len(value) else None
@@ -30,7 +30,7 @@ def inner(value: Any, *path: str | int) -> Any:
 
 
 def text(value: Any, *path: str | int, limit: int = _TEXT) -> str:
-    """A text on one line; numbers are written as text, and what is neither is empty."""
+    """A text on one line; numbers become text, and any other value is empty."""
     found = inner(value, *path)
     if isinstance(found, (int, float)):
         found = "" if isinstance(found, bool) or number(found) is None else str(found)
@@ -38,19 +38,19 @@ def text(value: Any, *path: str | int, limit: int = _TEXT) -> str:
 
 
 def plain(value: Any, *path: str | int, limit: int = _TEXT) -> str:
-    """A text that may hold markup, as plain text on one line."""
+    """A text that may contain markup, as plain text on one line."""
     found = inner(value, *path)
     return one_line(plain_text(found[:_MARKUP], lines=False), limit) if isinstance(found, str) else ""
 
 
 def address(value: Any, *path: str | int) -> str:
-    """An address of the web; empty where there is none."""
+    """A web URL; empty where the value is not one."""
     found = text(value, *path, limit=_ADDRESS)
     return found if found.startswith(("https://", "http://")) and " " not in found else ""
 
 
 def number(value: Any, *path: str | int) -> float | None:
-    """A number, also one that is written as text; None where there is none, or none that anybody counts to."""
+    """A number, also from a text; None for anything else, and for implausible sizes."""
     found = inner(value, *path)
     if isinstance(found, bool) or not isinstance(found, (str, int, float)):
         return None
@@ -58,11 +58,11 @@ def number(value: Any, *path: str | int) -> float | None:
         result = float(found[:_DIGITS] if isinstance(found, str) else found)
     except (ValueError, OverflowError):
         return None
-    return result if abs(result) < _LARGEST else None  # which no NaN is
+    return result if abs(result) < _LARGEST else None  # false for NaN
 
 
 def whole(value: Any, *path: str | int) -> int | None:
-    """A whole number; None where there is none. Numbers of more digits than a fraction can hold stay as they are."""
+    """A whole number; None for anything else. Numbers with more digits than a float holds stay exact."""
     given = inner(value, *path)
     if isinstance(given, int) and not isinstance(given, bool) and abs(given) < _LONG:
         return given
@@ -71,16 +71,16 @@ def whole(value: Any, *path: str | int) -> int | None:
 
 
 def objects(value: Any, *path: str | int, most: int = _MOST) -> list[Mapping[str, Any]]:
-    """The objects among the first entries of a list; none where there is no list."""
+    """The objects among the first entries of a list; none for anything else."""
     found = inner(value, *path)
     return [one for one in found[:most] if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def required(value: Any, *path: str | int, most: int = _MOST) -> list[Any]:
-    """The first entries of a list that has to be there.
+    """The first entries of a list that must exist.
 
     Raises:
-        ValueError: it is not.
+        ValueError: it is not a list.
     """
     found = inner(value, *path)
     if not isinstance(found, list):

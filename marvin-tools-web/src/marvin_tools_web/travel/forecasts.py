@@ -1,4 +1,4 @@
-"""Open-Meteo: what is asked of it, and what it answers.
+"""The requests to Open-Meteo, and its answers.
 
 Source: open-meteo.com/en/docs
 """
@@ -29,7 +29,7 @@ _WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
 class Now(Record):
-    """The weather now: local time as in 2026-11-23T14:15, its code, °C, %, mm of so many minutes, km/h."""
+    """The current weather: local time as in 2026-11-23T14:15, its code, °C, mm in the given minutes, km/h."""
 
     time: str
     code: int | None
@@ -43,7 +43,7 @@ class Now(Record):
 
 
 class Day(Record):
-    """A day: °C, mm, %, km/h, and when the sun is up, in local time."""
+    """The weather of a day: °C, mm, %, km/h, and sunrise and sunset in local time."""
 
     date: str
     code: int | None
@@ -64,10 +64,10 @@ class Forecast(Record):
 
 
 async def forecast(context: ToolContext, at: Point, days: int) -> Forecast:
-    """The weather now and on the next days.
+    """The current weather and the forecast of the next days.
 
     Raises:
-        RequestFailed: there is no answer, or none that can be understood.
+        RequestFailed: there is no valid answer.
     """
     client = ServiceClient(context, OPEN_METEO)
     params: Params = {
@@ -82,10 +82,10 @@ async def forecast(context: ToolContext, at: Point, days: int) -> Forecast:
 
 
 def read(answer: Any, most: int) -> Forecast:
-    """What an answer says.
+    """The forecast in an answer.
 
     Raises:
-        ValueError: it is none of a forecast.
+        ValueError: it is not a valid answer.
     """
     temperature = values.number(answer, "current", "temperature_2m")
     if temperature is None:
@@ -128,7 +128,7 @@ def _day(answer: Any, index: int) -> Day:
 
 
 def _sun(rises: str, sets: str, lasts: float | None) -> str:
-    """When the sun is up. Near the poles there are days without a sunrise, and the service sends any times for them."""
+    """Sunrise and sunset. Polar days have none, and the service sends arbitrary times for them."""
     if lasts is not None and lasts <= 0:
         return "does not rise"
     if lasts is not None and lasts >= _WHOLE_DAY - _MINUTE:
@@ -137,12 +137,12 @@ def _sun(rises: str, sets: str, lasts: float | None) -> str:
 
 
 def _degrees(value: float) -> str:
-    """A temperature in whole degrees, of which none is -0."""
+    """A temperature in whole degrees, without -0."""
     return str(round(value))
 
 
 def now_in_words(now: Now, zone: str) -> str:
-    """The weather now, on one line."""
+    """The current weather, on one line."""
     facts = [f"{_degrees(now.temperature)} °C, {wmo.words(now.code)}"]
     if now.feels_like is not None:
         facts.append(f"feels like {_degrees(now.feels_like)} °C")
@@ -157,7 +157,7 @@ def now_in_words(now: Now, zone: str) -> str:
 
 
 def day_in_words(day: Day) -> str:
-    """A day, on one line."""
+    """The weather of a day, on one line."""
     facts = [wmo.words(day.code)]
     if day.lowest is not None and day.highest is not None:
         facts.append(f"{_degrees(day.lowest)} to {_degrees(day.highest)} °C")

@@ -1,4 +1,4 @@
-"""How much longer a way takes than on an empty road in fine weather: rules of thumb, each shown with its reason."""
+"""How much longer a journey takes than on an empty road in fine weather: rules of thumb, each shown with its reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WEEKDAY: tuple[tuple[int, float, str], ...] = (
     (22, 1.05, "evening"),
     (24, 1.0, "night"),
 )
-"""Until which hour which factor counts for cars, Monday to Friday."""
+"""The factor for cars, Monday to Friday, up to each hour."""
 _WEEKEND: tuple[tuple[int, float, str], ...] = ((10, 1.0, "morning"), (19, 1.1, "daytime"), (24, 1.0, "evening"))
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _RUSH = 1.3
@@ -43,11 +43,11 @@ _WEATHER: Mapping[str, tuple[frozenset[int], Mapping[Mode, float]]] = {
     "thunderstorm": (frozenset({95, 96, 99}), {"driving": 1.25, "cycling": 1.5, "foot": 1.2}),
 }
 _FRESH, _STRONG = 30.0, 50.0
-"""Winds, in km/h."""
+"""Wind speeds, in km/h."""
 
 
 def time_of_day(mode: Mode, weekday: int, hour: int, minute: int) -> Multiplier:
-    """What the traffic of an hour makes of a duration.
+    """The factor for the traffic of an hour.
 
     Args:
         weekday: 0 for Monday.
@@ -55,13 +55,13 @@ def time_of_day(mode: Mode, weekday: int, hour: int, minute: int) -> Multiplier:
     table = _WEEKDAY if weekday < 5 else _WEEKEND
     factor, name = next((factor, name) for until, factor, name in table if hour < until)
     if mode != "driving":
-        # Who cycles waits at more lights in the rush, and who walks does not notice.
+        # Cyclists wait at more lights in the rush hour; walkers are not affected.
         factor = 1.05 if mode == "cycling" and factor >= _RUSH else 1.0
     return Multiplier(factor=factor, reason=f"{_DAYS[weekday]} {hour:02}:{minute:02}, {name}")
 
 
 def weather(mode: Mode, code: int | None, wind: float | None) -> Multiplier:
-    """What the weather makes of a duration; `wind` is in km/h."""
+    """The factor for the weather; `wind` is in km/h."""
     factor, reason = 1.0, wmo.words(code)
     for codes, factors in _WEATHER.values():
         if code in codes:

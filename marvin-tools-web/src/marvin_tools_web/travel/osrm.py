@@ -1,4 +1,4 @@
-"""OSRM: what is asked of it, and what it answers.
+"""The requests to OSRM, and its answers.
 
 Source: project-osrm.org/docs, "OSRM HTTP server"
 """
@@ -21,9 +21,9 @@ Mode: TypeAlias = Literal["driving", "cycling", "foot"]
 _SERVICES: Mapping[Mode, Service] = {"driving": OSRM, "cycling": OSRM_CYCLING, "foot": OSRM_FOOT}
 _LEGS = 25
 _STEPS = 2_000
-"""How much of a route is looked at."""
+"""Steps of a route that are read at most."""
 _TOO_FAR = 50_000.0
-"""Metres from a point to the nearest road: OSRM takes any road, however far away, in its place."""
+"""Metres from a point to the nearest road: OSRM uses any road, however far away, instead."""
 _REFUSALS = {
     "NoRoute": "There is no route between these points with this mode. Try another mode, or points nearer to roads.",
     "NoSegment": "One of these points is not near a road. Give a point nearer to a road.",
@@ -31,11 +31,11 @@ _REFUSALS = {
     "InvalidQuery": "The service does not accept these points. Check the coordinates.",
     "InvalidValue": "The service does not accept these points. Check the coordinates.",
 }
-"""What the codes of errors mean for who asked."""
+"""The meaning of error codes for the caller."""
 
 
 class Step(Record):
-    """One step: what to do, then so many metres in so many seconds."""
+    """One step: an instruction, its metres and its seconds."""
 
     text: str
     distance: float
@@ -43,7 +43,7 @@ class Step(Record):
 
 
 class Leg(Record):
-    """The way from one point to the next, in metres and seconds."""
+    """The route from one point to the next, in metres and seconds."""
 
     distance: float
     duration: float
@@ -51,9 +51,9 @@ class Leg(Record):
 
 
 class Route(Record):
-    """A route through all points, in metres and seconds, and who answered.
+    """A route through all points, in metres and seconds, and the service that computed it.
 
-    `off_road` are the metres from each point to the road that the route takes in its place.
+    `off_road` are the metres from each point to the road that the route uses instead.
     """
 
     distance: float
@@ -64,14 +64,14 @@ class Route(Record):
 
 
 async def route(context: ToolContext, points: Sequence[Point], mode: Mode, *, steps: bool = False) -> Route:
-    """The fastest route through the points in their order, as if no others were on the roads.
+    """The fastest route through the points in their order, without traffic.
 
     Raises:
-        RequestFailed: there is no answer, or none that can be understood.
+        RequestFailed: there is no valid answer.
         ToolError: there is no such route.
     """
     service = _service(context, mode)
-    # OSRM has longitude before latitude.
+    # OSRM takes longitude before latitude.
     places = ";".join(f"{point.longitude:.6f},{point.latitude:.6f}" for point in points)
     params = {"overview": "false", "steps": "true" if steps else "false"}
     try:
@@ -91,23 +91,23 @@ async def route(context: ToolContext, points: Sequence[Point], mode: Mode, *, st
 
 
 def _service(context: ToolContext, mode: Mode) -> Service:
-    """The server for a mode; one of the user's own serves all modes that have none themselves."""
+    """The server for a mode; one that the user configured serves all modes without one of their own."""
     addresses, service = context.settings(WebSettings).services, _SERVICES[mode]
     return OSRM if addresses.osrm and not getattr(addresses, service.name) else service
 
 
 def _refused(error: RequestFailed) -> ToolError:
-    """The service says with status 400 why there is no route, in words of its own."""
+    """The reason that the service gives with status 400 for having no route."""
     if error.status != 400:
         return error
     return ToolError(f"{error} There may be no road between the points. Try another mode, or points nearer to roads.")
 
 
 def read(answer: Any, service: Service = OSRM) -> Route:
-    """What an answer says.
+    """The route in an answer.
 
     Raises:
-        ValueError: it is none of a route.
+        ValueError: it is not a valid answer.
     """
     if values.text(answer, "code") != "Ok":
         raise ValueError("the code is not Ok")
@@ -137,7 +137,7 @@ def _step(step: Mapping[str, Any]) -> Step:
 
 
 def instruction(step: Mapping[str, Any]) -> str:
-    """What to do at the beginning of a step."""
+    """The instruction of a step."""
     kind, side = values.text(step, "maneuver", "type"), values.text(step, "maneuver", "modifier")
     road = " ".join(filter(None, (values.text(step, "name"), _in_brackets(values.text(step, "ref")))))
     onto = f" onto {road}" if road else ""

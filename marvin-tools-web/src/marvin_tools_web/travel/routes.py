@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 from marvin_core import Link, Record, RequestFailed, ToolContext, ToolError, ToolResult, numbered, tool
 
-from ..places.given import adapting
+from ..places.adapters import adapting
 from ..places.points import Point, coordinates_in, point_of
 from ..services.backends import source_line
 from ..services.catalog import OPEN_METEO, Service
@@ -21,9 +21,9 @@ from .osrm import Leg
 _WAYPOINTS = 20
 _CHARACTERS = 12_000
 _NEAR = 500.0
-"""Metres to a road that are not worth a word."""
+"""Metres from a point to a road that are not worth mentioning."""
 _SHORTEST = 20.0
-"""Metres of a step that is left out where it only goes on."""
+"""Metres of a step without a turn below which it is left out."""
 _ENGINES = {"driving": "fossgis_osrm_car", "cycling": "fossgis_osrm_bike", "foot": "fossgis_osrm_foot"}
 _BY = {"driving": "by car", "cycling": "by bicycle", "foot": "on foot"}
 _NOTE = "The multipliers are rules of thumb; the current traffic is unknown."
@@ -152,7 +152,7 @@ async def _ends(
 async def _factors(
     context: ToolContext, at: Point, mode: osrm.Mode
 ) -> tuple[Sequence[tuple[str, Multiplier]], Sequence[Service], Sequence[str]]:
-    """What the hour and the weather at a point add, from where that is known, and what failed."""
+    """The factors of the hour and of the weather at a point, where they come from, and errors."""
     try:
         found = await forecast(context, at, 1)
     except RequestFailed as error:
@@ -170,7 +170,7 @@ def _hour(mode: osrm.Mode, local: datetime) -> Multiplier:
 
 
 def _hour_here(context: ToolContext, mode: osrm.Mode) -> Multiplier:
-    """The same by the clock of this machine, in its own zone."""
+    """The same by this machine's clock, in its time zone."""
     hour = _hour(mode, datetime.fromtimestamp(context.clock.now(), UTC).astimezone())
     return hour.replace(reason=f"{hour.reason}, by the clock of this machine")
 
@@ -200,7 +200,7 @@ def _steps(leg: Leg, number: int, legs: int) -> Iterator[str]:
 
 
 def _off_road(found: osrm.Route, points: Sequence[Point]) -> Iterator[str]:
-    """What is to be known of points that no road leads to."""
+    """A note about points far from any road."""
     for point, metres in zip(points, found.off_road, strict=False):
         if metres >= _NEAR:
             yield f"No road leads to {point.shown}: the route goes to the nearest road, {distance(metres)} away."
@@ -217,14 +217,14 @@ def _link(points: Sequence[Point], mode: osrm.Mode) -> Link:
 
 
 def distance(metres: float) -> str:
-    """A distance as people say it."""
+    """A distance, for people."""
     if metres < 950:
         return f"{round(metres, -1):.0f} m" if metres >= 10 else f"{metres:.0f} m"
     return f"{metres / 1000:.1f} km" if metres < 99_500 else f"{metres / 1000:,.0f} km"
 
 
 def duration(seconds: float) -> str:
-    """A duration as people say it."""
+    """A duration, for people."""
     minutes = round(seconds / 60)
     if minutes < 1:
         return f"{seconds:.0f} s"

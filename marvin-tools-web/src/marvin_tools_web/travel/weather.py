@@ -6,7 +6,7 @@ from typing import Annotated
 
 from marvin_core import Field, Table, ToolContext, ToolResult, tool
 
-from ..places.given import adapting
+from ..places.adapters import adapting
 from ..places.points import point_of
 from ..services.backends import source_line
 from ..services.catalog import OPEN_METEO

@@ -1,4 +1,4 @@
-"""Codes of the weather in words.
+"""Weather codes as text.
 
 Source: code table 4677 of the World Meteorological Organization, as open-meteo.com/en/docs uses it.
 """
@@ -38,7 +38,7 @@ _WORDS = {
 
 
 def words(code: int | None) -> str:
-    """What a code means."""
+    """The meaning of a code."""
     if code is None:
         return "weather unknown"
     return _WORDS.get(code, f"weather code {code}")

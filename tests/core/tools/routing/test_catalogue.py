@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.catalogue.measure import measured
-from benchmarks.catalogue.requests import NOTHING, PRACTICE, requests, set_aside, strangers
+from benchmarks.catalogue.requests import NOTHING, PRACTICE, requests, set_aside, third_party_tools
 from marvin_core.api.tools import ToolSpec
 from marvin_core.testing.tool_runner import installed_tools
 from marvin_core.tools.routing.phrases import Phrase
@@ -60,7 +60,7 @@ def test_a_phrase_without_slots_means_its_own_tool_alone() -> None:
 @pytest.mark.slow
 def test_requests_find_their_tools_among_ours_and_among_500(tmp_path: Path) -> None:
     among_ours = measured(ours(), tmp_path)
-    many = measured([*ours(), *strangers()][:500], tmp_path)
+    many = measured([*ours(), *third_party_tools()][:500], tmp_path)
     assert among_ours.of_five >= 0.95
     assert many.of_five >= 0.90
     assert min(among_ours.offered, many.offered) >= 0.85

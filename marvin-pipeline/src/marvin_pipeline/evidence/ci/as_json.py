@@ -9,11 +9,11 @@ from .matrix import CriterionResult
 from .results import Results
 
 FORM = 1
-"""The number of the form of both files. Fields may be added; where one changes or goes, the number does."""
+"""The version of both formats. Fields may be added; changing or removing one changes the version."""
 
 
 def report_json(results: Results) -> bytes:
-    """All that is known."""
+    """The whole report."""
     ending = results.ending
     value = {
         "form": FORM,
@@ -37,7 +37,7 @@ def report_json(results: Results) -> bytes:
 
 
 def matrix_json(results: Results) -> bytes:
-    """Each acceptance criterion with its tests, their commits, and what was found of it."""
+    """Each acceptance criterion with its tests, their commits, and its result."""
     return json_bytes(
         {"form": FORM, "commit": results.commit, "criteria": [_criterion(one) for one in results.criteria]}
     )
@@ -56,6 +56,6 @@ def _criterion(result: CriterionResult) -> dict[str, Any]:
 
 
 def json_bytes(value: object) -> bytes:
-    """A value as JSON in ASCII, a line each. What is no text, as half of a pair of UTF-16, becomes a question mark."""
+    """A value as indented ASCII JSON. Invalid text, such as a lone surrogate, becomes a question mark."""
     sound = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     return (json.dumps(sound, indent=1) + "\n").encode()

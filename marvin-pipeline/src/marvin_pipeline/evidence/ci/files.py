@@ -1,4 +1,4 @@
-"""Reading files that agents wrote: no link is followed, on the way to one either, and sizes are bounded."""
+"""Reads files that agents wrote: links are not followed, also in the path, and sizes are limited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def text_below(root: Path, name: str) -> str:
     """The text of a regular file, at most two million bytes of it; empty for anything else. Blocks.
 
     Args:
-        name: relative to the root, as git has it.
+        name: relative to the root, as git gives it.
     """
     *folders, base = name.split("/")
     try:

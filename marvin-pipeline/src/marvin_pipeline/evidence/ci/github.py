@@ -1,7 +1,7 @@
-"""What GitHub Actions reads: annotations, as workflow commands, and the job summary.
+"""Output for GitHub Actions: annotations, as workflow commands, and the job summary.
 
-The runner takes any line of the output that begins with `::`, or that has `##[` in it, for a command, whoever wrote it.
-So what agents wrote is escaped in annotations, and made harmless everywhere else.
+The runner takes any line of the output that starts with `::`, or that contains `##[`, for a command, whoever wrote it.
+So texts of agents are escaped in annotations, and neutralized everywhere else.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _MOST = 10
 """Annotations of one kind that GitHub shows for a step."""
 _TEXT = 1_000
 _SUMMARY = 1_000_000
-"""Bytes of a job summary; GitHub takes 1 MiB for a step, and drops what is larger."""
+"""Bytes of a job summary; GitHub allows 1 MiB for a step, and drops larger ones."""
 _KINDS: Mapping[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "notice"}
 _BREAKS = r"\r\n\v\f\x1c-\x1e\x85\u2028\u2029"
 _COMMAND = re.compile(rf"(^|[{_BREAKS}])([^\S{_BREAKS}]*):(?=:)")
-"""Two colons at the beginning of a line, whatever somebody takes for the end of one."""
+"""Two colons at the start of a line, for any kind of line break."""
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def annotation_lines(results: Results) -> str:
-    """The annotations, a line each, the worst first and no more of a kind than are shown."""
+    """The annotations, one a line, the worst first, and at most as many as GitHub shows."""
     lines: dict[str, list[str]] = {"error": [], "warning": [], "notice": []}
     for kind, line in [*_of_cases(results), *_of_findings(results)]:
         lines[kind].append(line)
@@ -39,7 +39,7 @@ def annotation_lines(results: Results) -> str:
 
 
 def _of_cases(results: Results) -> Iterator[tuple[str, str]]:
-    """What failed: the run, gates, criteria; of a run that ended well, what is reported all the same."""
+    """The failures: the run, gates, criteria; of a successful run what is reported without failing it."""
     for case in cases_of(results):
         is_told = case.verdict == "failed" or case.text.startswith("Reported")
         if is_told and case.suite != "phases":  # the run says which phase stopped it
@@ -58,15 +58,15 @@ def _of_findings(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def harmless(text: str) -> str:
-    """A text in which the runner finds no command."""
+    """A text in which the runner finds no commands."""
     return _COMMAND.sub(r"\1\2: ", text).replace("##[", "## [")
 
 
 def write_summary(path: str, summary: str) -> str:
-    """Append to the job summary; returns why that could not be done, empty where it was. Blocks.
+    """Append to the job summary; returns why that failed, empty for success. Blocks.
 
     Args:
-        path: what GITHUB_STEP_SUMMARY names.
+        path: the value of GITHUB_STEP_SUMMARY.
     """
     data = summary.encode("utf-8", "replace")
     if len(data) > _SUMMARY:
@@ -88,5 +88,5 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    """The value of a property of one."""
+    """A property value of a workflow command, escaped."""
     return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,4 +1,4 @@
-"""What the journal tells of all runs: how each phase ended last, what it took, and from where evidence counts."""
+"""The history of all runs from the journal: each phase's last outcome and cost, and which evidence is current."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...run.journal import NAME
 from ...state import PHASES
 
 _LARGEST = 100_000_000
-"""Bytes of the journal that are read, from its beginning."""
+"""Bytes of the journal that are read, from its start."""
 
 PhaseOutcome: TypeAlias = Literal["passed", "ended", "failed", "skipped", "unfinished", "not_run"]
-"""As phases end; unfinished: it began, and nothing tells of its end, as after a kill."""
+"""The outcomes of phases; unfinished: it started, but has no recorded end, as after a kill."""
 _ENDED: tuple[PhaseOutcome, ...] = ("passed", "ended", "failed", "skipped")
 
 
@@ -25,38 +25,38 @@ class PhaseResult(Record):
 
     phase: str
     outcome: PhaseOutcome = "not_run"
-    """How it ended the last time."""
+    """Its last outcome."""
     reason: str = ""
     cause: str = ""
     """As of `PhaseEnd`."""
     tries: int = 0
-    """How often it was begun."""
+    """How often it was started."""
     seconds: float = 0.0
-    """All tries together."""
+    """Of all attempts."""
     cost: float | None = 0.0
-    """USD of its agents, all tries together; None where one did not come to tell."""
+    """USD of its agents in all attempts; None where unknown."""
     agents: int = 0
     blocking: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
     since: str = ""
-    """The commit that evidence of it may not be older than; empty for any."""
+    """Evidence older than this commit does not count; empty for any."""
 
     @property
     def is_done(self) -> bool:
-        """Whether it came to an end with which the next one could begin."""
+        """Whether its outcome allows the next phase to start."""
         return self.outcome in ("passed", "ended", "skipped")
 
 
 class History(Record):
-    """The runs since the prompt is what it is."""
+    """The runs of the current prompt."""
 
     phases: tuple[PhaseResult, ...]
-    """All there are, in their order."""
+    """All phases in order."""
     runs: int = 0
 
 
 def history_of(files: ProjectFiles) -> History:
-    """What the journal tells. A line that is none does not count. Blocks.
+    """The history in the journal. Malformed lines are ignored. Blocks.
 
     Raises:
         FileFault: the journal cannot be read.
@@ -78,7 +78,7 @@ def _events(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
 
 
 class _Reader:
-    """Takes the events of a journal, one by one."""
+    """Processes the events of a journal one by one."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -91,7 +91,7 @@ class _Reader:
         self.runs = 0
 
     def take(self, event: Mapping[str, Any]) -> None:
-        """Take one event; one of another form is passed over."""
+        """Process one event; unknown ones are skipped."""
         kind, phase = event.get("event"), _text(event.get("phase"))
         if kind == "begin":
             self._begin(event)
@@ -110,7 +110,7 @@ class _Reader:
         self.runs += 1
         if phase in self.phases:
             again = PHASES[PHASES.index(phase) :]
-            if any(self.phases[one].is_done for one in again):  # somebody went back
+            if any(self.phases[one].is_done for one in again):  # the run went back to an earlier phase
                 self._fresh = again
             self._change(again, outcome="not_run", reason="", cause="", blocking=(), carried=())
 

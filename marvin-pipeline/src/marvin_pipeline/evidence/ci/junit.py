@@ -1,7 +1,7 @@
 """The report as JUnit XML: one case for each acceptance criterion, phase and gate, and one for the run as a whole.
 
-A run that ended with exit code 0 has no failure here, and each other one has at least one. What is reported without
-being held against the run is a skipped case, with the reason.
+A run with exit code 0 has no failure here, and any other run has at least one. What is reported without failing
+the run is a skipped case, with the reason.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Case(Record):
     text: str = ""
     """Why it failed or was skipped, in a sentence."""
     details: tuple[str, ...] = ()
-    """More of that, a line each."""
+    """Details, one a line."""
     seconds: float = 0.0
 
 
 def junit_xml(results: Results) -> bytes:
-    """The report, in the form that Jenkins, GitLab and others read."""
+    """The report, in the format that Jenkins, GitLab and others read."""
     cases = cases_of(results)
     root = Element("testsuites", {"name": "marvin pipeline", "time": f"{results.seconds:.3f}", **_counted(cases)})
     for suite in dict.fromkeys(case.suite for case in cases):
@@ -70,7 +70,7 @@ def _add(suite: Element, case: Case) -> None:
 
 
 def cases_of(results: Results) -> Sequence[Case]:
-    """All cases, those of the run as a whole first."""
+    """All cases, first those of the run as a whole."""
     cases = [
         _run(results),
         *map(_criterion, results.criteria),
@@ -83,7 +83,7 @@ def cases_of(results: Results) -> Sequence[Case]:
 
 
 def _reported(case: Case) -> Case:
-    """A case of a run that ended well: what failed in it is told, and not held against the run."""
+    """A case of a successful run: failures are shown as skipped."""
     if case.verdict != "failed":
         return case
     return case.replace(verdict="skipped", text=f"Reported, but not counted against the run: {case.text}")

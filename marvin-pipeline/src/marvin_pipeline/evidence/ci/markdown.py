@@ -1,4 +1,4 @@
-"""The report for people: `summary.md` and `matrix.md`. What agents wrote is shown as text, never as markup."""
+"""The report for people: `summary.md` and `matrix.md`. Texts of agents are escaped."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ENDS = {
 
 
 def plain(text: str, limit: int = _CELL) -> str:
-    """A text of agents on one line of Markdown in which nothing of it is markup, a link or a mention."""
+    """A text of an agent on one line, escaped so that it contains no markup, links or mentions."""
     return _MARKUP.sub(r"\\\1", one_line(text, limit))
 
 
 def summary_markdown(results: Results) -> str:
-    """What a person reads first."""
+    """The summary of a run."""
     ending = results.ending
     code = "" if ending.exit_code is None else f" Exit code {ending.exit_code}."
     cost = "cost unknown" if results.cost is None else f"{results.cost:.4f} USD"
@@ -66,7 +66,7 @@ def summary_markdown(results: Results) -> str:
 
 
 def matrix_markdown(results: Results) -> str:
-    """Each acceptance criterion with its tests, their commits, and what was found of it."""
+    """Each acceptance criterion with its tests, their commits, and its result."""
     lines = ["# From requirement to test, commit and finding", ""]
     if not results.criteria:
         return "\n".join([*lines, _NO_CRITERIA, ""])

@@ -1,4 +1,4 @@
-"""The matrix: each acceptance criterion with its tests, the commits that they came with, and what was found of it."""
+"""The traceability matrix: each acceptance criterion with its tests, their commits, and its result."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..records import Gate
 from .history import PhaseResult
 
 Proof: TypeAlias = Literal["shown", "failing", "pending", "untested"]
-"""shown: tests name it, and they pass. failing: one of them fails. pending: nothing tells yet whether they pass.
+"""shown: tests name it, and they pass. failing: one of them fails. pending: their result is not known yet.
 untested: no test names it."""
 _MARKS = ("::", ".", "> ", "/", " ")
-"""What stands before the name of a test where its runner names what it lies in."""
+"""Separators before the name of a test in the names that runners print."""
 
 
 class TracedTest(Record):
@@ -26,21 +26,21 @@ class TracedTest(Record):
     file: str
     line: int
     name: str
-    """As its file has it; empty where the place belongs to the whole file."""
+    """The name in its file; empty where the mention belongs to the whole file."""
     commit: str
-    """The commit that the place came with; empty where it is in none."""
+    """The commit that added the mention; empty where it is not committed."""
 
 
 class CriterionResult(Record):
-    """A criterion, and what there is of it."""
+    """A criterion and its evidence."""
 
     criterion: Criterion
     proof: Proof
     tests: tuple[TracedTest, ...]
     findings: tuple[NotedFinding, ...]
-    """Those that name it, or that are of a file of its tests."""
+    """Those that name it, or that are about a file of its tests."""
     why: str
-    """What the proof rests on, in a sentence."""
+    """The basis of the result, in a sentence."""
 
 
 def matrix_of(
@@ -51,12 +51,12 @@ def matrix_of(
     greens: Sequence[Gate],
     phases: Sequence[PhaseResult],
 ) -> tuple[CriterionResult, ...]:
-    """Put together what belongs to each criterion.
+    """The tests and findings of each criterion.
 
     Args:
-        came: by file and line, the commits that the mentions came with.
-        greens: the gates that tell whether tests pass, in the order of the phases.
-        phases: how the phases ended.
+        came: the commits that added the mentions, by file and line.
+        greens: the gates that check that tests pass, in the order of the phases.
+        phases: the outcomes of the phases.
     """
     by_id: dict[str, list[Mention]] = {}
     for mention in mentions:
@@ -88,7 +88,8 @@ def _proof(mentions: Sequence[Mention], greens: Sequence[Gate], phases: Sequence
 
 
 def _by_gate(mentions: Sequence[Mention], gate: Gate) -> tuple[Proof, str]:
-    """What the newest gate on passing tests says: a failed one names those that fail, a passed one those that pass."""
+    """The result of the newest gate on passing tests: a failed one names the failing tests, a passed one those that
+    pass."""
     place = f"phase {gate.phase}, commit {gate.commit[:12]}"
     named = [name for name in gate.tests if any(is_of(one, name) for one in mentions)]
     if gate.outcome == "not_measured":
@@ -103,13 +104,13 @@ def _by_gate(mentions: Sequence[Mention], gate: Gate) -> tuple[Proof, str]:
 
 
 def is_of(mention: Mention, name: str) -> bool:
-    """Whether a test of a report, as `tests/test_a.py::Case::test_b[1]`, is the one that a place belongs to."""
+    """Whether a test of a report, such as `tests/test_a.py::Case::test_b[1]`, is the one that a mention belongs to."""
     file = PurePosixPath(mention.file)
     is_in_file = f"{file.stem}." in name
-    if not mention.test or (file.suffix == ".py" and not is_in_file):  # without a test, it is of all those in the file
+    if not mention.test or (file.suffix == ".py" and not is_in_file):  # without a test name, all tests of the file
         return is_in_file and not mention.test
     plain = name.partition("[")[0] if name.endswith("]") else name
-    below = (f".{mention.test}/", f"::{mention.test}/")  # a test within a test of Go
+    below = (f".{mention.test}/", f"::{mention.test}/")  # a subtest of Go
     return plain.endswith(tuple(f"{mark}{mention.test}" for mark in _MARKS)) or (
         plain == mention.test or plain.startswith(f"{mention.test}/") or any(one in plain for one in below)
     )

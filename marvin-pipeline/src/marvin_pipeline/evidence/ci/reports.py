@@ -1,4 +1,4 @@
-"""The reports of one run: written when it begins, behind each phase and when it ends, however that happens."""
+"""The reports of one run, written at its start, after each phase and at its end, however it ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reports:
     """The reports of one run.
 
     Args:
-        run: the run that they tell of.
+        run: the run that they are about.
     """
 
     def __init__(self, run: Run) -> None:
@@ -30,15 +30,15 @@ class Reports:
         self._annotations = ""
 
     async def begun(self) -> None:
-        """Write how things stand, so that a run that is killed leaves that. A fault is told at the end."""
+        """Write a first report, which remains if the run is killed. Errors are reported at the end."""
         with suppress(MarvinError):
             await write_report(self._run, Ending(ended="running", is_strict=self._config.strict))
 
     async def check(self) -> None:
-        """Refuse a run that came to its end with red tests, and with `--strict` one whose evidence is weak.
+        """Fail a completed run with failing tests, and with `--strict` one with weak evidence.
 
         Raises:
-            RedTests: it is so; the text says where.
+            RedTests: the run fails; the text says why.
             FileFault: a log cannot be read.
             GitFault: git fails.
         """
@@ -52,7 +52,7 @@ class Reports:
             raise RedTests(f"The evidence is too weak for --strict. {' '.join(weak)}")
 
     async def ended(self, ending: Ending) -> None:
-        """Write the last report, and what `--github` asks for.
+        """Write the last report, and the output for `--github`.
 
         Raises:
             FileFault: a log cannot be read, or the report cannot be written.
@@ -63,7 +63,7 @@ class Reports:
             await in_thread(lambda: self._of_github(results))
 
     def text(self, summary: Summary) -> str:
-        """What the run prints: its summary, and with `--github` the annotations behind it."""
+        """The run's output: its summary, and with `--github` the annotations after it."""
         text = summary.text()
         if not self._config.github:
             return text
@@ -72,7 +72,7 @@ class Reports:
         return f"{harmless(text)}\n{self._annotations}"
 
     def told(self, error: MarvinError | None) -> MarvinError | None:
-        """What stopped the run, as it may be printed."""
+        """Why the run stopped, safe to print."""
         if error is not None and self._config.github:
             from .github import harmless
 

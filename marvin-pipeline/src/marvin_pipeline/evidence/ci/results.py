@@ -1,4 +1,4 @@
-"""The results of all runs in one value, from which every form of the report is made."""
+"""The results of all runs as one value, from which all report formats are made."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .history import History, history_of
 from .matrix import CriterionResult, matrix_of
 
 GateStanding: TypeAlias = Literal["passed", "failed", "settled", "accepted", "not_measured", "of_elsewhere"]
-"""As gates end. settled: it failed, and a later phase passed it. of_elsewhere: its commit is none of this history, or
-is older than the phase, so that it says nothing of what is here."""
+"""The outcomes of gates. settled: it failed, and a later phase passed it. of_elsewhere: its commit is not in this
+history, or is older than the phase, so that it does not apply here."""
 _SETTLED_LATER = ("green", "unweakened", "mutations")
-"""Gates that look at the whole again in each phase; the others look at what their phase wrote."""
+"""Gates that check the whole project in each phase; the others check what their phase wrote."""
 
 
 class Ending(Record):
-    """How the last run ended, or that it goes on."""
+    """How the last run ended, or that it is running."""
 
     ended: str
     """running, done, paused, failed, budget, interrupted."""
@@ -38,27 +38,27 @@ class Ending(Record):
 
 
 class GateResult(Record):
-    """A gate, as it stands now."""
+    """The current state of a gate."""
 
     gate: Gate
     standing: GateStanding
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is to be said against the run by it."""
+        """Whether it does not count against the run."""
         return self.standing not in ("failed", "of_elsewhere")
 
 
 class Results(Record):
-    """All that is known of the runs since the prompt is what it is."""
+    """All results of the current prompt's runs."""
 
     ending: Ending
     history: History
     gates: tuple[GateResult, ...]
-    """The last one of each name and phase, in the order of the phases."""
+    """The last result of each gate and phase, in the order of the phases."""
     criteria: tuple[CriterionResult, ...]
     findings: tuple[NotedFinding, ...]
-    """Of all loops of reviews, the worst first, those that are open before those that are mended."""
+    """Of all review loops, the worst first, open ones before fixed ones."""
     floor: Severity
     """Findings of at least this severity stop a run."""
     commit: str
@@ -67,23 +67,23 @@ class Results(Record):
 
     @property
     def open_findings(self) -> Sequence[NotedFinding]:
-        """Those that nobody has taken back."""
+        """Findings that are not resolved."""
         return [finding for finding in self.findings if finding.standing == "open"]
 
     @property
     def seconds(self) -> float:
-        """All runs together."""
+        """Of all runs."""
         return sum(phase.seconds for phase in self.history.phases)
 
     @property
     def cost(self) -> float | None:
-        """USD of all runs; None where an agent did not come to tell."""
+        """USD of all runs; None where the cost of an agent is unknown."""
         costs = [phase.cost for phase in self.history.phases]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
 async def gather(files: ProjectFiles, git: Checkpoints, floor: Severity, ending: Ending) -> Results:
-    """Read all that there is.
+    """Read all results.
 
     Raises:
         FileFault: a log cannot be read.
@@ -120,7 +120,7 @@ def _logs(files: ProjectFiles) -> tuple[History, Sequence[Gate], Sequence[NotedF
 
 
 def _is_sound(gate: Gate) -> bool:
-    """Whether a line of the log is what a gate writes; one that is not does not count."""
+    """Whether a line of the log has a gate's format; others are ignored."""
     texts = (gate.phase, gate.reason, gate.commit, gate.accepted_by, gate.excused)
     is_known = gate.name in get_args(GateName) and gate.outcome in get_args(GateOutcome) and gate.phase in PHASES
     lists = (*gate.tests, *gate.places, *gate.faults)
@@ -132,18 +132,18 @@ def _lines(mentions: Sequence[Mention], file: str) -> Sequence[int]:
 
 
 _BLAMED = 500
-"""Lines of one file whose commits are looked for."""
+"""Lines of one file that are blamed at most."""
 
 
 class _Ages:
-    """Which commits evidence may be of."""
+    """Decides which commits evidence may be of."""
 
     def __init__(self, commits: Sequence[str], history: History) -> None:
         self._age: Mapping[str, int] = {commit: age for age, commit in enumerate(commits)}
         self._since: Mapping[str, str] = {phase.phase: phase.since for phase in history.phases}
 
     def counts(self, phase: str, commit: str) -> bool:
-        """Whether a commit is of this history, and no older than the phase."""
+        """Whether a commit is in this history, and not older than the phase."""
         age, since = self._age.get(commit), self._age.get(self._since.get(phase, ""))
         return age is not None and (since is None or age <= since)
 
@@ -167,5 +167,5 @@ def _own(gate: Gate, ages: _Ages) -> GateStanding:
 
 
 def _greens(results: Sequence[GateResult]) -> Sequence[Gate]:
-    """The gates that say that tests pass, and count."""
+    """The applicable gates on passing tests."""
     return [one.gate for one in results if one.gate.name == "green" and one.standing != "of_elsewhere"]

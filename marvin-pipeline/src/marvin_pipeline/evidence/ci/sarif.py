@@ -25,12 +25,12 @@ _RESULTS = 5_000
 _TEXT = 2_000
 _DOCUMENTS = ("spec", "ux", "design")
 _ELSEWHERE = ".marvin/design.md"
-"""The place of a finding of which nobody said where it is: code scanning wants one for each."""
+"""The place of a finding without one: code scanning requires a place."""
 _PLACE = re.compile(r"(?P<file>.{1,400}?):(?P<line>[1-9]\d{0,6}): ?(?P<what>.*)")
 
 
 def sarif_json(results: Results, version: str) -> bytes:
-    """The report. Findings that are mended are not in it.
+    """The report. It contains open findings only.
 
     Args:
         version: that of the pipeline.
@@ -80,7 +80,7 @@ def _of_finding(finding: NotedFinding) -> dict[str, Any]:
 
 
 def _of_gates(gates: Sequence[GateResult]) -> Iterator[dict[str, Any]]:
-    """The places that gates found which do not hold."""
+    """The places that failed gates found."""
     for one in gates:
         for place in () if one.holds else one.gate.places:
             matched = _PLACE.fullmatch(place)
@@ -112,7 +112,7 @@ def _location(file: str, line: int | None) -> dict[str, Any]:
 
 
 def inside(file: str) -> str:
-    """A name as agents write it, as one that is relative to the project; empty where it leads outside."""
+    """A path that an agent wrote, relative to the project; empty where it leads outside."""
     parts = one_line(file).strip("`\"' ").removeprefix("./").split("/")
     return "/".join(parts) if all(part not in ("", ".", "..") for part in parts) and "\\" not in file else ""
 

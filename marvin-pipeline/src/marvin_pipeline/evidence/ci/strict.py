@@ -1,7 +1,7 @@
-"""What is held against a run that came to its end: red tests always, and with `--strict` all evidence that is weak.
+"""What fails a completed run: failing tests always, and with `--strict` weak evidence.
 
-Weak is what is missing, what failed, and what was not measured: nobody can say that it would have been well. Only where
-the user said to do without it, or where there was nothing to measure, that is no weakness.
+Weak evidence is missing, failed or not measured. It does not count as weak where the user disabled the measurement, or
+where there was nothing to measure.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _NEEDED: Mapping[str, tuple[GateName, ...]] = {
     "4a": ("green", "unweakened", "mutations"),
     "5": ("unweakened",),
 }
-"""The gates that a phase which is done has recorded."""
+"""The gates that a finished phase has recorded."""
 _NAMED = 10
 
 
 def red_end(results: Results) -> str:
-    """Why a run that came to its end has red tests, as one that was to end at phase 3; empty where it has none."""
+    """The failing tests of a completed run, for example of one that ended at phase 3; empty without any."""
     done = {phase.phase for phase in results.history.phases if phase.is_done}
     red = [one.gate for one in results.gates if one.gate.name == "green" and one.standing == "failed"]
     return "".join(
@@ -36,7 +36,7 @@ def red_end(results: Results) -> str:
 
 
 def weaknesses(results: Results, unmeasured: Collection[GateName] = ()) -> Sequence[str]:
-    """What is weak, a sentence each; nothing where all of it holds.
+    """The weak evidence, a sentence each; empty if all of it holds.
 
     Args:
         unmeasured: the gates that may be not measured.
@@ -58,7 +58,7 @@ def _gates(results: Results, unmeasured: Collection[GateName]) -> Sequence[str]:
 
 
 def _lacks(result: GateResult) -> bool:
-    """Whether less is known than was asked for, and nothing later made up for it."""
+    """Whether a gate's result is weak, and no later one makes up for it."""
     if result.standing == "not_measured" and not result.gate.excused:
         return True
     return bool(result.gate.faults) and result.standing != "settled"
@@ -77,7 +77,7 @@ def _about(result: GateResult) -> str:
 
 
 def _criteria(results: Results) -> Sequence[str]:
-    """Criteria without a test, once the tests are written, and those that are not shown, once they are to pass."""
+    """Criteria without a test once the tests are written, and those without passing tests once these should pass."""
     done = {phase.phase for phase in results.history.phases if phase.is_done}
     if "2b" not in done:
         return []

@@ -1,4 +1,4 @@
-"""Words that all forms of the report share."""
+"""Texts that all report formats share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GATE_WORDS: Mapping[GateName, str] = {
     "no_mocks": "no mocks replace real behaviour",
     "mutations": "mutations of the new code are caught by the tests",
 }
-"""What each gate looks at."""
+"""What each gate checks."""
 
 _PROOFS: Mapping[Proof, str] = {
     "shown": "Shown.",
@@ -25,5 +25,5 @@ _PROOFS: Mapping[Proof, str] = {
 
 
 def proof_words(proof: Proof) -> str:
-    """What the proof of a criterion is, in a word or two."""
+    """The result of a criterion, in a word or two."""
     return _PROOFS[proof]

@@ -1,4 +1,4 @@
-"""Writing the report: all of its forms, from one look at what there is, into `.marvin/report/`."""
+"""Writes all formats of the report, from one set of results, to `.marvin/report/`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = "report"
 
 
 async def write_report(run: Run, ending: Ending) -> Results:
-    """Gather and write; returns what was written.
+    """Collect the results and write the report; returns the results.
 
     Raises:
         FileFault: a log cannot be read, or the report cannot be written.
@@ -35,7 +35,7 @@ def _write(files: ProjectFiles, results: Results) -> None:
 
 
 def forms_of(results: Results) -> Mapping[str, bytes]:
-    """All files of the report by their names."""
+    """All files of the report by name."""
     from .as_json import matrix_json, report_json
     from .junit import junit_xml
     from .markdown import matrix_markdown, summary_markdown

@@ -1,4 +1,4 @@
-"""A copy of the project in which its code may be broken, and whether its tests are of that copy."""
+"""A copy of the project in which the code may be broken, and the check that its tests run against that copy."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from ...run.context import Run
 
 _LEFT = re.compile(r"mutations-[a-z0-9_]{8}")
-"""As `tempfile` names a folder."""
+"""The name of a folder made by `tempfile`."""
 _MODULES = "node_modules"
 _DEEPEST, _MOST = 5, 2_000
-"""Folders below one another, and all together, that are looked through for what a package manager fetched."""
+"""Depth, and number, of folders that are searched for installed packages."""
 _GROUPS = (".bin",)
-"""Folders of it whose entries are looked at one by one, beside those of scopes as `@acme`."""
+"""Subfolders whose entries are linked one by one, in addition to scopes such as `@acme`."""
 NO_CODE = b"\x00 this is no code {{{ (\n"
-"""What no language takes for code."""
+"""Invalid code in every language."""
 
 
 @asynccontextmanager
 async def copied(run: Run) -> AsyncIterator[Path]:
-    """A copy of what git has of the project, below `.marvin`, where the sandbox lets it be changed.
+    """A copy of the project's tracked files, below `.marvin`, where the sandbox allows changes.
 
-    What a package manager fetched for JavaScript is linked to; packages of a workspace are those of the copy.
+    Installed JavaScript packages are linked; packages of a workspace are those of the copy.
 
     Raises:
         GitFault: git fails.
@@ -51,7 +51,7 @@ async def copied(run: Run) -> AsyncIterator[Path]:
 
 
 def link_modules(root: Path, copy: Path) -> None:
-    """Give a copy what a package manager fetched for the project, wherever it lies. Blocks."""
+    """Link the installed packages of the project in its copy. Blocks."""
     for modules in _fetched(root):
         place = copy / modules.parent.relative_to(root)
         if place.is_dir():
@@ -60,7 +60,7 @@ def link_modules(root: Path, copy: Path) -> None:
 
 
 def _fetched(root: Path) -> Iterator[Path]:
-    """The folders `node_modules` of a project and its packages."""
+    """The `node_modules` folders of a project and its packages."""
     waiting, seen = [(root, 0)], 0
     while waiting and seen < _MOST:
         folder, depth = waiting.pop()
@@ -72,7 +72,7 @@ def _fetched(root: Path) -> Iterator[Path]:
 
 
 def _link_entries(modules: Path, target: Path, root: Path, copy: Path) -> None:
-    """Link to each entry, and where it is a package of the project, or its program, to that of the copy."""
+    """Link each entry; packages of the project and their programs are linked to the copy."""
     target.mkdir()
     for entry in modules.iterdir():
         is_group = entry.name.startswith("@") or entry.name in _GROUPS
@@ -85,14 +85,14 @@ def _link_entries(modules: Path, target: Path, root: Path, copy: Path) -> None:
 
 
 def remove_copies(root: Path) -> None:
-    """Remove the copies of runs that were killed. Blocks."""
+    """Remove the copies that killed runs left. Blocks."""
     for left in (root / ".marvin").glob("mutations-*"):
         if _LEFT.fullmatch(left.name) and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)
 
 
 def in_copy(command: ProjectCommand, root: Path, copy: Path) -> ProjectCommand:
-    """A command of the project for the copy: the same programs, and modules of Python from the copy alone."""
+    """A command of the project for the copy: the same programs, and Python modules of the copy only."""
     argv = list(command.argv)
     folder = root / command.folder
     if "/" in argv[0] and not argv[0].startswith("/"):
@@ -104,10 +104,10 @@ def in_copy(command: ProjectCommand, root: Path, copy: Path) -> ProjectCommand:
 
 
 async def check_copy(run: Run, copy: Path, command: ProjectCommand, files: Sequence[str], timeout: float) -> CommandRun:
-    """See to it that the tests pass in the copy, and that they are of the copy; returns how they passed.
+    """Check that the tests pass in the copy, and that they use its code; returns how they passed.
 
     Args:
-        files: the files of the code. All of them are broken for a moment: one alone may be a script that no test uses.
+        files: the code files. All of them are broken for a moment: one alone may be a script that no test uses.
 
     Raises:
         NotMeasured: they do not pass there, or pass with broken code.
@@ -130,7 +130,7 @@ async def check_copy(run: Run, copy: Path, command: ProjectCommand, files: Seque
 
 
 def break_code(copy: Path, files: Sequence[str]) -> Mapping[Path, bytes]:
-    """Have no code in files; returns what they held. A link is left alone: it may lead anywhere. Blocks."""
+    """Break the code in files; returns their original content. Links are skipped: they may lead anywhere. Blocks."""
     paths = [copy / file for file in files]
     contents = {path: path.read_bytes() for path in paths if path.resolve() == copy.resolve() / path.relative_to(copy)}
     for path in contents:
@@ -139,7 +139,7 @@ def break_code(copy: Path, files: Sequence[str]) -> Mapping[Path, bytes]:
 
 
 def write_inside(copy: Path, name: str, data: bytes) -> bool:
-    """Write a file of the copy that is there; says whether it did. A link is left alone. Blocks."""
+    """Write an existing file of the copy; returns whether it did. Links are skipped. Blocks."""
     path = copy / name
     if path.resolve() != copy.resolve() / name or not path.is_file():
         return False

@@ -23,12 +23,12 @@ _Attempt: TypeAlias = "Callable[[Run, Part, Limit], Awaitable[Tried]]"
 
 
 class _Tool(Record):
-    """A tool for a language."""
+    """A mutation tool for a language."""
 
     language: str
     suffixes: tuple[str, ...]
     programs: Collection[str]
-    """What runs its tests."""
+    """The programs that run its tests."""
     attempt: _Attempt
 
 
@@ -56,13 +56,13 @@ _OTHERS = {
     ".ex": "Elixir",
     ".scala": "Scala",
 }
-"""Languages without a tool here, by what their files end with."""
+"""Languages without a tool here, by file extension."""
 _UNKNOWN = "Nothing tells which code is new, as where the run began behind phase 3."
 _NAMED = 5
 
 
 async def check_mutations(run: Run, phase: str) -> PhaseEnd:
-    """Try mutations of what was written since phase 3 began, and note what came of it. The phase goes on in any case.
+    """Try mutations of the code written since phase 3 began, and record the result. The gate never fails the phase.
 
     Raises:
         BudgetExceeded: the money or the time is used up.
@@ -92,7 +92,7 @@ async def _measured(run: Run, phase: str, commit: str) -> Gate:
 
 
 class _Found(Record):
-    """What the tools said: what they tried, why they tried less than there is, and where there is nothing to try."""
+    """The results of the tools: the mutations, why some were not tried, and why there is nothing to mutate."""
 
     done: tuple[Tried, ...]
     faults: tuple[str, ...]
@@ -109,7 +109,7 @@ async def _tried(run: Run, new: Mapping[str, Sequence[int]]) -> _Found:
             done.append(await tool.attempt(run, part, _limit(run, len(work))))
         except NotMeasured as why:
             (faults if why.is_fault else nothing).append(str(why))
-        except OSError as error:  # the disk is full, or what agents wrote is in the way
+        except OSError as error:  # the disk is full, or files of agents are in the way
             faults.append(f"The copy of the project cannot be worked with: {error}")
     return _Found(done=tuple(done), faults=tuple(dict.fromkeys(faults)), nothing=tuple(nothing))
 
@@ -121,7 +121,7 @@ def _work(tests: Sequence[ProjectCommand], new: Mapping[str, Sequence[int]]) -> 
 
 
 def _untold(tests: Sequence[ProjectCommand], new: Mapping[str, Sequence[int]]) -> Iterator[str]:
-    """What nobody tries."""
+    """The code without a mutation tool."""
     for tool in _TOOLS:
         own = {file: lines for file, lines in new.items() if file.endswith(tool.suffixes)}
         if untested := parts_of(tests, own, tool.programs)[1]:
@@ -155,7 +155,7 @@ def _gate(phase: str, commit: str, outcome: GateOutcome, reason: str) -> Gate:
 
 
 def _limit(run: Run, parts: int) -> Limit:
-    """What each of so many parts may take of the mutations and of the time."""
+    """The limit of mutations and time for each part."""
     settings, left = run.settings, run.limits.time_left
     seconds = settings.mutation_time if left is None else min(settings.mutation_time, left)
     return Limit(mutations=max(1, settings.mutations // parts), seconds=seconds / parts)

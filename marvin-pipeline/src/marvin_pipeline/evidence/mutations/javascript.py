@@ -1,4 +1,4 @@
-"""Mutations of JavaScript and TypeScript, by the Stryker that the project brings; its report is JSON."""
+"""Mutations of JavaScript and TypeScript by the project's own Stryker; its report is JSON."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _PROGRAM = "node_modules/@stryker-mutator/core/bin/stryker.js"
 _FOLDER, _CONFIG, _REPORT = ".stryker-of-marvin", "stryker.json", "report.json"
 _OUTPUT, _SHOWN = 100_000, 300
 _LEAST = 5_000
-"""Milliseconds that tests may take longer with a mutation."""
+"""Milliseconds that tests with a mutation may take longer."""
 _CAUGHT = {"Killed": True, "Timeout": True, "Survived": False, "NoCoverage": False}
 
 
 async def try_javascript(run: Run, part: Part, limit: Limit) -> Tried:
-    """Try the mutations in a sample of some new lines.
+    """Try mutations in a sample of the new lines.
 
     Raises:
-        NotMeasured: the tool is missing or fails, or the tests cannot tell.
+        NotMeasured: the tool is missing or fails, or the tests do not run.
         GitFault: git fails.
     """
     command, folder, seconds = part.command, part.prefix, limit.seconds
@@ -61,10 +61,10 @@ async def try_javascript(run: Run, part: Part, limit: Limit) -> Tried:
 
 
 def _program(root: Path, folder: str) -> Path:
-    """Where Stryker is: a workspace has it in the package, or in a folder above that, up to the project's own.
+    """The path of Stryker, in the package, or in a folder above it up to the project's own.
 
     Raises:
-        NotMeasured: it is nowhere.
+        NotMeasured: it is not installed.
     """
     package = root / folder
     for place in (package, *package.parents):
@@ -76,7 +76,7 @@ def _program(root: Path, folder: str) -> Path:
 
 
 def _drawn(new: Mapping[str, Sequence[int]], most: int) -> Sequence[tuple[str, int]]:
-    """A sample of the lines, the same for the same lines."""
+    """A sample of the lines, always the same for the same lines."""
     lines = sorted((file, line) for file, numbers in new.items() for line in numbers)
     return sorted(random.Random("marvin").sample(lines, min(most, len(lines))))
 
@@ -118,7 +118,7 @@ async def _run(run: Run, command: ProjectCommand, place: Path, seconds: float) -
 
 
 def _mutations(report: str, folder: str) -> Iterator[Mutation]:
-    """The mutations of a report, as the schema of mutation testing reports has them; others do not count."""
+    """The mutations in a report of the mutation testing schema; others are ignored."""
     try:
         files = json.loads(report)["files"].items()
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):

@@ -1,4 +1,4 @@
-"""Which command of a project tests which new code. Every tool for mutations finds its work here."""
+"""Assigns new code to the commands that test it, for the mutation tools."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ...checks.commands import CONFIGURED, ProjectCommand
 from .tried import Part
 
 _ANY = "make"
-"""A program that may test whatever there is."""
+"""A program that may run tests of any language."""
 
 
 def parts_of(
     tests: Sequence[ProjectCommand], new: Mapping[str, Sequence[int]], programs: Collection[str]
 ) -> tuple[Sequence[Part], Sequence[str]]:
-    """New code with the commands that test it, and the files of it that none tests.
+    """New code with the commands that test it, and the files that no command tests.
 
-    A file belongs to the command whose folder is the nearest around it, and of two to the first one.
+    A file belongs to the command in the nearest folder above it, and to the first one of several.
 
     Args:
         tests: the commands that run tests.
         new: the numbers of new lines by file, relative to the project.
-        programs: those that run tests of the language, without versions, as `python` of `python3.12`.
+        programs: those that run tests of the language, without versions, such as `python` for `python3.12`.
     """
     folders: dict[str, ProjectCommand] = {}
     for one in tests:

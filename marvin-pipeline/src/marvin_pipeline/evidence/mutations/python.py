@@ -1,4 +1,4 @@
-"""Mutations of Python, by Cosmic Ray: any test command goes, and it has its data in a session that it dumps as JSON."""
+"""Mutations of Python by Cosmic Ray, which works with any test command and dumps its session as JSON."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _MISSING = 'Cosmic Ray is not installed. Install it: pip install "marvin-pipelin
 _DUMP = 20_000_000
 _SHOWN = 300
 _LEAST, _FACTOR = 10.0, 3.0
-"""Seconds that tests may always take with a mutation, and how much longer than without one."""
+"""Seconds that tests with a mutation may always take, and the factor of their time without one."""
 _CAUGHT = {"killed": True, "incompetent": True, "survived": False}
 _PROGRAM = ("-P", "-m", "cosmic_ray.cli")
 _FAST: Mapping[str, tuple[str, ...]] = {"pytest": ("-x", "-q", "-p", "no:cacheprovider"), "unittest": ("-f",)}
-"""What has a runner end with the first failure."""
+"""Options with which a runner stops at the first failure."""
 
 
 async def try_python(run: Run, part: Part, limit: Limit) -> Tried:
     """Try a sample of the mutations of some new lines.
 
     Raises:
-        NotMeasured: the tool is missing or fails, or the tests cannot tell.
+        NotMeasured: the tool is missing or fails, or the tests do not run.
         GitFault: git fails.
     """
     if find_spec("cosmic_ray") is None:
@@ -54,7 +54,7 @@ class _Session:
         self._run = run
         self._copy = copy
         self._command = command
-        self._own = Path(tempfile.mkdtemp(prefix="cosmic-ray-", dir=copy))  # no name that a link could have
+        self._own = Path(tempfile.mkdtemp(prefix="cosmic-ray-", dir=copy))  # a name that no link can have
 
     async def run(self, new: Mapping[str, Sequence[int]], given: Limit) -> Tried:
         clock, seconds = self._run.control.clock, given.seconds
@@ -77,7 +77,7 @@ class _Session:
         return Tried(tool=TOOL, mutations=mutations, found=int(drawn["found"]), is_cut_off=ended == _CUT)
 
     def _prepare(self, new: Mapping[str, Sequence[int]], limit: float) -> None:
-        """Write what the tool is told. Paths count from the folder in which the tests run."""
+        """Write the tool's configuration. Paths are relative to the folder in which the tests run."""
         at = {self._from_here(file): list(lines) for file, lines in new.items()}
         (self._own / "lines.json").write_text(json.dumps(at), encoding="utf-8")
         runner = next((name for name in _FAST if name in self._command.argv), "")
@@ -117,7 +117,7 @@ _CUT = "[its time limit was reached]"
 
 
 def _mutations(lines: Sequence[str]) -> Iterator[Mutation]:
-    """The mutations that were tried, of the dump of a session. A line of another form does not count."""
+    """The mutations that were tried, from the dump of a session. Malformed lines are ignored."""
     for line in lines:
         try:
             item, result = json.loads(line)

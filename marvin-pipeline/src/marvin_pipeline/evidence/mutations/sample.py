@@ -1,7 +1,7 @@
-"""Takes a sample of the mutations that Cosmic Ray found. It is run by its path, in the sandbox.
+"""Draws a sample of Cosmic Ray's mutations. It is run by its path, in the sandbox.
 
-Arguments: the session with all of them, the session to make, a file with the new lines by file, how many, and a seed.
-"""
+Arguments: the session with all mutations, the session to create, a file with the new lines by file, the size of the
+sample, and a seed."""
 
 import json
 import random
@@ -12,11 +12,11 @@ from cosmic_ray.work_db import WorkDB, use_db  # type: ignore[import-not-found,i
 
 
 def main(whole: str, made: str, lines: str, count: str, seed: str) -> None:
-    """Write the session to make: of the mutations in new lines, so many that were drawn by the seed."""
+    """Write a session with a random sample of the mutations in new lines."""
     new = {file: set(numbers) for file, numbers in json.loads(Path(lines).read_text(encoding="utf-8")).items()}
     with use_db(whole, WorkDB.Mode.open) as database:
         found = [item for item in database.work_items if is_new(item, new)]
-    # Names of jobs are made by chance, so the order is that of the places, and the same in each run.
+    # Job names are random, so the jobs are sorted by location, to get the same order in each run.
     found.sort(key=lambda item: [(str(one.module_path), *one.start_pos, one.operator_name, one.occurrence)
                                  for one in item.mutations])  # fmt: skip
     drawn = random.Random(seed).sample(found, min(int(count), len(found)))
@@ -26,7 +26,7 @@ def main(whole: str, made: str, lines: str, count: str, seed: str) -> None:
 
 
 def is_new(item: object, new: dict[str, set[int]]) -> bool:
-    """Whether a mutation is in a line that is new."""
+    """Whether a mutation is in a new line."""
     return all(
         new.get(str(one.module_path), set()) & set(range(one.start_pos[0], one.end_pos[0] + 1))
         for one in item.mutations  # type: ignore[attr-defined]

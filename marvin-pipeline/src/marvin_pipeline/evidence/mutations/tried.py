@@ -1,4 +1,4 @@
-"""Mutations that were tried, and whether the tests caught them."""
+"""Mutations, and whether the tests caught them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from marvin_core import MarvinError, Record
 from ...checks.commands import ProjectCommand
 
 ENOUGH = 0.6
-"""The part of them that is to be caught (issue 19 of the project asks for 60 %)."""
+"""The share of mutations that the tests should catch (issue 19 of the project asks for 60 %)."""
 
 
 class Part(Record):
@@ -17,53 +17,53 @@ class Part(Record):
 
     command: ProjectCommand
     new: Mapping[str, Sequence[int]]
-    """The numbers of new lines by file, relative to the project; all of them lie below the folder of the command."""
+    """The numbers of new lines by file, relative to the project; all files lie below the command's folder."""
 
     @property
     def prefix(self) -> str:
-        """What the paths of the files begin with; empty for the project's own folder."""
+        """The prefix of the files' paths; empty for the project's own folder."""
         return "" if self.command.folder == "." else f"{self.command.folder}/"
 
 
 class Limit(Record):
-    """How much a tool may do."""
+    """The limits of a tool."""
 
     mutations: int
     seconds: float
 
 
 class Mutation(Record):
-    """One change that was made to the code for a moment."""
+    """A mutation: a temporary change to the code."""
 
     file: str
     line: int
     what: str
-    """What kind of change it was, as the tool names it."""
+    """The kind of change, in the tool's words."""
     caught: bool
-    """Whether a test failed by it, or ran too long."""
+    """Whether a test failed, or timed out."""
 
     @property
     def place(self) -> str:
-        """Where and what, as gates have places."""
+        """The location and the change, in the form of a gate's places."""
         return f"{self.file}:{self.line}: {self.what}"
 
 
 class Tried(Record):
-    """What one tool tried."""
+    """The result of one tool."""
 
     tool: str
     mutations: tuple[Mutation, ...]
     found: int
-    """How many there were in the new code, of which these are a sample."""
+    """The number of mutations of the new code, of which these are a sample."""
     is_cut_off: bool = False
-    """Whether the time was over before all of the sample were tried."""
+    """Whether the time ran out before the whole sample was tried."""
 
 
 class NotMeasured(MarvinError):
-    """Nothing can tell what the tests catch; the text says why.
+    """The mutations could not be tried; the text says why.
 
     Args:
-        is_fault: whether a tool for the language is missing or failed, which `--strict` holds against the run.
+        is_fault: whether a tool for the language is missing or failed, which fails a run with `--strict`.
     """
 
     def __init__(self, text: str, *, is_fault: bool = True) -> None:
@@ -72,5 +72,5 @@ class NotMeasured(MarvinError):
 
 
 def share(mutations: Sequence[Mutation]) -> float:
-    """The part that was caught, from 0 to 1. There is one mutation at least."""
+    """The share that was caught, from 0 to 1. Requires at least one mutation."""
     return sum(one.caught for one in mutations) / len(mutations)

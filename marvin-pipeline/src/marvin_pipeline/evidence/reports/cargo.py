@@ -1,4 +1,4 @@
-"""What Cargo tells of tests that do not compile. Of single tests that run, stable Cargo has no report."""
+"""Cargo's messages about tests that do not compile. Stable Cargo has no report of the tests that run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .reading import ReadReport, result_of
 
 
 def build_argv(argv: Sequence[str]) -> tuple[str, ...]:
-    """The command that compiles the tests of another one, and reports that as JSON lines."""
+    """The command that compiles the tests of another one, and reports errors as JSON lines."""
     kept = list(argv[: list(argv).index("--")] if "--" in argv else argv)
     return (*kept, "--no-run", "--message-format=json")
 
@@ -23,7 +23,7 @@ def read_cargo(output: bytes, root: Path, folder: str) -> ReadReport:
 
     Args:
         root: the project's folder.
-        folder: the one that Cargo was run in, relative to it.
+        folder: the one in which Cargo was run, relative to it.
     """
     found: dict[str, TestResult] = {}
     ended = False
@@ -31,7 +31,7 @@ def read_cargo(output: bytes, root: Path, folder: str) -> ReadReport:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            continue  # Cargo tells people of its progress between the lines
+            continue  # Cargo prints progress for people between the lines
         if not isinstance(value, dict):
             continue
         ended = ended or value.get("reason") == "build-finished"
@@ -42,7 +42,7 @@ def read_cargo(output: bytes, root: Path, folder: str) -> ReadReport:
 
 
 def _error(value: Mapping[str, Any], folder: str) -> Mapping[str, str] | None:
-    """The file of a target, and what is wrong there, where a message is an error at a place."""
+    """The file of a target and the error, if a message is an error with a location."""
     message, target = value.get("message"), value.get("target")
     if value.get("reason") != "compiler-message" or not isinstance(message, dict) or not isinstance(target, dict):
         return None
@@ -64,7 +64,7 @@ def _error(value: Mapping[str, Any], folder: str) -> Mapping[str, str] | None:
 
 
 def _first_segment(span: Mapping[str, Any]) -> str:
-    """The first name of the path that an error is marked in, as `adder` of `adder::core::add`."""
+    """The first part of the path that an error marks, such as `adder` of `adder::core::add`."""
     lines = span.get("text")
     line = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], dict) else {}
     text, begin, end = line.get("text"), line.get("highlight_start"), line.get("highlight_end")

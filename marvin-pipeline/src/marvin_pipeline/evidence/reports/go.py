@@ -1,4 +1,4 @@
-"""What Go reports of tests, and of packages whose tests do not build."""
+"""Go's reports of tests, and of packages whose tests do not build."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .reading import MOST, NAME, ReadReport, object_of, placed, result_of, too_m
 _FIELDS = "ImportPath,ForTest,DepOnly,Standard,Module,Dir,Error,Deps,TestGoFiles,XTestGoFiles"
 _LIST = ("list", "-e", "-test", "-deps", "-buildvcs=false", f"-json={_FIELDS}")
 _SELECTING = ("tags", "mod", "modfile")
-"""The flags that have a say in which files and modules there are."""
+"""The flags that determine which files and modules exist."""
 _OUTCOMES: Mapping[str, TestOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 NOT_BUILT = "build"
-"""The cause of a package that does not build, where nothing tells programs why."""
+"""The cause of a package that does not build, where the reason is not machine-readable."""
 UNREAD = "load"
-"""The cause of a package whose files Go cannot read, as with an error of syntax."""
+"""The cause of a package with files that Go cannot parse."""
 MISSING = "MISSING_PACKAGE"
-"""The cause of one that imports a package which is not there."""
+"""The cause of a package that imports a missing one."""
 _NOT_BUILT = "The package does not build, or ended early."
 _UNFINISHED = (
     "The runner did not finish {name}. A test that ends the program has no result. Before Go 1.20, a test has none "
@@ -29,19 +29,19 @@ _UNFINISHED = (
 
 
 class GoReport(Record):
-    """The tests that Go reported."""
+    """The tests in Go's output."""
 
     read: ReadReport
     ended: frozenset[str] = frozenset()
-    """The packages that came to some end."""
+    """The packages with an end event."""
 
 
 def read_go(output: bytes) -> GoReport:
-    """What `go test -json` printed: events of packages and their tests (https://pkg.go.dev/cmd/test2json)."""
+    """Parse the output of `go test -json`: events of packages and tests (https://pkg.go.dev/cmd/test2json)."""
     events = _Events()
     for line in output.splitlines():
         value = object_of(line)
-        if value is not None:  # what the compiler prints stands between the events
+        if value is not None:  # compiler output stands between the events
             events.add(value)
         if len(events.results) > MOST:
             return GoReport(read=ReadReport(fault=too_many()))
@@ -52,16 +52,16 @@ def read_go(output: bytes) -> GoReport:
 
 
 class _Events:
-    """The events of a run, in their order."""
+    """Processes the events of a run in order."""
 
     def __init__(self) -> None:
         self.results: dict[str, TestResult] = {}
         self.begun: set[str] = set()
-        """The packages and tests that did not end."""
+        """The packages and tests without an end event."""
         self._with_tests: set[str] = set()
         self.ended: set[str] = set()
         self._whole: set[str] = set()
-        """The packages that said at their end that all their tests pass."""
+        """The packages whose end event says that all their tests passed."""
 
     def add(self, value: Mapping[str, Any]) -> None:
         package, test, action = (one_line(str(value.get(key, "")), NAME) for key in ("Package", "Test", "Action"))
@@ -87,9 +87,9 @@ class _Events:
             self.results[name] = TestResult(name=name, file="", outcome="error", cause=NOT_BUILT, message=_NOT_BUILT)
 
     def _pass_left(self, package: str) -> None:
-        """Count the tests of a package without an end as passed: it came to its own end, and none of them failed.
+        """Count tests without an end event as passed if their package ended and none of its tests failed.
 
-        Go before 1.20 loses the end of a test that has written a text without a line end.
+        Go before 1.20 loses the end event of a test that printed a text without a line end.
         """
         for name in [one for one in self.begun if one.startswith(f"{package}.")]:
             if "/" not in name.removeprefix(f"{package}."):
@@ -100,7 +100,7 @@ class _Events:
 def list_argv(argv: Sequence[str]) -> tuple[str, ...]:
     """The command that lists the packages of a test command, and what they import, as JSON.
 
-    It is empty where the words of the command leave open which of them are packages.
+    Empty where the command does not show which of its words are packages.
     """
     words = list(argv[2 : list(argv).index("-args") if "-args" in argv else None])
     flags: list[str] = []
@@ -113,14 +113,14 @@ def list_argv(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_unbuilt(report: GoReport, listing: bytes, folder: str) -> ReadReport:
-    """The report with the packages that have tests of which nothing was run, and what is known of the reason.
+    """The report with the packages whose tests did not build, and the known reasons.
 
-    Go before 1.24 has no event for a package that does not build. What it lists tells of imports that lead nowhere
-    and of files that it cannot read. What the compiler says comes as text only.
+    Go before 1.24 has no event for a package that does not build. Its listing shows missing imports
+    and unreadable files. Compiler errors are available as text only.
 
     Args:
-        listing: what the command of `list_argv` printed.
-        folder: the one that the tests were run in, relative to the project.
+        listing: the output of the command of `list_argv`.
+        folder: the one in which the tests were run, relative to the project.
     """
     packages = list(_listed(listing))
     found = {one.name: one for one in report.read.results}
@@ -136,7 +136,7 @@ def with_unbuilt(report: GoReport, listing: bytes, folder: str) -> ReadReport:
 
 
 def _reason(path: str, packages: Sequence[Mapping[str, Any]], folder: str) -> Mapping[str, str]:
-    """Why a package does not build. Of missing imports one of another project counts before one of this one."""
+    """Why a package does not build. A missing import of another project counts before one of this project."""
     own = [one for one in packages if path in (one.get("ForTest"), one.get("ImportPath"), _tested(one))]
     broken = {str(one.get("ImportPath")): _said(one) for one in packages if isinstance(one.get("Error"), dict)}
     if unread := next((broken[name] for one in own if (name := str(one.get("ImportPath"))) in broken), ""):
@@ -154,7 +154,7 @@ def _reason(path: str, packages: Sequence[Mapping[str, Any]], folder: str) -> Ma
 
 
 def _tested(package: Mapping[str, Any]) -> str:
-    """The package of a program that runs tests."""
+    """The package of a test program."""
     return str(package.get("ImportPath", "")).removesuffix(".test")
 
 
@@ -167,13 +167,13 @@ def _names(value: object) -> Sequence[str]:
 
 
 def _inside(path: str, package: Mapping[str, Any]) -> str:
-    """The folder of a package within that of its module."""
+    """The folder of a package within its module."""
     module = package.get("Module")
     return _below(path, module) if isinstance(module, dict) else ""
 
 
 def _below(path: str, module: Mapping[str, Any]) -> str:
-    """The folder of a package of a module, relative to that; empty where it is of another one."""
+    """The folder of a package relative to its module; empty for one of another module."""
     name = str(module.get("Path", ""))
     if path == name:
         return "."
@@ -181,7 +181,7 @@ def _below(path: str, module: Mapping[str, Any]) -> str:
 
 
 def _listed(listing: bytes) -> Iterator[Mapping[str, Any]]:
-    """The objects of a listing, each over several lines; what is told to people stands between them."""
+    """The objects of a listing, each of several lines, with messages for people in between."""
     lines: list[bytes] = []
     for line in listing.splitlines():
         if line == b"{":

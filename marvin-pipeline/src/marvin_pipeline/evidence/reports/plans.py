@@ -1,4 +1,4 @@
-"""How a test command is run so that its runner reports each test in a form of its own, and not only as text."""
+"""How to run a test command so that its runner reports each test in a structured form."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from ...checks.commands import ProjectCommand
 from ...checks.javascript import package_of
 
 Form: TypeAlias = Literal["lines", "go", "cargo", "exit code"]
-"""lines: a reporter of ours writes them into a file. go: events of Go on standard output.
-cargo: messages of its build, and then the exit code."""
+"""lines: our reporter writes them to a file. go: Go's events on standard output.
+cargo: messages of the build, and then the exit code."""
 REPORT = "MARVIN_REPORT"
-"""The variable that names the file of the report to a reporter."""
+"""The variable with the path of a reporter's file."""
 _ADDED = "MARVIN_ADDED"
-"""The variable with what is added to another one."""
+"""The variable with the text that is appended to another variable."""
 RUNNERS = Path(__file__).parent / "runners"
-"""The reporters, in a folder of their own, since programs of the project are led there."""
+"""The reporters, in a folder of their own, which is added to the import path of the project's programs."""
 OF_PYTHON = "marvin_reporters"
-"""The package in it with those of Python."""
+"""The package of the Python reporters."""
 _MANAGERS = ("npm", "pnpm", "yarn", "bun")
 _SHELL = frozenset("&|;<>()$`\n*?")
-"""A script with one of these is more than one command with its arguments."""
+"""A script with one of these characters is more than one command with its arguments."""
 _PYTEST = ("-p", f"{OF_PYTHON}.pytest_plugin", "--continue-on-collection-errors", "--maxfail=0")
-"""All tests are reported, also where the first one fails or a file of them cannot be imported."""
+"""Report all tests, also after a failure or a file that cannot be imported."""
 
 _FRESH = ("-count=1",)
-"""Go runs the tests, and does not tell what it keeps of an earlier run in a folder that tests can write."""
+"""Go runs the tests rather than use cached results, in a folder to which tests can write."""
 
 
 class Plan(Record):
-    """A command, changed so that its runner reports. `runner` is empty where only the exit code tells."""
+    """A command that was changed to report. `runner` is empty where only the exit code is available."""
 
     command: ProjectCommand
     runner: str
@@ -44,10 +44,10 @@ class Plan(Record):
 
 
 def plan_of(command: ProjectCommand, root: Path, report: Path) -> Plan:
-    """How a command is run to get a report. Blocks: it may read a package.json.
+    """How to run a command to get a report. Blocks: it may read a package.json.
 
     Args:
-        report: the file that a reporter of ours is to write.
+        report: the file for our reporter.
     """
     words = _words(command, root)
     program = os.path.basename(words[0]) if words else ""
@@ -76,7 +76,7 @@ def plan_of(command: ProjectCommand, root: Path, report: Path) -> Plan:
 
 
 def _words(command: ProjectCommand, root: Path) -> Sequence[str]:
-    """The program that runs the tests and its arguments, looked for behind the script of a package.json."""
+    """The program that runs the tests and its arguments, also inside a script of a package.json."""
     argv = command.argv
     if argv[0] in _MANAGERS and argv[1:2] == ("run",) and len(argv) > 2:
         scripts = package_of(root / command.folder).get("scripts")
@@ -95,7 +95,7 @@ def _split(script: str) -> Sequence[str]:
 
 
 def _without_prefix(words: Sequence[str]) -> Sequence[str]:
-    """The words without variables that are set, and without what only finds or prepares the program."""
+    """The words without variable assignments and without wrappers such as environment managers."""
     left = list(words)
     while left and (left[0] in ("npx", "cross-env", "--no-install") or ("=" in left[0] and left[0][0] not in "-/.")):
         left.pop(0)
@@ -103,7 +103,7 @@ def _without_prefix(words: Sequence[str]) -> Sequence[str]:
 
 
 def _module(words: Sequence[str]) -> str:
-    """The module that a Python is to run."""
+    """The module that a Python command runs."""
     if not words or not os.path.basename(words[0]).startswith(("python", "pypy")) or "-m" not in words[:-1]:
         return ""
     return words[list(words).index("-m") + 1]
@@ -120,13 +120,13 @@ def _node(command: ProjectCommand, report: Path) -> Plan:
 
 
 def _with_more(variable: str, between: str, argv: Sequence[str]) -> tuple[str, ...]:
-    """A command that is run with something added to a variable, whatever that is where it is run."""
+    """A command that appends a text to a variable, whose value is only known when it runs."""
     script = f'export {variable}="${{{variable}:+${variable}{between}}}${_ADDED}"; unset {_ADDED}; exec "$@"'
     return ("sh", "-c", script, "sh", *argv)
 
 
 def _quoted(path: Path) -> str:
-    """As Node takes a value with spaces in NODE_OPTIONS."""
+    """A value with spaces, quoted for NODE_OPTIONS."""
     return json.dumps(str(path), ensure_ascii=False)
 
 

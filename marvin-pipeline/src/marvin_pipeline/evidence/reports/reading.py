@@ -1,4 +1,4 @@
-"""Reading what runners reported. The process that wrote it ran code of agents: nothing of it is taken on trust."""
+"""Parses the reports of runners. Code of agents ran in the process that wrote them: nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from marvin_core import Record, one_line
 from ..records import TestOutcome, TestResult
 
 LARGEST = 20_000_000
-"""Bytes of a report that are read."""
+"""Bytes of a report that are parsed."""
 MOST = 50_000
-"""Tests in a report."""
+"""Tests in a report at most."""
 NAME = 500
-"""Characters of a name."""
+"""Characters of a name at most."""
 _MESSAGE = 300
 _OUTCOMES: tuple[TestOutcome, ...] = get_args(TestOutcome)
 _WORSE: tuple[TestOutcome, ...] = ("passed", "expected_failure", "skipped", "failed", "error")
-"""Of several outcomes of one test the last of these counts."""
+"""Of several outcomes of one test the last one in this order counts."""
 
 
 class ReadReport(Record):
-    """The tests of a report, and what is wrong with it; nothing where it is whole."""
+    """The tests of a report, and what is wrong with it; empty for a complete one."""
 
     results: tuple[TestResult, ...] = ()
     fault: str = ""
@@ -34,7 +34,7 @@ def read_lines(data: bytes, folder: str = ".") -> ReadReport:
     """The report of one of our own reporters.
 
     Args:
-        folder: the one that the tests were run in, relative to the project.
+        folder: the one in which the tests were run, relative to the project.
     """
     objects = _objects(data)
     if isinstance(objects, str):
@@ -54,7 +54,7 @@ def read_lines(data: bytes, folder: str = ".") -> ReadReport:
 
 
 def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
-    """The lines of a report; a text where it is none, or not a whole one."""
+    """The lines of a report; an error text where it is missing or incomplete."""
     if not data.strip():
         return "The runner reported nothing."
     if len(data) >= LARGEST:
@@ -71,7 +71,7 @@ def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
 
 
 def object_of(line: bytes) -> Mapping[str, Any] | None:
-    """The object of JSON that a text is; None where it is none."""
+    """The JSON object of a text; None where it is not one."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -80,7 +80,7 @@ def object_of(line: bytes) -> Mapping[str, Any] | None:
 
 
 def _with_reason(test: Mapping[str, Any], uncaught: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A file that ended before its tests, with what it ended with."""
+    """A file that failed before its tests ran, with the reason."""
     reason = uncaught.get(str(test.get("file")))
     if reason is None or test.get("name") != test.get("file") or test.get("outcome") != "error":
         return test
@@ -103,10 +103,10 @@ def _results(tests: Iterable[Mapping[str, Any]], folder: str) -> tuple[TestResul
 
 
 def result_of(test: Mapping[str, Any], folder: str) -> TestResult | None:
-    """A test of a report, with its texts bounded; None where it is none.
+    """A test of a report, with its texts shortened; None where it is malformed.
 
     Args:
-        folder: the one that the tests were run in, relative to the project.
+        folder: the one in which the tests were run, relative to the project.
     """
     texts = {key: test.get(key, "") for key in ("name", "file", "outcome", "cause", "missing", "message", "origin")}
     if not all(isinstance(text, str) for text in texts.values()) or texts["outcome"] not in _OUTCOMES:
@@ -126,12 +126,12 @@ def result_of(test: Mapping[str, Any], folder: str) -> TestResult | None:
 
 
 def _name_from(folder: str, name: str, file: str) -> str:
-    """The name of a test as the project's folder would have it: two folders may have tests of the same name."""
+    """The name of a test relative to the project's folder: two folders may have tests of the same name."""
     if folder == "." or not file:
         return name
     if name.startswith(file):
         return f"{placed(file, folder)}{name[len(file) :]}"
-    return f"{folder.replace('/', '.')}.{name}"  # a module and what is in it
+    return f"{folder.replace('/', '.')}.{name}"  # a module and a name in it
 
 
 def placed(path: str, folder: str) -> str:
@@ -141,5 +141,5 @@ def placed(path: str, folder: str) -> str:
 
 
 def too_many() -> str:
-    """What is wrong with a report of more tests than are read."""
+    """The error for a report with too many tests."""
     return f"The report has more than {MOST:,} tests."

@@ -1,4 +1,4 @@
-"""Running a project's tests for what their runners report, in the sandbox."""
+"""Runs a project's tests in the sandbox and collects the reports of their runners."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from .plans import OF_PYTHON, Plan, plan_of
 from .reading import LARGEST, ReadReport, read_lines
 
 _LEFT = re.compile(r"evidence-[a-z0-9_]{8}")
-"""As `tempfile` names a folder."""
+"""The name of a folder made by `tempfile`."""
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _SAID = 400
-"""Characters of the output that are told where there is no whole report."""
+"""Characters of the output that are shown without a complete report."""
 _OUTPUT = 4_000_000
-"""Bytes of standard output that are kept where the report stands on it."""
+"""Bytes of standard output that are kept if it contains the report."""
 
 
 def commands_with_tests(commands: ProjectCommands) -> Sequence[ProjectCommand]:
-    """The commands that show what the tests do; for Python those of `test` run the ones of `e2e` as well."""
+    """The commands that run tests; for Python those of `test` run the ones of `e2e` as well."""
     tests = commands.of("test")
     known = {one.argv[:3] for one in tests}
     return (*tests, *(one for one in commands.of("e2e") if one.argv[:3] not in known))
 
 
 async def run_tests(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> TestReport:
-    """Run a test command for its report.
+    """Run a test command and return its report.
 
     Args:
-        timeout: seconds that it may take.
+        timeout: in seconds.
     """
     folder = await in_thread(lambda: _made(root))
     try:
@@ -61,7 +61,7 @@ async def run_tests(processes: Processes, root: Path, command: ProjectCommand, t
 
 
 async def _broken(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> TestReport | None:
-    """What Cargo tells of tests that do not compile; None where they do."""
+    """Cargo's report of tests that do not compile; None where they do."""
     build = command.replace(argv=build_argv(command.argv))
     done = await run_command(processes, root, build, timeout, _OUTPUT)
     if done.exit_code == 0:
@@ -72,7 +72,7 @@ async def _broken(processes: Processes, root: Path, command: ProjectCommand, tim
 async def _of_go(
     processes: Processes, root: Path, command: ProjectCommand, done: CommandRun, timeout: float
 ) -> ReadReport:
-    """What Go tells of tests, and where some fail, which packages do not build."""
+    """Go's report of tests, and after a failure of packages that do not build."""
     report = await in_thread(lambda: read_go(_bytes(done)))
     listing = list_argv(command.argv)
     if not done.exit_code or not listing:
@@ -97,7 +97,7 @@ def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadRepo
 
 
 def _contradiction(read: ReadReport, runner: str, code: int) -> str:
-    """Why a report and the exit code of its command cannot both be right; empty where they can."""
+    """Why a report and its command's exit code contradict each other; empty where they do not."""
     failures = sum(one.outcome in ("failed", "error") for one in read.results)
     if failures and code == 0:
         return f"The report has {counted(failures, 'failure')}, and yet the command ended with exit code 0."
@@ -116,7 +116,7 @@ def _read(plan: Plan, root: Path, report: Path, done: CommandRun) -> ReadReport:
 
 
 def _content(report: Path) -> bytes:
-    """What stands in the report; nothing where there is none, or no regular file in its place."""
+    """The content of the report; empty where there is no regular file."""
     try:
         descriptor = os.open(report, _FLAGS)
         with os.fdopen(descriptor, "rb") as stream:
@@ -131,7 +131,7 @@ def _made(root: Path) -> Path:
 
 
 def remove_reports(root: Path) -> None:
-    """Remove the reports of runs that were killed."""
+    """Remove the reports that killed runs left."""
     for left in (root / ".marvin").glob("evidence-*"):
         if _LEFT.fullmatch(left.name):
             shutil.rmtree(left, ignore_errors=True)

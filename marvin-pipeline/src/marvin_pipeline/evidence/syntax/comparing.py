@@ -1,4 +1,4 @@
-"""What tests ask for less than they did: compared test by test, by name, wherever each was moved to."""
+"""Finds weakened tests: compares tests one by one, by name, also if they were moved."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .files import is_still_found
 from .model import STRENGTH, Assertion, Mark, TestFile, Unit, Weakening
 
 _ANYTHING = frozenset({"Exception", "BaseException", "Error", ""})
-"""Classes of exceptions that stand for nearly every mistake."""
+"""Exception classes that nearly every mistake raises."""
 _HOOKS = ("pytest_",)
 _RUNNER = re.compile(r"(?:test|it|describe|expect|pytest|unittest|assert\w*)")
-"""The names that tests are made of: who gives one of them another meaning can have them ask for anything."""
+"""Names of test frameworks: redefining one of them can weaken any test."""
 _WORD = re.compile(r"\w+")
 _RELATIVE = re.compile(r"(?<=[\"' ])\.{1,2}/(?:\.\./)*")
 _CANDIDATES = 50
-"""New tests of one name, or of the same words, that are looked at as what an old one became."""
+"""New tests of one name, or of the same words, that are compared with an old one."""
 
 
 def weakenings(before: Mapping[str, TestFile], now: Mapping[str, TestFile]) -> list[Weakening]:
-    """Where tests ask for less than before.
+    """The places where tests are weaker than before.
 
     Args:
-        before: the files of tests that were changed since, by their paths, as they were.
-        now: the same as they are, and the new ones.
+        before: the old content of changed test files, by path.
+        now: the new content of these and of new files.
     """
     places = _Places(before, now)
     found: list[Weakening] = []
@@ -52,11 +52,11 @@ def _of_unit(places: _Places, path: str, unit: Unit) -> Iterator[Weakening]:
 
 
 class _Places:
-    """Where the tests are by now.
+    """Finds the current places of tests.
 
     Args:
-        before: the files as they were.
-        now: the files as they are.
+        before: the old files.
+        now: the new files.
     """
 
     def __init__(self, before: Mapping[str, TestFile], now: Mapping[str, TestFile]) -> None:
@@ -73,7 +73,7 @@ class _Places:
         self._moved: dict[str, str] = {}
 
     def find(self, path: str, unit: Unit) -> tuple[str, Unit | None]:
-        """Where a test is now, and as what; None where it is nowhere. A new test stands for one old test only."""
+        """The new place of a test; None where it is gone. A new test matches only one old test."""
         same = self._now.get((path, unit.name))
         if same is not None and same.is_test >= unit.is_test:
             return path, same
@@ -85,14 +85,14 @@ class _Places:
         return path, None
 
     def _free(self, among: dict[str, list[tuple[str, Unit]]], key: str) -> list[tuple[str, Unit]]:
-        """The new tests that stand for no old one yet."""
+        """The new tests that match no old one yet."""
         free = [each for each in among.get(key, ()) if (each[0], each[1].name) not in self._taken]
         if free:
             among[key] = free
         return free[:_CANDIDATES]
 
     def origin(self, path: str) -> TestFile | None:
-        """The file as it was, or that its tests came from; None for a new one."""
+        """The old version of the file, or the file that its tests came from; None for a new one."""
         return self._before.get(path) or self._before.get(self._moved.get(path, ""))
 
 
@@ -101,7 +101,7 @@ def _bare(name: str) -> str:
 
 
 def _of_file(path: str, before: TestFile | None, now: TestFile) -> Iterator[Weakening]:
-    """What is said beside the tests: skips of the whole file, hooks, names of the runner."""
+    """Changes outside of tests: skips of the whole file, hooks, names of the runner."""
     old = before or TestFile(values={})
     for mark in _added(old.skips, now.skips):
         if before is not None or mark.text.startswith(("collect_ignore", "only")) or path.endswith("conftest.py"):
@@ -123,11 +123,11 @@ def _of_file(path: str, before: TestFile | None, now: TestFile) -> Iterator[Weak
 
 
 def _of_values(path: str, before: TestFile, now: TestFile, *, is_moved: bool) -> Iterator[Weakening]:
-    """The values with names that are others than before; in a file that was moved, imports begin elsewhere."""
+    """Named values that changed; in a file that was moved, relative imports differ."""
     used = {word for unit in now.units for word in _WORD.findall(unit.body)}
     for name, value in before.values.items():
         after = now.values.get(name)
-        if after is None and _bare(name) in used:  # from elsewhere: a function beside the tests, or another import
+        if after is None and _bare(name) in used:  # defined elsewhere: a function next to the tests, or another import
             after = Mark(text="", line=1)
         if after is None or after.text == value.text or _keeps_all(value.text, after.text):
             continue
@@ -138,7 +138,7 @@ def _of_values(path: str, before: TestFile, now: TestFile, *, is_moved: bool) ->
 
 
 def compared(before: Unit, now: Unit) -> Iterator[tuple[str, int, str, str]]:
-    """What a test, or a helper, asks for less than it did: what it is, its line, and how it was and is."""
+    """The weakenings of a test or a helper: the kind, the line, and the old and the new text."""
     for mark in _added(before.skips, now.skips):
         yield "it is skipped, or allowed to fail", mark.line, "", _shown(mark)
     for mark in _added(before.marks, now.marks):
@@ -178,7 +178,7 @@ def _of_assertions(before: Sequence[Assertion], now: Unit) -> Iterator[tuple[str
 
 
 def _nearest(old: Assertion, left: Sequence[Assertion]) -> Assertion | None:
-    """The assertion that stands in place of an old one: of the same subject the strongest, else one like it."""
+    """The assertion that replaces an old one: the strongest one of the same subject, else a similar one."""
     same = [new for new in left if new.subject == old.subject]
     if same:
         return max(same, key=lambda new: (not weaker(old, new), STRENGTH[new.kind]))
@@ -187,7 +187,7 @@ def _nearest(old: Assertion, left: Sequence[Assertion]) -> Assertion | None:
 
 
 def weaker(old: Assertion, new: Assertion) -> str:
-    """Why an assertion asks for less than the one that it stands for, or for something else; empty where not."""
+    """Why an assertion is weaker than the one that it replaces, or about something else; empty where it is not."""
     if new.kind == "nothing":
         return "it is always true, whatever the program does"
     if new.subject != old.subject and not (old.kind == new.kind == "raises"):
@@ -236,13 +236,13 @@ def _key(one: Assertion) -> tuple[object, ...]:
 
 
 def _more(before: Sequence[str], now: Sequence[str]) -> list[str]:
-    """The conditions that there were not before."""
+    """The new conditions."""
     old = Counter(before)
     return [guard for guard, count in Counter(now).items() if count > old[guard]]
 
 
 def _added(before: Sequence[Mark], now: Sequence[Mark]) -> list[Mark]:
-    """What stands more often in the second list than in the first one."""
+    """The elements that occur more often in the second list than in the first."""
     old = Counter(mark.text for mark in before)
     found = []
     for mark in now:
@@ -258,13 +258,13 @@ def _shown(mark: Mark) -> str:
 
 
 def _keeps_all(before: str, now: str) -> bool:
-    """Whether a list, or a loop over one, still has all of its elements, and only more of them."""
+    """Whether a list, or a loop over one, still has all of its elements, and possibly more."""
     old, new = _elements(before), _elements(now)
     return bool(old) and bool(new) and not Counter(old) - Counter(new)
 
 
 def _elements(text: str) -> list[str]:
-    """The elements of a list as it stands there; none where it is no list. A loop over one has its head besides."""
+    """The elements of a literal list; none for anything else. For a loop over one, also its head."""
     head, _, rest = text.partition(" in ") if text.startswith("for ") else ("", "", text)
     try:
         value = ast.parse(rest.strip(), mode="eval").body

@@ -1,4 +1,4 @@
-"""Which files are tests, in which language, and which others have a say in what tests ask for."""
+"""Determines which files are tests, their language, and which other files affect the tests."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _GO_EVERYWHERE = (
     r"(?![_.])(?!.*_(?:aix|android|darwin|dragonfly|freebsd|hurd|illumos|ios|js|linux|nacl|netbsd|openbsd|plan9|solaris|"
     r"wasip1|windows|zos|386|amd64|arm|arm64|loong64|mips\w*|ppc64\w*|riscv64|s390x|sparc64|wasm)_test\.go).*_test\.go"
 )
-"""The tests of Go that are built for each system. The others are so for the one in their name, or never."""
+"""Go test files that are built for each system. Others are only for the system in their name, or never."""
 _SHAPES = {
     "python": (r"test_.*\.py", r".*_test\.py", r"test.*\.py"),
     "script": (r".*\.test\.\w+", r".*\.spec\.\w+", r".*[-_]test\.\w+", r"test-.*\.\w+", r"test\.\w+"),
     "go": (_GO_EVERYWHERE, r".*_test\.go"),
 }
 _GO_LEFT_OUT = ("testdata", "vendor")
-"""Folders that Go takes no packages from; those whose names begin with `_` or a dot are as well."""
+"""Folders that Go ignores, in addition to names that begin with `_` or a dot."""
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _SETTINGS = re.compile(
     r"pytest\.ini|\.pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|package\.json|Cargo\.toml|[Mm]akefile|GNUmakefile|"
@@ -45,14 +45,14 @@ _IGNORED = frozenset({"__init__.py", ".gitignore", ".gitkeep", "README.md"})
 
 
 def language_of(path: str) -> Language:
-    """The language that a file is written in, told from its name; empty for any that nothing here reads."""
+    """The language of a file by its name; empty for an unsupported one."""
     return _LANGUAGES.get(PurePosixPath(path).suffix, "")
 
 
 def shapes_of(path: str) -> frozenset[str]:
-    """What the runners of the language find this file by; empty where it is no file of tests.
+    """The naming patterns by which the language's runners find this file; empty for a file without tests.
 
-    A test that is moved to a file without the shape that the old one had may not be found any more.
+    A test that is moved to a file without its old pattern may no longer be found.
     """
     place, language = PurePosixPath(path), language_of(path)
     if not language:
@@ -69,7 +69,7 @@ def shapes_of(path: str) -> frozenset[str]:
 
 
 def is_still_found(old: str, new: str) -> bool:
-    """Whether runners find a test in its new file by what they found it by in the old one."""
+    """Whether runners find a test in its new file by a pattern of the old one."""
     before, after = shapes_of(old), shapes_of(new)
     names = [shape for shapes in _SHAPES.values() for shape in shapes if shape in before]
     if names:
@@ -78,7 +78,7 @@ def is_still_found(old: str, new: str) -> bool:
 
 
 def is_among_tests(path: str) -> bool:
-    """Whether a file is a test, or lies beside tests: a helper, a fixture, data."""
+    """Whether a file is a test, or lies next to tests: a helper, a fixture, data."""
     place = PurePosixPath(path)
     if language_of(path) == "rust":
         return "tests" in place.parts[:-1] or "src" in place.parts[:-1]
@@ -87,16 +87,16 @@ def is_among_tests(path: str) -> bool:
 
 
 def is_data(path: str) -> bool:
-    """Whether it is a file beside tests that nothing here reads: what tests compare with, or another language."""
+    """Whether it is a file next to tests in an unsupported format: expected data, or another language."""
     place = PurePosixPath(path)
     return is_among_tests(path) and not language_of(path) and place.name not in _IGNORED
 
 
 def is_settings(path: str) -> bool:
-    """Whether a file may say which tests are run."""
+    """Whether a file may configure which tests are run."""
     return bool(_SETTINGS.fullmatch(PurePosixPath(path).name))
 
 
 def counts(path: str) -> bool:
-    """Whether a change of this file may be one of what tests ask for."""
+    """Whether changing this file may weaken tests."""
     return is_among_tests(path) or is_settings(path)

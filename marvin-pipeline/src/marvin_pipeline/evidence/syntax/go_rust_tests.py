@@ -1,4 +1,4 @@
-"""Tests in Go and Rust. What they assert is compared statement by statement: neither has assertions of its own kind."""
+"""Tests in Go and Rust, compared statement by statement: neither language has special assertions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GO_SKIP = re.compile(r"\w+ \. (?:Skip|Skipf|SkipNow) \(")
 _GO_EXIT = re.compile(r"(?:os|syscall) \. Exit \((?! \w+ \. Run \()|runtime \. Goexit \(")
 _GO_JUMPS = ("return", "continue", "break", "goto")
 _GO_MAIN = "TestMain"
-"""Runs the tests of a package in the place of Go, by `m.Run()`."""
+"""Runs the tests of a package instead of Go, through `m.Run()`."""
 _GO_RUN = re.compile(r"\w \. Run \(")
 _RUST_TEST = re.compile(r"\b(?:test|rstest|test_case|proptest|quickcheck)\b")
 _HARMLESS = re.compile(r"# \[ (?:allow|expect|warn|doc|inline|must_use|tokio|derive)\b")
@@ -32,7 +32,7 @@ _GO_TAG = re.compile(r"^//(?:go:build|\s*\+build)\s+(.*)$", re.MULTILINE)
 
 
 def read_go(source: str) -> TestFile:
-    """The tests of a file of Go. Raises `Unreadable`."""
+    """The tests of a Go file. Raises `Unreadable`."""
     root = parsed(source, "go")
     units, values, replaced = dict[str, Unit](), dict[str, Mark](), list[Replacement]()
     for node in root.named_children:
@@ -54,7 +54,7 @@ def read_go(source: str) -> TestFile:
 
 
 def _tags(source: str) -> Iterator[re.Match[str]]:
-    """The build tags, which stand before the package."""
+    """The build tags, which stand before the package clause."""
     yield from _GO_TAG.finditer(source.partition("\npackage ")[0])
 
 
@@ -67,7 +67,7 @@ def _go_values(node: Node) -> Iterator[tuple[str, Mark]]:
 
 
 def _go_name(node: Node) -> str:
-    """The name of a function; of a method, behind its type, as it is no test of that name itself."""
+    """The name of a function; of a method, after its type, as it is not a test."""
     name, receiver = raw(node.child_by_field_name("name")), node.child_by_field_name("receiver")
     typed = raw(receiver).strip("()").split()[-1:] if receiver is not None else []
     return ".".join((*(one.lstrip("*") for one in typed), name))
@@ -94,7 +94,7 @@ def _go_unit(name: str, node: Node) -> Unit:
 
 
 def read_rust(source: str, *, is_test_file: bool) -> TestFile:
-    """The tests of a file of Rust: of a file of tests all functions, of another one its tests. Raises `Unreadable`."""
+    """The tests of a Rust file: all functions of a test file, the tests of any other. Raises `Unreadable`."""
     root = parsed(source, "rust")
     units, replaced = dict[str, Unit](), list[Replacement]()
     for name, node, attributes, inside in _functions(root, (), (), inside=is_test_file):
@@ -114,7 +114,7 @@ def read_rust(source: str, *, is_test_file: bool) -> TestFile:
 def _functions(
     node: Node, around: tuple[str, ...], outer: tuple[Node, ...], *, inside: bool
 ) -> Iterator[tuple[str, Node, tuple[Node, ...], bool]]:
-    """The functions of a file and of its modules: name, node, attributes, and whether they lie among tests."""
+    """The functions of a file and of its modules: name, node, attributes, and whether they are among tests."""
     attributes: list[Node] = []
     for each in node.named_children:
         if each.type == "attribute_item":
@@ -152,7 +152,7 @@ def _rust_unit(name: str, node: Node, attributes: tuple[Node, ...]) -> Unit:
 
 
 def _statements(node: Node | None, guards: tuple[str, ...]) -> Iterator[Mark]:
-    """The simple statements of a block, and the heads of those that have blocks of their own."""
+    """The simple statements of a block, and the heads of compound ones."""
     for each in [] if node is None else node.named_children:
         inner = each.named_children[0] if each.type == "expression_statement" and each.named_children else each
         if each.type in ("line_comment", "block_comment", "comment"):

@@ -1,9 +1,9 @@
-"""A program that takes the code out of files: what they define is there, and does nothing but raise an error.
+"""A program that removes the code from files: their definitions stay, and only raise errors.
 
-Tests of a program must not pass with that. What it reads is hostile, so it runs on its own: in the sandbox, within a
-time limit. On its standard input it takes JSON: `files`, the texts of files by their paths, and `marker`, the path of a
-file that is made when one of them is loaded, which shows that it was this copy that was used. It prints JSON: by path
-the new text, an empty one where nothing of a file can be kept. A file that has nothing to take out is left out.
+The tests of the project must then fail. The input is hostile, so the program runs on its own: in the sandbox, with a
+timeout. Standard input is JSON: `files`, the texts of files by path, and `marker`, the path of a
+file that is created when one of them is loaded, which shows that this copy was used. It prints JSON: the new text by
+path, an empty one where nothing of a file can be kept. Files without code to remove are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MARK_SCRIPT = (
 )
 _MARK_RUST = "{{ let _ = std::fs::write({path}, {empty}); panic!({words}) }}"
 _DEFINING = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Pass)
-"""What a module of Python does at its top that does no work of the program."""
+"""Top-level statements of a Python module that only define things."""
 _SCRIPTS = ("javascript", "typescript", "tsx")
 _FUNCTIONS = frozenset(
     "function_declaration generator_function_declaration function_expression generator_function arrow_function "
@@ -42,10 +42,10 @@ _WORKING = frozenset("call_expression await_expression".split())
 
 
 def gutted(path: str, text: str, marker: str) -> str | None:
-    """The text without its code; empty where nothing of it can be kept, None where there is nothing to take out.
+    """The text without its code; empty where nothing of it can be kept, None where there is nothing to remove.
 
     Args:
-        marker: the file that is made when it is loaded.
+        marker: the file that is created when it is loaded.
     """
     language = language_of(path)
     try:
@@ -82,7 +82,7 @@ def _is_words(statement: ast.stmt) -> bool:
 
 
 def _kept(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """What a block defines; an error stands for each piece of work that it does."""
+    """The definitions of a block, with an error for each other statement."""
     for one in statements:
         if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
             one.body = list(_RAISE)
@@ -119,7 +119,7 @@ def _script(text: str, language: str, marker: str) -> str | None:
 
 
 def _only_hands_on(statement: Node) -> bool:
-    """`export ... from`, and words as 'use strict'."""
+    """`export ... from`, and directives such as 'use strict'."""
     if statement.type == "export_statement":
         return statement.child_by_field_name("source") is not None
     return statement.type == "expression_statement" and statement.named_children[0].type == "string"
@@ -133,7 +133,7 @@ def _rust(text: str, marker: str) -> str | None:
 
 
 def _bodies(node: Node, functions: frozenset[str]) -> Iterator[Node]:
-    """The bodies of the outermost functions. What stands below an attribute of tests is none of the code."""
+    """The bodies of the outermost functions, except those of tests (by attribute)."""
     is_of_tests = False
     for one in node.named_children:
         if one.type == "attribute_item":
@@ -150,7 +150,7 @@ def _bodies(node: Node, functions: frozenset[str]) -> Iterator[Node]:
 
 
 def _replaced(text: str, parts: Sequence[tuple[Node, bytes]]) -> str:
-    """A text with other words in the places of some nodes; what lies within another one goes with that."""
+    """A text with some nodes replaced; a node within another one is replaced with it."""
     data, made, at = text.encode("utf-8", "replace"), bytearray(), 0
     for node, words in sorted(parts, key=lambda part: (part[0].start_byte, -part[0].end_byte)):
         if node.start_byte >= at:
@@ -160,7 +160,7 @@ def _replaced(text: str, parts: Sequence[tuple[Node, bytes]]) -> str:
 
 
 def main() -> None:
-    """Read the files and print what they are without their code."""
+    """Read the files and print them without their code."""
     order = json.load(sys.stdin)
     files: Mapping[str, str] = order["files"]
     found = {path: gutted(path, text, order["marker"]) for path, text in files.items()}

@@ -38,11 +38,11 @@ _LITERALS = frozenset("number string true false null undefined regex template_st
 _DIGITS = 2
 """Digits of `toBeCloseTo`, where none are given (https://jestjs.io/docs/expect)."""
 _MESSAGE_AT: Mapping[str, int] = {"ok": 1, "assert": 1, "throws": 2, "rejects": 2}
-"""Which argument of an `assert` is words for people; the third one for the others."""
+"""The position of the message argument of an `assert`; third for those not listed."""
 
 
 def chain_of(node: Node | None) -> list[str]:
-    """`["a", "b", "c"]` of `a.b.c`; empty for what is no such chain."""
+    """`["a", "b", "c"]` of `a.b.c`; empty for other expressions."""
     names: list[str] = []
     while node is not None and node.type == "member_expression":
         names.append(raw(node.child_by_field_name("property")))
@@ -53,7 +53,7 @@ def chain_of(node: Node | None) -> list[str]:
 
 
 def assertion_of(node: Node) -> Assertion | None:
-    """What an expression asserts; None for one that does not."""
+    """The assertion of an expression; None without one."""
     matcher, arguments = _parts(node)
     names, start = _expected(matcher)
     if start is not None:
@@ -70,7 +70,7 @@ def assertion_of(node: Node) -> Assertion | None:
 
 
 def _parts(node: Node) -> tuple[Node | None, list[Node]]:
-    """What is called, and with what; of `expect(x).to.be.true` the whole, and nothing."""
+    """The function and the arguments of a call; of `expect(x).to.be.true` the whole, and nothing."""
     if node.type != "call_expression":
         return (node, []) if node.type == "member_expression" else (None, [])
     given = node.child_by_field_name("arguments")
@@ -79,7 +79,7 @@ def _parts(node: Node) -> tuple[Node | None, list[Node]]:
 
 
 def _expected(matcher: Node | None) -> tuple[list[str], Node | None]:
-    """The words behind an `expect(...)`, and that call; None where there is none."""
+    """The words after an `expect(...)`, and that call; None without one."""
     names: list[str] = []
     while matcher is not None and matcher.type in ("member_expression", "call_expression"):
         if matcher.type == "member_expression":
@@ -134,7 +134,7 @@ def _of_assert(node: Node, word: str, arguments: Sequence[Node]) -> Assertion:
 
 
 def _of_condition(node: Node, condition: Node) -> Assertion:
-    """`assert(a === b)` is as good as `assert.strictEqual(a, b)`."""
+    """Treats `assert(a === b)` as `assert.strictEqual(a, b)`."""
     while condition.type == "parenthesized_expression" and condition.named_children:
         condition = condition.named_children[0]
     operator = raw(condition.child_by_field_name("operator")) if condition.type == "binary_expression" else ""

@@ -20,13 +20,13 @@ _METHODS = frozenset(
 )
 _TIMERS = frozenset({"useFakeTimers", "setSystemTime"})
 _NODE = frozenset("fn method getter setter module property".split())
-"""What the `mock` of node:test replaces with, beside its timers (https://nodejs.org/api/test.html#mocking)."""
+"""Methods of node:test's `mock`, in addition to its timers (https://nodejs.org/api/test.html#mocking)."""
 _GLOBALS = frozenset("globalThis global window Date Math JSON console fetch Object Array Promise String Number".split())
 _SHOWN = 200
 
 
 def replacements_in(root: Node) -> list[Replacement]:
-    """All places that replace behaviour, by line, each line once."""
+    """All places that replace behaviour, by line, without duplicates."""
     reader = _Reader()
     for node in walk(root):
         reader.note(node)
@@ -38,7 +38,7 @@ def replacements_in(root: Node) -> list[Replacement]:
 
 
 class _Reader:
-    """Notes what the nodes of a file tell. It looks at each of them once."""
+    """Collects facts from the nodes of a file, each visited once."""
 
     def __init__(self) -> None:
         self.found: list[tuple[Node, str]] = []
@@ -46,7 +46,7 @@ class _Reader:
         self._assigned: list[Node] = []
 
     def note(self, node: Node) -> None:
-        """Note what one node tells."""
+        """Process one node."""
         if node.type == "import_statement":
             self._import(node, string_of(node.child_by_field_name("source")))
         elif node.type == "variable_declarator":
@@ -60,7 +60,7 @@ class _Reader:
             self.found.append((node, "double"))
 
     def late(self) -> Iterator[tuple[Node, str]]:
-        """What assignments replace, once all imports are known."""
+        """Process assignments, after all imports are known."""
         for node in self._assigned:
             left = node.child_by_field_name("left")
             if left is None:
@@ -79,7 +79,7 @@ class _Reader:
                 self._imported.add(raw(each))
 
     def _declared(self, node: Node) -> None:
-        """`const x = require('...')`, also where its parts are taken out of it."""
+        """`const x = require('...')`, also with destructuring."""
         value = node.child_by_field_name("value")
         if value is not None and value.type == "await_expression" and value.named_children:
             value = value.named_children[0]
@@ -102,7 +102,7 @@ def _is_double(node: Node) -> bool:
 
 
 def _called(call: Node) -> str:
-    """The kind of what a call replaces; empty where it replaces nothing."""
+    """The kind of mock that a call creates; empty for other calls."""
     words = chain_of(call.child_by_field_name("function"))
     if len(words) < 2:
         return ""

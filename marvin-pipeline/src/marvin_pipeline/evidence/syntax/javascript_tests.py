@@ -1,4 +1,4 @@
-"""Tests in JavaScript and TypeScript: of node, Jest, Vitest, Mocha and their like."""
+"""Tests in JavaScript and TypeScript: of node, Jest, Vitest, Mocha and similar runners."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _INNER = "in the function "
 
 
 class _Around(Record):
-    """What a test lies in: the names of its groups, and what keeps them from being run."""
+    """The context of a test: the names of its groups, and what skips them."""
 
     names: tuple[str, ...] = ()
     skips: tuple[Mark, ...] = ()
 
 
 class _Head(Record):
-    """The first part of a call that makes a test or a group."""
+    """The head of a call that defines a test or a group."""
 
     base: str
     words: tuple[str, ...] = ()
-    """What stands behind the name, as `skip`."""
+    """The words after the name, such as `skip`."""
     cases: tuple[Mark, ...] = ()
     condition: str = ""
 
@@ -45,7 +45,7 @@ def read_javascript(source: str, language: str) -> TestFile:
     """The tests of a file.
 
     Raises:
-        Unreadable: it has mistakes, or is nested too deeply.
+        Unreadable: it has syntax errors, or is nested too deeply.
     """
     root = parsed(source, language)
     reader = _Reader()
@@ -59,7 +59,7 @@ def read_javascript(source: str, language: str) -> TestFile:
 
 
 class _Reader:
-    """Goes through a file, and through the groups in it."""
+    """Reads a file and the groups in it."""
 
     def __init__(self) -> None:
         self.units: dict[str, Unit] = {}
@@ -67,7 +67,7 @@ class _Reader:
         self.skips: list[Mark] = []
 
     def block(self, node: Node, around: _Around) -> None:
-        """Read what stands in a file, or in the function of a group."""
+        """Read the statements of a file, or of a group's function."""
         for statement in node.named_children:
             self._statement(statement, around)
 
@@ -96,14 +96,14 @@ class _Reader:
             self.block(statement.child_by_field_name("body") or statement, around)
 
     def _imports(self, statement: Node) -> None:
-        """What is imported is a value as well: a test must not get another thing of the same name."""
+        """Imported names are values as well: a test must not get something else of the same name."""
         source = string_of(statement.child_by_field_name("source"))
         for each in walk(statement):
             if each.type == "identifier":
                 self.values[raw(each)] = Mark(text=f"import {source}", line=line_of(each))
 
     def _named(self, declared: Node, around: _Around) -> None:
-        """`const NAME = ...`: a helper, or a value; `const { NAME } = ...`: several values."""
+        """`const NAME = ...` is a helper or a value; `const { NAME } = ...` are several values."""
         name, value = declared.child_by_field_name("name"), declared.child_by_field_name("value")
         if value is None or name is None:
             return
@@ -134,7 +134,7 @@ class _Reader:
             self._add(_unit(title, call, around.replace(skips=(*skips, mark)), is_test=True))
 
     def _left_out(self, call: Node, head: _Head, arguments: list[Node], function: Node | None) -> Iterator[Mark]:
-        """What of a call keeps its test from being run. An `only` keeps the others from it, and goes to the file."""
+        """What in a call skips its test. An `only` skips the others, and belongs to the file."""
         line = line_of(call)
         words = [word for word in head.words if word in _SKIPPING or word in _ONLY]
         words += ["only"] if head.base.startswith("f") else ["skip"] if head.base.startswith("x") else []
@@ -170,7 +170,7 @@ def _title(node: Node) -> str:
 
 
 def _options(node: Node) -> Iterator[str]:
-    """The names that an object gives another value than false."""
+    """The names of an object's options that are not false."""
     for pair in node.named_children:
         if pair.type == "pair" and text_of(pair.child_by_field_name("value")) not in ("false", "undefined"):
             yield raw(pair.child_by_field_name("key")).strip("\"'")
@@ -179,7 +179,7 @@ def _options(node: Node) -> Iterator[str]:
 
 
 def _head(call: Node) -> _Head | None:
-    """What a call makes: `test.skip`, `it.each([...])`, `describe.skipIf(...)`; None where it makes no test."""
+    """What a call defines: `test.skip`, `it.each([...])`, `describe.skipIf(...)`; None without a test."""
     function = call.child_by_field_name("function")
     condition, cases = "", tuple[Mark, ...]()
     if function is not None and function.type == "call_expression":
@@ -201,7 +201,7 @@ def _head(call: Node) -> _Head | None:
 
 
 def _cases(given: Node | None) -> Iterator[Mark]:
-    """The cases of `each`: the elements of its list, the lines of its table, or what stands in their place."""
+    """The cases of `each`: the elements of its list, the lines of its table, or any other expression."""
     if given is None:
         return
     if given.type == "template_string":
@@ -226,10 +226,10 @@ def _unit(name: str, function: Node, around: _Around, *, is_test: bool) -> Unit:
 
 
 class _Body(Body):
-    """Goes through the body of one function."""
+    """Reads the body of one function."""
 
     def block(self, node: Node, guards: tuple[str, ...]) -> None:
-        """Read statements that are come to under some conditions."""
+        """Read statements under some conditions."""
         children = [each for each in node.named_children if each.type not in ("comment", "empty_statement")]
         for number, statement in enumerate(children):
             is_last = not guards and number == len(children) - 1
@@ -238,7 +238,7 @@ class _Body(Body):
                 guards = (*guards, f"behind `{text_of(statement)}`")
 
     def expression(self, node: Node, guards: tuple[str, ...]) -> None:
-        """Read an expression that is a statement."""
+        """Read an expression statement."""
         node = _awaited(node)
         made = assertion_of(node)
         if made:
@@ -251,7 +251,7 @@ class _Body(Body):
             self.statements.append(Mark(text=text_of(node), line=line_of(node), guards=guards))
 
     def _called_with(self, call: Node, function: Node, guards: tuple[str, ...]) -> None:
-        """A call with a function, as of a part of a test, or for each value of a list."""
+        """A call with a function: a subtest, or a loop over a list."""
         outside = " ".join(text_of(each) for each in call.children if each.type != "arguments")
         others = [text_of(each) for each in _arguments(call) if each != function]
         self.statements.append(Mark(text=f"{outside} ( {' , '.join(others)} )", line=line_of(call), guards=guards))
@@ -319,7 +319,7 @@ class _Body(Body):
 
 
 def _skips(call: Node) -> bool:
-    """`t.skip()`, `this.skip()`, `ctx.todo()`, `pending()`."""
+    """Whether a call skips its test: `t.skip()`, `this.skip()`, `ctx.todo()`, `pending()`."""
     words = chain_of(call.child_by_field_name("function"))
     return bool(words) and words[-1] in ("skip", "todo", "pending") and len(words) <= 2
 

@@ -1,4 +1,4 @@
-"""What replaces behaviour in tests, in any language, and what to write in its place."""
+"""The kinds of mocks in tests, in any language, and what to write instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALTERNATIVES: Mapping[str, str] = {
     "files": "write real files into a temporary folder",
     "double": "use the class itself; if it needs a service, use a small local server that answers like the service",
 }
-"""By kinds, what to write instead."""
+"""What to write instead, by kind."""
 
 PYTHON_MODULES: Mapping[str, str] = {
     **dict.fromkeys(("unittest.mock", "mock", "pytest_mock", "asynctest", "flexmock", "doublex", "mockito"), "library"),
@@ -58,13 +58,13 @@ RUST_MODULES: Mapping[str, str] = {
 }
 
 DOUBLES = ("Mock", "Fake", "Stub", "Spy", "Dummy")
-"""What the names of hand-made doubles begin with. A function `dummy_text` makes data."""
+"""Prefixes of hand-made test doubles. A function `dummy_text` makes data."""
 REAL = ("server", "handler", "service")
-"""What the names of small local servers end with, which answer over a real connection."""
+"""Suffixes of small local servers, which answer over a real connection."""
 
 
 def module_kind(name: str, modules: Mapping[str, str]) -> str:
-    """The kind of the module that a name is, or lies in; empty for any other one."""
+    """The kind of mock that a module, or a name in it, provides; empty for other modules."""
     while name:
         if name in modules:
             return modules[name]
@@ -74,7 +74,7 @@ def module_kind(name: str, modules: Mapping[str, str]) -> str:
 
 
 def is_double(name: str) -> bool:
-    """Whether a class or a function is named as a double: `FakeClient`, `stub_reader`, but not `FakeServer`."""
+    """Whether a class or function has the name of a test double: `FakeClient`, `stub_reader`, but not `FakeServer`."""
     word = name.lstrip("_")
     begins = word.startswith((*DOUBLES, *(f"{each.lower()}_" for each in DOUBLES if each != "Dummy")))
     return begins and not word.casefold().endswith(REAL)

@@ -1,4 +1,4 @@
-"""What a file of tests holds, whatever its language: tests, helpers, what they assert, and what replaces behaviour."""
+"""The contents of a test file in any language: tests, helpers, assertions, and mocks."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ AssertionKind: TypeAlias = Literal[
     "either",
     "nothing",
 ]
-"""How an assertion looks at its subject. helper: a function of the project or of a library that asserts. either: one of
-several will do. nothing: it is always true, whatever the program does."""
+"""How an assertion checks its subject. helper: an asserting function of the project or a library. either: one of
+several is enough. nothing: it is always true, whatever the program does."""
 STRENGTH: Mapping[AssertionKind, int] = {
     "exact": 6,
     "equal": 5,
@@ -43,65 +43,65 @@ STRENGTH: Mapping[AssertionKind, int] = {
     "either": 1,
     "nothing": 0,
 }
-"""How much each kind leaves to the program: the higher, the less."""
+"""The strength of each kind: the higher, the less it allows."""
 
 
 class Unreadable(Exception):
-    """A file cannot be read as what its name says; the text says why."""
+    """A file cannot be parsed as its language; the text says why."""
 
 
 class Mark(Record):
-    """Something at a place, as it stands there."""
+    """A piece of source with its line."""
 
     text: str
     line: int
     guards: tuple[str, ...] = ()
-    """The conditions under which it is come to, from the outermost on, as `if False`."""
+    """The conditions under which it runs, from the outermost on, such as `if False`."""
 
 
 class Assertion(Record):
-    """One assertion. All texts are in one form, however they are laid out."""
+    """One assertion. All texts are normalized, without layout."""
 
     kind: AssertionKind
     subject: str
-    """What is looked at."""
+    """The expression that is checked."""
     expected: str
-    """What it is compared with; the class of the exception where it is to be raised."""
+    """The expected value; the class for an expected exception."""
     text: str
-    """All of it."""
+    """The whole assertion."""
     line: int
     guards: tuple[str, ...] = ()
     """As of `Mark`."""
     detail: str = ""
-    """What narrows it: the words that an exception has to say, or how a tolerance is given."""
+    """Further conditions: the message that an exception must have, or how a tolerance is given."""
     tolerance: float | None = None
-    """How far off a value may be; None where that is not said by a number."""
+    """The allowed difference; None where that is not given as a number."""
 
 
 class Unit(Record):
-    """A test, or a function beside the tests."""
+    """A test, or a function next to the tests."""
 
     name: str
-    """With the classes and groups around it, as `TestAdd::test_adds` or `add > adds`."""
+    """With its classes and groups, such as `TestAdd::test_adds` or `add > adds`."""
     line: int
     is_test: bool
     body: str
-    """All of it in one form, without its name; the same for two that do the same in the same words."""
+    """Its normalized source without its name, the same for equal functions."""
     assertions: tuple[Assertion, ...] = ()
     statements: tuple[Mark, ...] = ()
-    """What it does besides, simple statements and the heads of loops."""
+    """Its other statements: simple ones, and the heads of loops."""
     skips: tuple[Mark, ...] = ()
-    """What keeps it from being run, or from counting."""
+    """What keeps it from running, or from counting."""
     marks: tuple[Mark, ...] = ()
-    """What else stands above it: decorators and attributes."""
+    """Other decorators and attributes."""
     cases: tuple[Mark, ...] = ()
-    """The values that it is run with."""
+    """The values that parametrize it."""
     exits: tuple[Mark, ...] = ()
-    """Where it returns early."""
+    """Early returns."""
 
 
 class Body:
-    """What is found in the body of one function, by the reader of its language.
+    """Collects the contents of one function's body, for the reader of its language.
 
     Args:
         is_test: whether the function is a test.
@@ -115,7 +115,7 @@ class Body:
         self.exits: list[Mark] = []
 
     def unit(self, name: str, line: int, body: str) -> Unit:
-        """The function, with what was found; what stands around it is for the reader to add."""
+        """The function with its contents; the reader adds the context."""
         return Unit(
             name=name,
             line=line,
@@ -129,7 +129,7 @@ class Body:
 
 
 class Replacement(Record):
-    """A place that puts something in place of real behaviour."""
+    """A place that replaces real behaviour."""
 
     line: int
     text: str
@@ -142,19 +142,19 @@ class TestFile(Record):
 
     units: tuple[Unit, ...] = ()
     values: Mapping[str, Mark]
-    """What has a name of its own beside the functions, as `EXPECTED`."""
+    """Named values outside of functions, such as `EXPECTED`."""
     skips: tuple[Mark, ...] = ()
-    """What keeps the whole file, or others than those it stands at, from being run."""
+    """What keeps the whole file, or unspecified tests of it, from running."""
     replacements: tuple[Replacement, ...] = ()
 
 
 class Weakening(Record):
-    """A place where tests ask for less than they did."""
+    """A place where tests were weakened."""
 
     file: str
     line: int
     test: str
-    """Empty where it concerns more than one."""
+    """Empty where it is about several tests."""
     what: str
     before: str = ""
     after: str = ""

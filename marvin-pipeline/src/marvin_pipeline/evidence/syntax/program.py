@@ -1,8 +1,8 @@
-"""A program that compares tests. What it reads is hostile, so it runs on its own: in the sandbox, within a time limit.
+"""A program that compares tests. The input is hostile, so it runs on its own: in the sandbox, with a timeout.
 
-On its standard input it takes an order as JSON: `before` and `now`, the texts of the files that were changed by their
-paths, and `tests`, the files of tests that there were. It prints JSON: `weakened`, `replaced`, and `unread`, the files
-that nothing was found out about, with the reason.
+Standard input is an order as JSON: `before` and `now`, the texts of changed files by path, and
+`tests`, the test files that existed. It prints JSON: `weakened`, `replaced`, and `unread`, the files
+that could not be compared, with the reason.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .reading import read_tests
 from .runner_settings import settings_weakened
 
 _MOST = 500
-"""Places of each kind that are told."""
+"""Places of each kind in the output at most."""
 _LONGEST = 600
-"""Characters of a text that is told."""
+"""Characters of a text in the output at most."""
 
 
 def compare(before: Mapping[str, str], now: Mapping[str, str], tests: Sequence[str]) -> dict[str, Any]:
-    """What the program prints, for an order."""
+    """The output for an order."""
     old, old_faults = _read(before)
     new, new_faults = _read(now)
     unread = {path: why for path, why in old_faults.items() if path in now} | {
@@ -51,7 +51,7 @@ def compare(before: Mapping[str, str], now: Mapping[str, str], tests: Sequence[s
 
 
 def _read(texts: Mapping[str, str]) -> tuple[dict[str, TestFile], dict[str, str]]:
-    """The files that can be read, and why the others cannot."""
+    """The files that can be parsed, and why the others cannot."""
     found: dict[str, TestFile] = {}
     faults: dict[str, str] = {}
     for path, text in texts.items():
@@ -65,7 +65,7 @@ def _read(texts: Mapping[str, str]) -> tuple[dict[str, TestFile], dict[str, str]
 
 
 def _replaced(before: Mapping[str, TestFile], now: Mapping[str, TestFile]) -> Iterator[dict[str, Any]]:
-    """What replaces behaviour and was not there before, in whatever file."""
+    """The new mocks in any file."""
     old = Counter(each.text for file in before.values() for each in file.replacements)
     for path, file in now.items():
         for each in file.replacements:
@@ -80,7 +80,7 @@ def _bounded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read the order and print what was found."""
+    """Read the order and print the result."""
     order = json.load(sys.stdin)
     json.dump(compare(order["before"], order["now"], order["tests"]), sys.stdout)
 

@@ -1,4 +1,4 @@
-"""Assertions in Python: the statement, the methods of unittest, and contexts that wait for an exception."""
+"""Assertions in Python: the statement, unittest's methods, and context managers that expect an exception."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from .model import Assertion, AssertionKind
 
 _ASSERTING = ("assert", "check", "expect", "verify", "ensure", "should")
-"""What the names of functions begin with that assert."""
+"""Prefixes of the names of asserting functions."""
 _RAISES = frozenset("raises assertRaises assertRaisesRegex warns assertWarns assertWarnsRegex assertLogs".split())
 _PLACES = 7
 """Places of `assertAlmostEqual`, where none are given (https://docs.python.org/3/library/unittest.html)."""
@@ -16,12 +16,12 @@ _OPERATORS: Mapping[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt:
 
 
 def text_of(node: ast.AST) -> str:
-    """A node in one form, however it was laid out."""
+    """The normalized source of a node."""
     return ast.unparse(node)
 
 
 def line_of(node: ast.stmt | ast.expr) -> int:
-    """Where a node begins."""
+    """The line of a node."""
     return node.lineno
 
 
@@ -35,14 +35,14 @@ def dotted(node: ast.expr) -> str:
 
 
 def last_name(node: ast.expr) -> str:
-    """`c` of `a.b.c` and of `f().c`; empty for what has no name."""
+    """`c` of `a.b.c` and of `f().c`; empty without a name."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def assertions_of(statement: ast.stmt) -> list[Assertion]:
-    """What a simple statement asserts; nothing for one that does not."""
+    """The assertions of a simple statement."""
     if isinstance(statement, ast.Assert):
         return list(_of_test(statement.test, statement.lineno))
     if not isinstance(statement, ast.Expr):
@@ -52,10 +52,10 @@ def assertions_of(statement: ast.stmt) -> list[Assertion]:
 
 
 def context_assertion(context: ast.expr, first: ast.stmt) -> Assertion | None:
-    """What a `with` asserts that waits for an exception, a warning or a line in a log.
+    """The assertion of a `with` that expects an exception, a warning or a log line.
 
     Args:
-        first: the first statement in it, which tells several of them apart.
+        first: the first statement in it, which identifies one of several.
     """
     if not isinstance(context, ast.Call) or last_name(context.func) not in _RAISES:
         return None
@@ -71,7 +71,7 @@ def _raises(call: ast.Call, text: str, subject: str) -> Assertion:
 
 
 def _of_test(test: ast.expr, line: int, *, negated: bool = False) -> Iterator[Assertion]:
-    """What is asserted of an expression that has to be true, or false."""
+    """The assertion that an expression is true, or false."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _of_test(test.operand, line, negated=not negated)
     elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or if negated else ast.And):
@@ -140,7 +140,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _tolerance(keywords: Sequence[ast.keyword]) -> tuple[str, float | None]:
-    """How a tolerance is given, and its number where there is one."""
+    """The kind of a tolerance, and its number if it is one."""
     given = sorted((each.arg or "", each.value) for each in keywords if each.arg not in ("msg", None))
     numbers = [
         float(value.value)
@@ -239,4 +239,4 @@ _METHODS: Mapping[str, tuple[int, Callable[[ast.Call], Assertion]]] = {
     "assertLessEqual": _bound("<="),
     "assertAlmostEqual": (2, _almost),
 }
-"""The methods of unittest by name: how many values they look at, and what they assert of them."""
+"""unittest's methods by name: how many values they check, and the assertion."""

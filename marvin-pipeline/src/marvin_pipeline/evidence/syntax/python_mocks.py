@@ -9,7 +9,7 @@ from .mocks import PYTHON_FIXTURES, PYTHON_MODULES, is_double, module_kind
 from .model import Replacement
 
 _PATCHING = frozenset("setattr delattr setitem delitem".split())
-"""What pytest's `monkeypatch` replaces behaviour by. `setenv` and `chdir` do really what they say."""
+"""Methods of pytest's `monkeypatch` that replace behaviour. `setenv` and `chdir` have real effects."""
 _PATCHERS = ("monkeypatch", "MonkeyPatch")
 _IMPORTING = frozenset("import_module __import__ importorskip".split())
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -17,7 +17,7 @@ _SERVERS = ("Server", "Handler", "TestCase")
 
 
 def replacements_in(tree: ast.Module) -> list[Replacement]:
-    """All places that replace behaviour, by line, each line once."""
+    """All places that replace behaviour, by line, without duplicates."""
     reader = _Reader()
     for node in ast.walk(tree):
         reader.note(node)
@@ -29,19 +29,19 @@ def replacements_in(tree: ast.Module) -> list[Replacement]:
 
 
 class _Reader:
-    """Notes what the nodes of a module tell. It looks at each of them once."""
+    """Collects facts from the nodes of a module, each visited once."""
 
     def __init__(self) -> None:
         self.found: list[tuple[ast.AST, str]] = []
         self._imported: set[str] = set()
         self._patchers = set(_PATCHERS)
         self._mocked: set[str] = set()
-        """The names that stand for what libraries of mocks bring."""
+        """Names imported from mock libraries."""
         self._targets: list[tuple[ast.stmt, ast.expr]] = []
         self._calls: list[ast.Call] = []
 
     def note(self, node: ast.AST) -> None:
-        """Note what one node tells."""
+        """Process one node."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             self._import(node)
         elif isinstance(node, _FUNCTIONS):
@@ -58,7 +58,7 @@ class _Reader:
             self._targets += [(node, target) for target in targets]
 
     def assigned(self) -> Iterator[tuple[ast.AST, str]]:
-        """What calls and assignments replace, once all imports are known."""
+        """Process calls and assignments, after all imports are known."""
         for call in self._calls:
             if kind := self._called(call):
                 yield call, kind
@@ -85,7 +85,7 @@ class _Reader:
             self.found.append((node, "double"))
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
-        """`with monkeypatch.context() as patched`: another name of the same."""
+        """`with monkeypatch.context() as patched`: an alias of monkeypatch."""
         for item in node.items:
             context, name = item.context_expr, item.optional_vars
             if isinstance(context, ast.Call) and isinstance(name, ast.Name) and self._is_patcher(context.func):
@@ -111,7 +111,7 @@ class _Reader:
         return "library" if is_mocked else ""
 
     def _is_foreign(self, target: ast.expr) -> bool:
-        """Whether an assignment changes what was imported: `module.name = ...`, `sys.modules[...] = ...`."""
+        """Whether an assignment changes an imported module: `module.name = ...`, `sys.modules[...] = ...`."""
         if isinstance(target, (ast.Tuple, ast.List)):
             return any(self._is_foreign(each) for each in target.elts)
         if isinstance(target, ast.Subscript):

@@ -19,7 +19,7 @@ _HARMLESS = frozenset(
     "parametrize usefixtures asyncio anyio trio timeout filterwarnings flaky fixture staticmethod classmethod property "
     "override given settings example seed overload dataclass contextmanager asynccontextmanager django_db".split()
 )
-"""Decorators that keep no test from being run. Those of other names may: a mark is what runners leave tests out by."""
+"""Decorators that do not skip tests. Unknown ones may: runners deselect tests by marks."""
 _SUPPRESSING = frozenset({"suppress"})
 _INNER = "in the function "
 
@@ -28,7 +28,7 @@ def read_python(source: str) -> TestFile:
     """The tests of a file.
 
     Raises:
-        Unreadable: it is no Python that this version of it can read, or it is nested too deeply.
+        Unreadable: this Python version cannot parse it, or it is nested too deeply.
     """
     try:
         tree = ast.parse(source)
@@ -48,20 +48,20 @@ def read_python(source: str) -> TestFile:
 
 
 class _Reader:
-    """Goes through a module, and through the classes in it."""
+    """Reads a module and the classes in it."""
 
     def __init__(self) -> None:
         self.units: dict[str, Unit] = {}
-        """By name: of two tests of one name Python keeps the later one."""
+        """By name: Python keeps the last one of several tests of one name."""
         self.values: dict[str, Mark] = {}
         self.skips: list[Mark] = []
 
     def block(self, statements: Sequence[ast.stmt], around: tuple[ast.ClassDef, ...], skips: tuple[Mark, ...]) -> None:
-        """Read what stands in a module or a class.
+        """Read the statements of a module or a class.
 
         Args:
-            around: the classes around it.
-            skips: what keeps from being run what stands here.
+            around: the enclosing classes.
+            skips: what skips the tests in it.
         """
         skips = (*skips, *self._own(statements, around))
         for statement in statements:
@@ -79,7 +79,7 @@ class _Reader:
                 self._simple(statement, around)
 
     def _own(self, statements: Sequence[ast.stmt], around: tuple[ast.ClassDef, ...]) -> Iterator[Mark]:
-        """What a class says of all its tests; what a module says of them is kept for the file."""
+        """The skips and marks of a class; those of a module are kept for the file."""
         for statement in statements:
             name, value = _assigned(statement)
             text = f"{name} = {text_of(value)}" if value else ""
@@ -95,7 +95,7 @@ class _Reader:
         name, value = _assigned(statement)
         if name and value:
             full = "::".join((*(each.name for each in around), name))
-            self.units.pop(full, None)  # the test of that name is none any more
+            self.units.pop(full, None)  # the earlier test of that name is replaced
             self.values[full] = Mark(text=text_of(value), line=statement.lineno)
         elif isinstance(statement, ast.Delete):
             for target in statement.targets:
@@ -107,7 +107,7 @@ class _Reader:
             self.skips.append(mark)
 
     def _imports(self, statement: ast.Import | ast.ImportFrom) -> None:
-        """What is imported is a value as well: a test must not get another thing of the same name."""
+        """Imported names are values as well: a test must not get something else of the same name."""
         base = ""
         if isinstance(statement, ast.ImportFrom):
             base = f"{'.' * statement.level}{statement.module or ''}."
@@ -117,7 +117,7 @@ class _Reader:
 
 
 def _assigned(statement: ast.stmt) -> tuple[str, ast.expr | None]:
-    """The name that a statement gives a value, and the value."""
+    """The name and the value of an assignment."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target, value = statement.targets[0], statement.value
     elif isinstance(statement, ast.AnnAssign) and statement.value:
@@ -128,7 +128,7 @@ def _assigned(statement: ast.stmt) -> tuple[str, ast.expr | None]:
 
 
 def _inner(statement: ast.If | ast.Try | ast.With | ast.For | ast.While) -> Iterator[tuple[str, Sequence[ast.stmt]]]:
-    """The blocks of a statement, each with the condition under which it is come to."""
+    """The blocks of a statement, each with its condition."""
     if isinstance(statement, (ast.If, ast.While)):
         word = "if" if isinstance(statement, ast.If) else "while"
         yield f"{word} {text_of(statement.test)}", statement.body
@@ -152,7 +152,7 @@ def _caught(handler: ast.ExceptHandler) -> str:
 
 
 def _fails(body: Sequence[ast.stmt]) -> bool:
-    """Whether a handler has the test fail all the same."""
+    """Whether an exception handler fails the test."""
     last = body[-1]
     if isinstance(last, ast.Raise):
         return _skipping(last) is None
@@ -166,7 +166,7 @@ def _suppressed(items: Sequence[ast.withitem]) -> str:
 
 
 def _skipping(statement: ast.stmt) -> Mark | None:
-    """What ends a test without a failure, or leaves it out."""
+    """Statements that end a test without a failure, or skip it."""
     if isinstance(statement, ast.Raise) and statement.exc:
         raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
         is_skip = last_name(raised) in _SKIP_ERRORS
@@ -177,14 +177,14 @@ def _skipping(statement: ast.stmt) -> Mark | None:
 
 
 def _switched_off(statement: ast.stmt) -> Mark | None:
-    """`TestAdd.__test__ = False`, from outside."""
+    """`TestAdd.__test__ = False` outside of the class."""
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     is_off = any(isinstance(each, ast.Attribute) and each.attr in ("__test__", "pytestmark") for each in targets)
     return Mark(text=text_of(statement), line=statement.lineno) if is_off else None
 
 
 def _mark(decorator: ast.expr) -> Mark | None:
-    """A decorator that keeps what it stands above from being run, or may."""
+    """A decorator that skips what it decorates, or may."""
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     return None if last_name(function) in _HARMLESS else Mark(text=f"@{text_of(decorator)}", line=decorator.lineno)
 
@@ -194,7 +194,7 @@ def _is_skip(mark: Mark) -> bool:
 
 
 def last_name_of_text(text: str) -> str:
-    """The last name of a decorator as it stands, as `skip` of `@pytest.mark.skip('why')`."""
+    """The last name of a decorator's source, such as `skip` of `@pytest.mark.skip('why')`."""
     return text.lstrip("@").partition("(")[0].rpartition(".")[2]
 
 
@@ -219,7 +219,7 @@ def _is_test(function: Function, around: tuple[ast.ClassDef, ...]) -> bool:
 
 
 def _cases(decorator: ast.expr) -> Iterator[Mark]:
-    """The cases of a `parametrize`: the elements of its list, or what stands in place of a list."""
+    """The cases of a `parametrize`: the elements of its list, or any other expression."""
     if not isinstance(decorator, ast.Call) or last_name(decorator.func) not in ("parametrize", "example"):
         return
     if last_name(decorator.func) == "example":
@@ -240,10 +240,10 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 class _Body(Body):
-    """Goes through the body of one function."""
+    """Reads the body of one function."""
 
     def block(self, statements: Sequence[ast.stmt], guards: tuple[str, ...]) -> None:
-        """Read statements that are come to under some conditions."""
+        """Read statements under some conditions."""
         for number, statement in enumerate(statements):
             is_last = not guards and number == len(statements) - 1
             self._statement(statement, guards, is_last=is_last)

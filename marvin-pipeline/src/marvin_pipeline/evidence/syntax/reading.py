@@ -1,4 +1,4 @@
-"""A file of tests, read by the reader of its language."""
+"""Parses a test file with the reader of its language."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from .model import TestFile, Unreadable
 from .python_tests import read_python
 
 _LARGEST = 1_000_000
-"""Characters of a file that are read."""
+"""Characters of a file that are parsed."""
 _MOST, _UNITS = 2_000, 5_000
-"""Assertions of a test, and tests of a file, that are compared: some take a look at each of the others."""
+"""Assertions of a test, and tests of a file, that are compared: some comparisons are pairwise."""
 
 
 def read_tests(path: str, source: str) -> TestFile:
     """The tests of a file.
 
     Raises:
-        Unreadable: nothing here can read it; the text says why.
+        Unreadable: no reader can parse it; the text says why.
     """
     found = _read(path, source)
     if len(found.units) > _UNITS or any(len(unit.assertions) > _MOST for unit in found.units):

@@ -1,4 +1,4 @@
-"""What the settings of runners say of which tests are run, and whether they leave out some that they did not."""
+"""Compares the settings of test runners: whether they exclude tests that were run before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .model import Weakening
 
 _PYTEST_SECTIONS = {"setup.cfg": "tool:pytest"}
 _KEYS = ("python_classes", "python_functions", "collect_imported_tests", "required_plugins", "usefixtures")
-"""What chooses tests and is compared as it stands."""
+"""Settings that select tests and are compared as text."""
 _LEAVING_OUT = re.compile(
     r"-[kmpco]\b|-[kmpco].|--(?:ignore|deselect|collect|co\b|lf|last-failed|sw|stepwise|override-ini|noconftest|"
     r"confcutdir|rootdir|pyargs|runxfail|suppress-no-test|maxfail|exitfirst|setup-only|setup-plan|fixtures|version|help)"
@@ -34,13 +34,13 @@ _WHAT = "the settings of the test runner change which tests are run"
 
 
 def settings_weakened(path: str, before: str, now: str, tests: Sequence[str]) -> list[Weakening]:
-    """Where settings leave out tests that were run before.
+    """The places where settings exclude tests that were run before.
 
     Args:
-        path: the file of the settings, relative to the project.
-        before: what it said; empty where there was none.
-        now: what it says.
-        tests: the files of tests that there were.
+        path: the settings file, relative to the project.
+        before: its old content; empty for a new file.
+        now: its new content.
+        tests: the test files that existed.
     """
     name = PurePosixPath(path).name
     found: Iterator[tuple[str, str, str]]
@@ -67,7 +67,7 @@ def _of_pytest(path: str, before: str, now: str, tests: Sequence[str]) -> Iterat
 
 
 def _pytest(path: str, text: str) -> Mapping[str, str]:
-    """The settings of pytest in a file, each as one line. A file that cannot be read has one that says so."""
+    """The pytest settings of a file, each on one line. An unparsable file has one that says so."""
     try:
         if path.endswith(".toml"):
             tool = tomllib.loads(text).get("tool", {}).get("pytest", {})
@@ -173,7 +173,7 @@ def _of_cargo(before: str, now: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _cargo(text: str) -> Mapping[str, str]:
-    """What a manifest says of tests."""
+    """A manifest's settings of tests."""
     try:
         value = tomllib.loads(text)
     except (ValueError, RecursionError):
@@ -214,7 +214,7 @@ def _targets(text: str) -> Mapping[str, str]:
 
 
 def _of_script(before: str, now: str) -> Iterator[tuple[str, str, str]]:
-    """A file of settings that is a program: nothing of it is run, so any change of what chooses tests counts."""
+    """Settings in a program: it is not run, so any change to the selection of tests counts."""
     old, new = " ".join(before.split()), " ".join(now.split())
     if old != new and (_SCRIPT_SETTINGS.search(old) or _SCRIPT_SETTINGS.search(new)):
         yield "it was changed", before[:300], now[:300]

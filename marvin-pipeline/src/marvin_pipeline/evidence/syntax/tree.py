@@ -1,7 +1,7 @@
-"""Source in languages that tree-sitter reads: the parsers, and texts in one form.
+"""Parsing with tree-sitter, and normalized source texts.
 
-Tree-sitter's grammars read each of these languages, new syntax included, without running anything, in linear time and
-with a tree even where a line is broken. Their wheels bring no further program, which a parser in JavaScript would need.
+Tree-sitter parses all of these languages, including new syntax, without running anything, in linear time and
+with a tree even for broken source. Its wheels need no other program, unlike a parser written in JavaScript.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _CLOSING = frozenset(")]}")
 _WHOLE = frozenset(
     "template_string string raw_string_literal interpreted_string_literal string_literal regex char_literal".split()
 )
-"""What is one word of the text, blanks included."""
+"""Nodes that are kept as one token, including white space."""
 _STRINGS = frozenset({"string"})
-"""Whose quotation marks are a matter of layout."""
+"""Nodes whose quotation marks are a matter of style."""
 _DEEPEST = 400
-"""Levels of a tree that are read; each takes some of Python's own."""
+"""Levels of a tree that are visited; each uses levels of Python's recursion."""
 
 
 def parsed(source: str, language: str) -> Node:
-    """The tree of a source.
+    """The syntax tree of a source.
 
     Args:
         language: javascript, typescript, tsx, go or rust.
 
     Raises:
-        Unreadable: it has mistakes, or is nested too deeply.
+        Unreadable: it has syntax errors, or is nested too deeply.
     """
     root = _parser(language).parse(source.encode("utf-8", "replace")).root_node
     if root.has_error:
@@ -71,7 +71,7 @@ def _grammar(language: str) -> object:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it, in their order."""
+    """A node and all nodes below it, in order."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -80,17 +80,17 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def line_of(node: Node) -> int:
-    """The line that a node begins on, from one on."""
+    """The line of a node, from 1."""
     return int(node.start_point[0]) + 1
 
 
 def raw(node: Node | None) -> str:
-    """A node as it stands there."""
+    """The source of a node."""
     return "" if node is None or node.text is None else node.text.decode("utf-8", "replace")
 
 
 def text_of(node: Node | None) -> str:
-    """A node in one form: without comments, semicolons, last commas, and with one blank between two words."""
+    """The normalized source of a node: without comments, semicolons and trailing commas, with single spaces."""
     if node is None:
         return ""
     words: list[str] = []
@@ -102,7 +102,7 @@ def text_of(node: Node | None) -> str:
 
 
 def string_of(node: Node | None) -> str:
-    """The words of a string, without what is around them; empty for anything else."""
+    """The content of a string literal; empty for anything else."""
     if node is None or node.type not in _WHOLE:
         return ""
     return raw(node).strip("`\"'")
@@ -123,7 +123,7 @@ def _words(node: Node) -> Iterator[str]:
 
 
 def _parts(node: Node) -> list[Node]:
-    """The parts of a node; of `(x)` before an arrow only `x`, which is the same."""
+    """The children of a node; of `(x)` before an arrow only `x`, which is equivalent."""
     if node.type == "formal_parameters" and len(node.named_children) == 1:
         only = node.named_children[0]
         if only.type == "identifier":

@@ -1,4 +1,4 @@
-"""What the reporters of pytest and unittest share. The project's own Python runs it, any from 3.8 on."""
+"""Shared code of the pytest and unittest reporters. The project's own Python runs it, from 3.8 on."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import ModuleType, TracebackType
 _LONGEST = 1_000
 """Characters of a text."""
 _KINDS = (AssertionError, NotImplementedError, ImportError, SyntaxError, NameError, AttributeError)
-"""What classes derived from these count as."""
+"""The base classes as which exceptions are reported."""
 _TOLD = ("cause", "missing", "origin", "message")
 
 
 class Lines:
-    """The report: one JSON object a line, written as the tests end, and `end` at the last."""
+    """The report: one JSON object a line, written when a test ends, and `end` as the last one."""
 
     def __init__(self, place: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
@@ -29,7 +29,7 @@ class Lines:
         self._write({"event": "test", "name": name[:_LONGEST], "file": file, "outcome": outcome, **known})
 
     def end(self, exit_code: int) -> None:
-        """Report that all tests were reported."""
+        """Report that the run is complete."""
         self._write({"event": "end", "exit_code": exit_code, "count": self._count})
 
     def _write(self, line: dict[str, object]) -> None:
@@ -37,20 +37,20 @@ class Lines:
 
 
 def told_of(error: BaseException | None, tb: TracebackType | None = None) -> dict[str, str]:
-    """What a report says of an exception."""
+    """The fields of an exception in a report."""
     error = _first(error)
     if error is None:
         return {}
     told = {"cause": cause_of(error), "missing": _missing(error), "origin": _origin(error, tb)}
     try:
         told["message"] = str(error)[:_LONGEST]
-    except Exception:  # the class is the project's, and may not be able to say itself
+    except Exception:  # the class is the project's, and its `__str__` may fail
         told["message"] = ""
     return told
 
 
 def cause_of(error: BaseException) -> str:
-    """The class of an exception; of one that is derived from a well-known one, that."""
+    """The class of an exception, or its well-known base class."""
     if isinstance(error, ModuleNotFoundError):
         return "ModuleNotFoundError"
     for kind in _KINDS:
@@ -60,7 +60,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def below(path: str) -> str:
-    """A path relative to the folder that the tests are run in; empty for one elsewhere."""
+    """A path relative to the working directory of the tests; empty for one elsewhere."""
     if not path or path.startswith("<"):
         return ""
     here = os.path.realpath(os.getcwd())
@@ -69,7 +69,7 @@ def below(path: str) -> str:
 
 
 def _first(error: BaseException | None) -> BaseException | None:
-    """Of a group of exceptions the first."""
+    """The first exception of a group."""
     for _ in range(10):
         members = getattr(error, "exceptions", None)
         if not type(error).__name__.endswith("ExceptionGroup") or not members:
@@ -91,7 +91,7 @@ def _missing(error: BaseException) -> str:
 
 
 def _origin(error: BaseException, tb: TracebackType | None) -> str:
-    """The file in which it was raised."""
+    """The file that raised it."""
     if isinstance(error, SyntaxError):
         return below(str(error.filename or ""))
     tb = tb or error.__traceback__
@@ -103,7 +103,7 @@ def _origin(error: BaseException, tb: TracebackType | None) -> str:
 
 
 def is_elsewhere(tb: TracebackType | None) -> bool:
-    """Whether nothing of the folder was running when it was raised, as where the runner itself gives up a test."""
+    """Whether no code of the folder was running when it was raised, for example because the runner skipped the test."""
     while tb is not None:
         if below(tb.tb_frame.f_code.co_filename):
             return False
@@ -112,10 +112,10 @@ def is_elsewhere(tb: TracebackType | None) -> bool:
 
 
 def place_of_report() -> str:
-    """Where the report goes; empty where none is asked for. Programs that the tests start are not told."""
+    """The path of the report; empty without one. Child processes of the tests do not get it."""
     return os.environ.pop("MARVIN_REPORT", "")
 
 
 def file_of_module(name: str) -> str:
-    """The file of a module that was imported, relative to the folder."""
+    """The file of an imported module, relative to the folder."""
     return below(str(getattr(sys.modules.get(name), "__file__", "") or ""))

@@ -1,4 +1,4 @@
-"""A plugin that reports what pytest does, as JSON lines. The project's own Python and pytest load it."""
+"""A plugin that reports pytest's results as JSON lines. The project's own Python and pytest load it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .lines import Lines, below, is_elsewhere, place_of_report, told_of
 
 _PLACE = place_of_report()
 _TOLD = "marvin_told"
-"""An attribute of reports; with xdist it comes from the worker with the rest of the report."""
+"""An attribute of reports; xdist transfers it from the worker with the rest of the report."""
 
 _GIVEN_UP = "given up"
-"""Of what is told: pytest did not begin the test, as one that is async where no plugin runs such."""
+"""The mark of a test that pytest did not start, such as an async one without a plugin for them."""
 _USAGE = 4
-"""The exit code of pytest where a conftest.py cannot be imported."""
+"""pytest's exit code if a conftest.py cannot be imported."""
 _ORDER = ("passed", "expected_failure", "skipped", "failed", "error")
-"""From the best to the worst; of the phases of a test, and of its parts, the worst counts."""
+"""From the best to the worst; the worst phase or part of a test counts."""
 
 
 class _Reporter:
-    """Gathers the phases of each test, and reports it when it has ended."""
+    """Collects the phases of each test, and reports it at its end."""
 
     def __init__(self, lines: Lines, root: str) -> None:
         self._lines = lines
@@ -47,12 +47,13 @@ class _Reporter:
             self._told(report.nodeid, "skipped", {})
 
     def pytest_sessionfinish(self, exitstatus: Any) -> None:
-        for name, done in self._begun.items():  # it was ended in the middle of these
+        for name, done in self._begun.items():  # pytest was stopped during these
             self._told(name, "error", done["told"])
         self._lines.end(int(exitstatus))
 
     def _told(self, nodeid: str, outcome: str, told: dict[str, str]) -> None:
-        """Report a test, with its file relative to where pytest is run: its settings may lie in a folder above."""
+        """Report a test, with its file relative to pytest's working directory: its settings may lie in a folder
+        above."""
         path, mark, rest = nodeid.partition("::")
         if self._root and path:
             path = below(os.path.join(self._root, path)) or path
@@ -65,12 +66,12 @@ def _outcome(report: Any, told: dict[str, str]) -> str:
         return "expected_failure" if is_expected else "skipped"
     if report.failed:
         return "failed" if report.when == "call" and not told.get(_GIVEN_UP) else "error"
-    # A hook of the project may say that it passed: what was raised counts.
+    # A hook of the project may report success: the exception counts.
     return "failed" if told.get("cause") and report.when == "call" else "passed"
 
 
 def _root(config: Any) -> str:
-    """The folder that pytest names files from; empty where that is the one that it is run in."""
+    """The folder to which pytest's file names are relative; empty for the working directory."""
     root = os.path.realpath(str(getattr(config, "rootpath", None) or getattr(config, "rootdir", "")))
     return "" if root == os.path.realpath(os.getcwd()) else root
 
@@ -82,7 +83,7 @@ def pytest_configure(config: Any) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests() -> Iterator[None]:
-    """Report a conftest.py that cannot be imported: pytest ends then, and has no report."""
+    """Report a conftest.py that cannot be imported: pytest then exits without a report."""
     outcome: Any = yield
     found = getattr(outcome, "excinfo", None)
     if _PLACE and found is not None:
@@ -112,7 +113,7 @@ def pytest_make_collect_report(collector: Any) -> Iterator[None]:
     report = outcome.get_result()
     call = getattr(report, "call", None)
     error = None if call is None or call.excinfo is None else call.excinfo.value
-    # Of a module that cannot be imported pytest tells in an error of its own.
+    # pytest reports a module that cannot be imported as an error of its own.
     cause = getattr(error, "__cause__", None) or error
     told = told_of(cause)
     if told and not told["origin"]:

@@ -1,4 +1,4 @@
-"""Runs unittest as `python -m unittest` does, and reports what it does as JSON lines. The project's Python runs it."""
+"""Runs unittest as `python -m unittest` does, and reports its results as JSON lines. The project's Python runs it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .lines import Lines, below, file_of_module, place_of_report, told_of
 
 _ORDER = ("passed", "expected_failure", "skipped", "failed", "error")
 _NO_TESTS = 5
-"""The exit code of unittest where there are none, from Python 3.12 on."""
+"""unittest's exit code without tests, from Python 3.12 on."""
 
 
 class _Result(unittest.TextTestResult):
-    """Reports each test when all have ended."""
+    """Reports each test after all have ended."""
 
     lines: Any = None
 
@@ -94,7 +94,7 @@ def _main() -> int:
 
 
 def _in_test(test: Any, tb: Any) -> bool:
-    """Whether it happened in the test's own function, and not in what prepares it or tidies up."""
+    """Whether it happened in the test's own function, not in its setup or teardown."""
     name = getattr(test, "_testMethodName", "")
     while tb is not None:
         if tb.tb_frame.f_code.co_name == name:
@@ -104,12 +104,12 @@ def _in_test(test: Any, tb: Any) -> bool:
 
 
 def _not_loaded(test: Any, err: Any) -> tuple[str, str, dict[str, str]]:
-    """The name, file and cause of what could not be loaded. unittest keeps a text alone, so it is imported again."""
+    """The name, file and cause of a failed import. unittest keeps only a text, so the module is imported again."""
     module = str(getattr(test, "_testMethodName", ""))
     file = _file_of(module)
     try:
         importlib.import_module(module)
-    except BaseException as error:  # a module may end the program, too
+    except BaseException as error:  # a module may also exit the program
         told = told_of(error)
         told["origin"] = told.get("origin") or file
         return file or module, file, told

@@ -1,4 +1,4 @@
-"""Taking downloads back: the files that are still as they were saved are removed."""
+"""Undo of downloads: removes the files that are unchanged since."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any, TypeAlias
 from marvin_core import ToolContext, ToolError, in_thread, one_line
 
 Marks: TypeAlias = list[dict[str, Any]]
-"""Of each file where it is below the folder of the downloads, and what tells whether it is still the same."""
+"""For each file its path below the download folder, and what shows whether it is unchanged."""
 
 _SHOWN = 200
 
 
 def marks(folder: Path, saved: Iterable[Path]) -> Marks:
-    """What is kept of files that were saved, for the call that takes them back."""
+    """The data of saved files that undoing the call needs."""
     return [{"name": str(path.relative_to(folder)), "mark": _mark(path)} for path in saved]
 
 
 async def remove(context: ToolContext, folder: Path, kept: Sequence[Mapping[str, Any]]) -> str:
-    """Remove files that were saved; what was done, in words.
+    """Remove saved files; returns what was done, as text.
 
     Raises:
-        ToolError: one of them was changed since then, and none was removed; or nobody takes a call back.
+        ToolError: one of them was changed since, and none was removed; or the call is not by `/undo`.
     """
     if context.origin != "undo":
         raise ToolError("taken_back is for /undo only. Leave it out.")

@@ -1,4 +1,4 @@
-"""What happens where a server is missing: one line a session, a question in a chat, an installation behind it."""
+"""What happens if a server is missing: one line a session, a question in a chat, an installation in the background."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from marvin_core import ToolContext, ToolError, in_thread, one_line, output_text
 
 from . import installing
-from .known import ServerKind, offered_for
+from .catalog import ServerKind, offered_for
 
 _LIMIT = 600.0
 _ANSWERS = ("yes", "not now", "never")
@@ -17,14 +17,14 @@ _NEVER = "lsp_not_wanted"
 
 
 class Offers:
-    """What was offered in a session, and what is being installed."""
+    """The servers that a session offered, and those that are being installed."""
 
     def __init__(self) -> None:
         self._offered: set[str] = set()
         self._installing: list[asyncio.Task[str]] = []
 
     async def offer(self, context: ToolContext, install: Literal["ask", "auto", "never"], paths: Sequence[str]) -> str:
-        """What is to be told of files that no server looks at, and of installations that came to their end."""
+        """The message about files that no server checks, and about finished installations."""
         said = [task.result() for task in self._installing if task.done() and not task.cancelled()]
         self._installing = [task for task in self._installing if not task.done()]
         kinds = {kind.name: kind for path in paths if (kind := offered_for(path)) is not None}
@@ -55,21 +55,21 @@ class Offers:
         )
         try:
             answer = await context.ask(question, _ANSWERS)
-        except ToolError:  # nobody is there
+        except ToolError:  # a non-interactive run
             return _ANSWERS[1]
         if answer == _ANSWERS[2]:
             await in_thread(noted.touch)
         return answer
 
     async def close(self) -> None:
-        """Give up what is being installed."""
+        """Cancel running installations."""
         for task in self._installing:
             task.cancel()
         await asyncio.gather(*self._installing, return_exceptions=True)
 
 
 async def _installed(context: ToolContext, kind: ServerKind) -> str:
-    """Install a server; what is to be told of it."""
+    """Install a server; returns the message about it."""
     try:
         folder = context.config_folder
         commands = installing.steps(kind, folder, lambda name: context.processes.which(name, outside=True))
@@ -77,7 +77,7 @@ async def _installed(context: ToolContext, kind: ServerKind) -> str:
         try:
             await in_thread(installation.begin, to_the_end=True)
             for command in commands:
-                # A person said yes, and neither a model nor the repository has a say in what is fetched.
+                # A person agreed, and neither a model nor the repository influences what is fetched.
                 result = await context.processes.run(
                     command, cwd=folder, timeout=_LIMIT, merge_stderr=True, outside=True, output_limit=20_000
                 )

@@ -1,4 +1,4 @@
-"""Events and months as text."""
+"""Formats events and months as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WEEK = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 
 
 def span(start: date | datetime, end: date | datetime) -> str:
-    """When an event is, as the clock of this machine has it."""
+    """The start and the end of an event in this machine's time zone."""
     if not isinstance(start, datetime) or not isinstance(end, datetime):
         last = end - timedelta(days=1)
         return f"{start:%a %Y-%m-%d}" if last <= start else f"{start:%a %Y-%m-%d} to {last:%a %Y-%m-%d}"
@@ -29,7 +29,7 @@ def span(start: date | datetime, end: date | datetime) -> str:
 
 
 def lines(agenda: Agenda) -> list[str]:
-    """What happens, a line each, and what is left out."""
+    """The occurrences, one a line, and what is left out."""
     shown = [_line(one) for one in agenda.occurrences[:_LINES]]
     if len(agenda.occurrences) > _LINES:
         shown.append(f"[{_LINES} of {len(agenda.occurrences):,} are shown. Ask for fewer days.]")
@@ -40,7 +40,7 @@ def lines(agenda: Agenda) -> list[str]:
 
 
 def table(occurrences: Sequence[Occurrence], title: str) -> Table:
-    """What happens, for people."""
+    """The occurrences as a table for people."""
     rows = [
         (span(one.start, one.end), _title(one), one_line(one.location, _PLACE), one.repeats)
         for one in occurrences[:_LINES]
@@ -50,7 +50,7 @@ def table(occurrences: Sequence[Occurrence], title: str) -> Table:
 
 
 def month_grid(year: int, month: int, marked: Collection[int]) -> str:
-    """A month as a grid, weeks from Monday on; days with events have a star."""
+    """A month as a grid with weeks from Monday; days with events have a star."""
     head = " ".join(f"{name:>3}" for name in _WEEK)
     weeks = [
         " ".join(f"{'' if not day else f'{day}*' if day in marked else f'{day} ':>3}" for day in week).rstrip()
@@ -60,13 +60,13 @@ def month_grid(year: int, month: int, marked: Collection[int]) -> str:
 
 
 def days_of(occurrences: Iterable[Occurrence], year: int, month: int) -> set[int]:
-    """The days of a month on which something happens."""
+    """The days of a month with events."""
     first = date(year, month, 1)
     after = date(year + month // 12, month % 12 + 1, 1)
     found: set[int] = set()
     for one in occurrences:
         begin = as_time(one.start).date()
-        # An event that ends at midnight is not on the day that begins then.
+        # An event that ends at midnight is not on the day that starts then.
         end = (as_time(one.end) - timedelta(microseconds=1)).date()
         day, last = max(begin, first), min(max(begin, end), after - timedelta(days=1))
         while day <= last:

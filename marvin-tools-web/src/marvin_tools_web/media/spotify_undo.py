@@ -1,4 +1,4 @@
-"""Taking back what was changed on Spotify, as far as nobody changed it since.
+"""Undo of changes on Spotify, unless somebody changed the same thing since.
 
 Source: developer.spotify.com/documentation/web-api/tutorials/february-2026-migration-guide
 """
@@ -16,22 +16,22 @@ from .spotify_login import Spotify
 
 _PAGE = 50
 _FIELDS = "total,items(track(uri),item(uri))"
-"""What was called a track is called an item since February 2026."""
+"""Tracks are called items since February 2026."""
 _MOST = 1_000
-"""Tracks of a playlist that are compared."""
+"""Tracks of a playlist that are compared at most."""
 
 
 def check(context: ToolContext) -> None:
-    """Refuse what is for /undo alone to everybody else."""
+    """Refuse a parameter that only /undo may use."""
     if context.origin != "undo":
         raise ToolError("taken_back is for /undo only. Leave it out.")
 
 
 async def remove_playlist(context: ToolContext, playlist: str, name: str) -> str:
-    """Take a playlist out of the user's library, which is how Spotify deletes one.
+    """Remove a playlist from the user's library, which is how Spotify deletes one.
 
     Raises:
-        ToolError: there is something in it by now.
+        ToolError: it has tracks by now.
     """
     spotify = Spotify(context)
     _, total = await spotify.get(f"playlists/{playlist}/items", items_in, {"limit": 1, "fields": _FIELDS})
@@ -43,13 +43,13 @@ async def remove_playlist(context: ToolContext, playlist: str, name: str) -> str
 
 
 async def remove_tracks(context: ToolContext, playlist: str, uris: Sequence[str]) -> str:
-    """Take tracks out of a playlist that were put at its end.
+    """Remove tracks from the end of a playlist.
 
-    Spotify removes a track from all its places at once. Where one stands in another place as well, that one is put
-    there again.
+    Spotify removes all occurrences of a track at once. Occurrences elsewhere in the playlist are added
+    again.
 
     Raises:
-        ToolError: the tracks are not at the end of the playlist any more.
+        ToolError: the playlist no longer ends with these tracks.
     """
     spotify = Spotify(context)
     there = await _all(spotify, playlist)
@@ -61,7 +61,7 @@ async def remove_tracks(context: ToolContext, playlist: str, uris: Sequence[str]
     added = list(dict.fromkeys(uris))
     body = {"items": [{"uri": uri} for uri in added]}
     await spotify.delete(f"playlists/{playlist}/items", body, {})
-    # From the front on, so that each place is that of before.
+    # From the start on, so that each index is valid when it is used.
     for place, uri in enumerate(before):
         if uri in added:
             again = {"uris": [uri], "position": place}
@@ -70,7 +70,7 @@ async def remove_tracks(context: ToolContext, playlist: str, uris: Sequence[str]
 
 
 def items_in(answer: Any) -> tuple[list[str], int]:
-    """The addresses of the tracks on a page of a playlist, and how many there are in all."""
+    """The URIs of the tracks on a page of a playlist, and the total number."""
     found = values.required(answer, "items")
     uris = [values.text(one, "item", "uri") or values.text(one, "track", "uri") for one in found]
     total = values.whole(answer, "total")
@@ -80,10 +80,10 @@ def items_in(answer: Any) -> tuple[list[str], int]:
 
 
 async def _all(spotify: Spotify, playlist: str) -> list[str]:
-    """The addresses of all tracks of a playlist, in their order.
+    """The URIs of all tracks of a playlist, in order.
 
     Raises:
-        ToolError: there are too many.
+        ToolError: there are too many tracks.
     """
     found: list[str] = []
     while True:

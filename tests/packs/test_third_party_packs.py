@@ -1,4 +1,4 @@
-"""What a stranger can add: each kind of extension, built as a wheel and installed into a fresh environment."""
+"""Third-party packs: each kind of extension, built as a wheel and installed into a fresh environment."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Installed:
-    """Core and all packs of strangers."""
-    folder = tmp_path_factory.mktemp("strangers")
+    """The core and all third-party packs."""
+    folder = tmp_path_factory.mktemp("third-party")
     for source in (DICE, *(HERE / name for name in PACKS)):
         build_wheels(source, folder / "wheels")
     return Installed(folder / "place", [wheels, folder / "wheels"], "marvin-core", "marvin-dice", *PACKS)

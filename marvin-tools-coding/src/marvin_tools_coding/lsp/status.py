@@ -1,6 +1,6 @@
-"""How the language servers of sessions are, and what they said last: for this session, and for whoever asks outside.
+"""The state and the last diagnostics of the language servers of all sessions, for commands outside of these sessions.
 
-Each session notes it in a folder of its own, whose lock it holds as long as it runs, however it ends.
+Each session writes them to a folder of its own. It holds the folder's lock until it exits or is killed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _BEGIN = "session-"
 _LOCK = "lock"
 _NOTE = "servers.json"
 _PAUSE = 0.3
-"""Seconds between two notes."""
+"""Seconds between two writes."""
 _FORGOTTEN = 3_600.0
-"""The age, in seconds, from which on a folder without a note is one whose session was killed while it was made."""
+"""The age in seconds after which a folder without a state file is removed: its session was killed while making it."""
 
 
-class Standing(Record):
-    """A language server, `root` the folder that it looks at, and what it said of files below it, by their paths.
+class ServerStatus(Record):
+    """A language server, its `root` folder, and the diagnostics of files below it by path.
 
-    `pid` is 0 where it does not run. `waiting` are the files that it has not looked at yet.
+    `pid` is 0 where it does not run. `waiting` are files without diagnostics yet.
     """
 
     name: str
@@ -48,21 +48,21 @@ class Standing(Record):
 
 
 class Notes:
-    """Keeps a note of the servers of a session, which `marvin lsp status` reads.
+    """Writes the state of a session's servers, for `marvin lsp status`.
 
     Args:
-        standings: how the servers are now.
+        statuses: returns the current state of the servers.
     """
 
-    def __init__(self, standings: Callable[[], Sequence[Standing]]) -> None:
-        self._standings = standings
+    def __init__(self, statuses: Callable[[], Sequence[ServerStatus]]) -> None:
+        self._statuses = statuses
         self._note: _Note | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_open = False
         self._is_stale = False
 
     async def open(self, parent: Callable[[], Path]) -> None:
-        """Make the folder, once. Where there can be none, nothing is noted: edits go on."""
+        """Make the folder, once. If that fails, nothing is written, and edits still work."""
         if self._is_open:
             return
         self._is_open = True
@@ -71,7 +71,7 @@ class Notes:
             self.change()
 
     def change(self) -> None:
-        """Something is different: it is noted in a moment."""
+        """Schedule a write after a change."""
         self._is_stale = True
         if self._note is not None and (self._task is None or self._task.done()):
             self._task = asyncio.ensure_future(self._go_on(self._note))
@@ -81,10 +81,10 @@ class Notes:
             await asyncio.sleep(_PAUSE)
             self._is_stale = False
             with suppress(OSError):
-                await in_thread(partial(note.write, self._standings()), to_the_end=True)
+                await in_thread(partial(note.write, self._statuses()), to_the_end=True)
 
     async def close(self) -> None:
-        """Remove the note."""
+        """Remove the state file."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -92,12 +92,12 @@ class Notes:
             await in_thread(self._note.close, to_the_end=True)
 
 
-def noted(parent: Path) -> Sequence[Standing]:
-    """The servers of all sessions that run, as they noted them; what killed ones left is removed. Blocks."""
-    return [standing for folder in sorted(parent.glob(f"{_BEGIN}*")) for standing in _read(folder)]
+def noted(parent: Path) -> Sequence[ServerStatus]:
+    """The servers of all running sessions; what killed sessions left is removed. Blocks."""
+    return [status for folder in sorted(parent.glob(f"{_BEGIN}*")) for status in _read(folder)]
 
 
-def still_there(standings: Sequence[Standing]) -> Sequence[Standing]:
+def still_there(statuses: Sequence[ServerStatus]) -> Sequence[ServerStatus]:
     """The same without files that were removed by others than the tools. Blocks."""
 
     def kept(root: str, said: Mapping[str, T]) -> Mapping[str, T]:
@@ -105,12 +105,12 @@ def still_there(standings: Sequence[Standing]) -> Sequence[Standing]:
 
     return [
         one.replace(said=kept(one.root, one.said), waiting=[*kept(one.root, dict.fromkeys(one.waiting))])
-        for one in standings
+        for one in statuses
     ]
 
 
 class _Note:
-    """The note of one session. All methods block."""
+    """The state file of one session. All methods block."""
 
     def __init__(self, parent: Path) -> None:
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -118,9 +118,9 @@ class _Note:
         self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def write(self, standings: Sequence[Standing]) -> None:
+    def write(self, statuses: Sequence[ServerStatus]) -> None:
         new = self._folder / "new"
-        new.write_text(json.dumps([_as_dict(one) for one in standings]), encoding="utf-8")
+        new.write_text(json.dumps([_as_dict(one) for one in statuses]), encoding="utf-8")
         new.replace(self._folder / _NOTE)
 
     def close(self) -> None:
@@ -128,28 +128,28 @@ class _Note:
         os.close(self._lock)
 
 
-def _as_dict(standing: Standing) -> Mapping[str, Any]:
+def _as_dict(status: ServerStatus) -> Mapping[str, Any]:
     said = {
         path: [(one.line, one.severity, one.message, one.server) for one in found]
-        for path, found in standing.said.items()
+        for path, found in status.said.items()
     }
-    about = {"name": standing.name, "state": standing.state, "pid": standing.pid, "root": standing.root}
-    return {**about, "waiting": list(standing.waiting), "said": said}
+    about = {"name": status.name, "state": status.state, "pid": status.pid, "root": status.root}
+    return {**about, "waiting": list(status.waiting), "said": said}
 
 
-def _read(folder: Path) -> Iterator[Standing]:
+def _read(folder: Path) -> Iterator[ServerStatus]:
     if not is_locked(folder / _LOCK):
         _remove_left(folder)
         return
     try:
         given = json.loads((folder / _NOTE).read_bytes())
-        found = [_standing(one) for one in given]
-    except (OSError, ValueError, TypeError, KeyError):  # it is not there yet, or somebody damaged it
+        found = [_status(one) for one in given]
+    except (OSError, ValueError, TypeError, KeyError):  # not there yet, or damaged
         return
     yield from found
 
 
-def _standing(given: Mapping[str, Any]) -> Standing:
+def _status(given: Mapping[str, Any]) -> ServerStatus:
     said = {
         str(path): [
             Diagnostic(line=int(line), severity=str(severity), message=str(message), server=str(server))
@@ -157,7 +157,7 @@ def _standing(given: Mapping[str, Any]) -> Standing:
         ]
         for path, found in dict(given["said"]).items()
     }
-    return Standing(
+    return ServerStatus(
         name=str(given["name"]),
         state=str(given["state"]),
         pid=int(given["pid"]),
@@ -168,7 +168,7 @@ def _standing(given: Mapping[str, Any]) -> Standing:
 
 
 def _remove_left(folder: Path) -> None:
-    """Remove what a killed session left; one that is being made has no note yet, and stays."""
+    """Remove what killed sessions left. A folder that is being made has no state file yet, and stays."""
     with suppress(OSError):
         if (folder / _NOTE).exists() or time.time() - folder.lstat().st_mtime > _FORGOTTEN:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Where a language server is: installed by Marvin, or by somebody else on PATH."""
+"""Finds language servers: those that Marvin installed, and others on PATH."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from .known import ServerKind
+from .catalog import ServerKind
 
 FOLDER = "lsp"
-"""Below the configuration folder; in it, one folder for each server."""
+"""The folder below the configuration folder with one folder for each server."""
 WHOLE = ".whole"
-"""What stands in the folder of a server whose installation came to its end."""
+"""The marker file of a complete installation."""
 
 
 def found(kind: ServerKind, config_folder: Path, which: Callable[..., str | None]) -> str | None:
-    """The path of its program, or None. What Marvin installed comes first; no folder of a project counts."""
+    """The path of a server's program, or None. Marvin's own installations come first; folders of projects do not
+    count."""
     own = installed(kind, config_folder)
     return own if own is not None else which(kind.program, outside=True)
 

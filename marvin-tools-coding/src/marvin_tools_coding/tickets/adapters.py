@@ -1,4 +1,4 @@
-"""How lines for the ticket program look when models write them, and what they mean here."""
+"""Maps lines for the ticket program, as models write them, to our arguments."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..habits import IGNORED
+from ..adapters import IGNORED
 
 LINE_NAMES = {"args": ("command", "cmd", "line", "arguments", "input", "argv")}
 LINE_IGNORED = IGNORED
 _PROGRAMS = ("tk", "ticket", "marvin-tk", "super")
-"""Names of the program, which models put in front; and the word that passes over plugins, of which there are none."""
+"""Names of the program, which models write first, and the word that bypasses plugins, of which there are none."""
 
 
 def line_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
-    """The arguments of tk: a list of words becomes a line, and the program's own name is left out."""
+    """The arguments of tk: a list of words becomes a line, and the program's name is removed."""
     line = given.get("args")
     if isinstance(line, list) and all(isinstance(word, str) for word in line):
         line = shlex.join(line)

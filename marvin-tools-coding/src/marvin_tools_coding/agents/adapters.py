@@ -1,11 +1,11 @@
-"""How calls for agents look in other programs, and what they mean here."""
+"""Maps calls of agent tools, as models trained with other programs write them, to our arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ..habits import IGNORED, refuse, says_yes, truth
+from ..adapters import IGNORED, refuse, says_yes, truth
 
 LAUNCH_NAMES = {
     "ticket_id": ("ticket", "ticketId", "issue"),
@@ -19,7 +19,7 @@ LAUNCH_IGNORED = (
 RESEARCH_NAMES = {"query": ("prompt", "task", "question", "message", "instructions")}
 RESEARCH_IGNORED = LAUNCH_IGNORED
 _USUAL = ("", "inherit", "default")
-"""What other programs call the model that fits."""
+"""Values of `model` in other programs that mean the default model."""
 
 
 def launch_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
@@ -31,13 +31,13 @@ def launch_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
         isolation = given["isolation"] = isolation.strip().lower()
     if "isolation" in given and (truth(isolation) in (False, None) or isolation == "none"):
         given["isolation"] = ""
-    if truth(isolation) is True:  # there is one kind of it
+    if truth(isolation) is True:  # there is only one kind of agent
         given["isolation"] = "worktree"
     return research_arguments(given)
 
 
 def research_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
-    """The arguments of launch_research_agent, and what both tools have of them."""
+    """The arguments of launch_research_agent, which launch_agent shares."""
     refuse(
         given, ("run_in_background", "background"), "A call waits for its agent; several researchers may run at once."
     )

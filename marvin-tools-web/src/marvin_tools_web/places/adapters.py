@@ -1,4 +1,4 @@
-"""Places as models give them where a text is wanted: objects, pairs of numbers, lists of them."""
+"""Converts places that models send as objects, pairs of numbers or lists to texts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _INSIDE = ("location", "coordinates", "position", "center", "point")
 
 
 def place_text(given: Any) -> Any:
-    """A place as text, as in `52.52,13.405` or `Berlin`; what is none stays for the check.
+    """A place as text, such as `52.52,13.405` or `Berlin`; anything else is left to the validation.
 
-    A pair of numbers has its latitude first, as people write it.
+    A pair of numbers is latitude, then longitude.
     """
     if isinstance(given, (list, tuple)) and len(given) == 2 and all(_is_number(one) for one in given):
         return f"{given[0]},{given[1]}"
@@ -39,11 +39,11 @@ def places_text(given: Any) -> Any:
 
 
 def adapting(places: Iterable[str], lists: Iterable[str] = ()) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
-    """What makes texts of the places among the arguments of a tool, for `@tool(adapt=...)`.
+    """The argument adapter that converts the places of a tool to texts, for `@tool(adapt=...)`.
 
     Args:
         places: the parameters that are places.
-        lists: those that are several.
+        lists: those that take several places.
     """
     kinds = {**dict.fromkeys(places, place_text), **dict.fromkeys(lists, places_text)}
     return lambda given: {name: kinds[name](value) if name in kinds else value for name, value in given.items()}

@@ -1,4 +1,4 @@
-"""What a model asks a service for."""
+"""Validation of the queries that models send to services."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from marvin_core import ToolError
 
 
 def checked(text: str, what: str, most: int, advice: str = "Give a few words.") -> str:
-    """The words of a question on one line.
+    """The query on one line.
 
     Args:
-        what: what it is called in an error, as the parameter.
-        most: characters that it may have.
-        advice: what to give instead.
+        what: the parameter's name in errors.
+        most: the maximum length in characters.
+        advice: what to send instead.
 
     Raises:
-        ToolError: it is empty, or longer than that.
+        ToolError: it is empty or too long.
     """
     asked = " ".join(text.split())
     if not asked or len(asked) > most:

@@ -1,4 +1,4 @@
-"""What models send that were trained with other programs: names of parameters, and values in other shapes."""
+"""Helpers for arguments of models trained with other programs: other parameter names, and values in other shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from marvin_core import ToolError
 
 PATHS = ("file_path", "filePath", "filepath", "file", "filename", "target_file", "targetFile", "relative_path")
 IGNORED = ("description", "explanation", "instruction", "instructions", "thought", "toolSummary")
-"""What programs ask for to show it to people, and what means nothing here."""
+"""Parameters that have no effect here, such as explanations that other programs show to people."""
 FOLDERS = (
     *("dir_path", "dirPath", "directory", "directory_path", "dir", "folder", "target_directory", "target_directories"),
     *("relative_workspace_path", "DirectoryPath", "SearchDirectory", "SearchPath", "search_path", "paths", "root"),
@@ -21,23 +21,23 @@ MOST = ("limit", "maxResults", "max_matches", "total_max_matches", "num_results"
 
 
 def taken(given: dict[str, Any], *names: str) -> Any:
-    """The value that was given by one of the names, None without any; none of them is left."""
+    """Remove all of the names; returns the value of the first that was given, or None."""
     values = [given.pop(name, None) for name in names]
     return next((value for value in values if value is not None), None)
 
 
 def truth(value: Any) -> Any:
-    """A value, where it is a text that says true or false as that."""
+    """A value; a text for true or false becomes that."""
     return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 def says_yes(given: dict[str, Any], *names: str) -> bool:
-    """Whether one of the names was given as true; none of them is left."""
+    """Remove all of the names; returns whether one was true."""
     return truth(taken(given, *names)) is True
 
 
 def number(name: str, value: Any) -> int:
-    """A whole number, rounded up. Raises `ToolError` where it is none."""
+    """A whole number, rounded up. Raises `ToolError` where it is not a number."""
     try:
         if isinstance(value, bool):
             raise ValueError
@@ -49,17 +49,17 @@ def number(name: str, value: Any) -> int:
 
 
 def at_most(given: dict[str, Any], name: str, most: int) -> None:
-    """Take the most that there is where more is wanted."""
+    """Reduce a number to the maximum."""
     value = given.get(name)
     if isinstance(value, int | float) and value > most:
         given[name] = most
 
 
 def one(given: dict[str, Any], name: str, several: str) -> None:
-    """Take a list of one value as that value.
+    """Replace a list of one value with that value.
 
     Args:
-        several: what to send in place of several.
+        several: what to send instead of a list of several.
     """
     value = given.get(name)
     if not isinstance(value, list):
@@ -70,7 +70,7 @@ def one(given: dict[str, Any], name: str, several: str) -> None:
 
 
 def refuse(given: dict[str, Any], names: Sequence[str], instead: str) -> None:
-    """Refuse what cannot be done here; what says no, or says nothing, is left out.
+    """Refuse parameters that have no equivalent here; ones that say no, or nothing, are removed.
 
     Raises:
         ToolError: with what to send instead.
@@ -81,7 +81,7 @@ def refuse(given: dict[str, Any], names: Sequence[str], instead: str) -> None:
 
 
 def for_real(given: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what is to be tried only: every call is carried out."""
+    """Refuse a dry run: every call is carried out."""
     refuse(
         given,
         ("dry_run", "dryRun", "--dry-run", "preview"),
@@ -91,14 +91,14 @@ def for_real(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def opposite(given: dict[str, Any], name: str, *others: str) -> None:
-    """Set a parameter to the contrary of what others say, unless it was given itself."""
+    """Set a parameter to the negation of another program's, unless it was given itself."""
     value = truth(taken(given, *others))
     if isinstance(value, bool):
         given.setdefault(name, not value)
 
 
 def lines(given: dict[str, Any]) -> None:
-    """Make the first and the last line of a range in other shapes, and of a number of lines."""
+    """Convert other forms of a line range, such as offset and count, to the first and the last line."""
     if isinstance(given.get("lines"), int):
         given.setdefault("limit", given.pop("lines"))
     for name in ("view_range", "read_range", "line_range", "lineRange", "range", "lines", "pages"):
@@ -112,7 +112,7 @@ def lines(given: dict[str, Any]) -> None:
 
 
 def _bounds(name: str, value: Any) -> tuple[int, int | None]:
-    """The first and the last line; None is the end."""
+    """The first and the last line; None means the end."""
     parts: Any = [value] if isinstance(value, int) else value
     if isinstance(value, str):
         parts = value.replace(":", "-").replace(",", "-").strip("[] ").split("-", 1)

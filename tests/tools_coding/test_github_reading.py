@@ -13,7 +13,7 @@ import pytest
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_tools_coding.files.edit import write_file
 from marvin_tools_coding.files.reading import BLOCK_AT, WARN_AT
-from marvin_tools_coding.github.looking import github_read_file
+from marvin_tools_coding.github.reading import github_read_file
 from tests.tools_coding.support import Project
 from tests.tools_coding.support_github import Desk
 

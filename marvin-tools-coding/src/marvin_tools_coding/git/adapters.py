@@ -1,4 +1,4 @@
-"""How calls of the git tools look in other programs, and what they mean here."""
+"""Maps calls of the git tools, as models trained with other programs write them, to our arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from marvin_core import ToolError
 
-from ..habits import IGNORED, MOST, PATHS, at_most, for_real, lines, one, refuse, taken
+from ..adapters import IGNORED, MOST, PATHS, at_most, for_real, lines, one, refuse, taken
 
 _FILES = (*PATHS, "paths", "files", "dir_path", "directory", "pathspec")
 _REFS = ("commit", "revision", "rev", "commit_hash", "hash", "sha", "target", "branch", "base", "commit_id")
@@ -124,7 +124,7 @@ def checkout_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _here(given: dict[str, Any]) -> None:
-    """Refuse another repository than that of the working directory."""
+    """Refuse any repository other than that of the working directory."""
     for name in _HERE:
         if given.pop(name, None) not in (None, "", ".", "./"):
             raise ToolError(f"Leave out {name}: the tool uses the repository of the working directory.")

@@ -1,4 +1,4 @@
-"""Taking back a commit that git_commit made: the branch goes back by one, files stay as they are."""
+"""Undo of a commit that git_commit made: the branch moves back by one, files stay as they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .running import failure, keep, read, try_read
 
 
 class Before(Record):
-    """A repository before a commit: where its branch stood, and what was staged, empty where that is not known."""
+    """A repository before a commit: the commit of its branch, and the staged tree, empty where unknown."""
 
     head: str
     index: str
@@ -17,18 +17,18 @@ class Before(Record):
 
 
 async def state_before(context: ToolContext, place: Place) -> Before:
-    """The repository as it is now."""
+    """The current state of the repository."""
     head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
     index = await keep(context, ["write-tree"], {})
     return Before(
         head=head.output.decode().strip() if head.exit_code == 0 else "",
         index=index.output.decode().strip() if index.exit_code == 0 else "",
-        is_plain=not place.next_step(),  # in a merge or a rebase more than the branch would have to go back
+        is_plain=not place.next_step(),  # in a merge or a rebase, moving the branch back would not be enough
     )
 
 
 async def made_since(context: ToolContext, before: Before) -> str:
-    """The commit that was made, and what was staged before it, as `take_back` takes it; empty where neither fits."""
+    """The new commit, and what was staged before it, as `take_back` takes it; empty where there is nothing to undo."""
     said = await try_read(context, ["rev-list", "--parents", "--max-count=1", "HEAD"])
     commit, *parents = said.output.decode().split() or [""]
     if said.exit_code != 0 or not before.is_plain or parents != ([before.head] if before.head else []):
@@ -36,8 +36,8 @@ async def made_since(context: ToolContext, before: Before) -> str:
     return f"{commit} {before.index}".rstrip()
 
 
-async def taken_back(context: ToolContext, commit: str, index: str) -> ToolResult:
-    """Have the branch end before a commit again, and the index as it was where nothing was staged since.
+async def undo_commit(context: ToolContext, commit: str, index: str) -> ToolResult:
+    """Move the branch to the commit before, and restore the index if nothing was staged since.
 
     Raises:
         ToolError: the commit is no longer the newest one, or was pushed.

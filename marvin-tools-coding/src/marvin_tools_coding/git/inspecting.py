@@ -1,4 +1,4 @@
-"""The tools git_status, git_diff, git_log and git_branch: what is changed, and what there is."""
+"""The tools git_status, git_diff, git_log and git_branch: changes, commits and branches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from marvin_core import Field, ProcessResult, ToolContext, ToolError, output_text, tool
 
-from .habits import (
+from .adapters import (
     BRANCH_NAMES,
     DIFF_NAMES,
     GIT_IGNORED,
@@ -23,7 +23,8 @@ from .running import DIFF_LIMIT, hash_of, read
 
 _STAT_LIMIT = 10_000
 _SUBMODULES = "--ignore-submodules=dirty"
-"""A submodule shows where it is at another commit. Looking for changes in it would run what its own settings name."""
+"""Reports a submodule only if its commit changed. Looking for changes in it would run programs that its config
+names."""
 _BRANCH = (
     "%(HEAD) %(refname:short) %(objectname:short)%(if)%(upstream)%(then) [%(upstream:short)"
     "%(if)%(upstream:track)%(then) %(upstream:track,nobracket)%(end)]%(end) %(contents:subject)"
@@ -96,7 +97,7 @@ async def git_diff(
 
 
 def _beginning(diff: ProcessResult, overview: ProcessResult) -> str:
-    """The list of files, and of the diff as many whole lines as fit."""
+    """The list of files, and as many whole lines of the diff as fit."""
     stat = output_text(overview.output, overview.omitted, "Pass path for one folder.").rstrip()
     room = DIFF_LIMIT - len(stat.encode())
     shown = diff.output[: diff.output.rfind(b"\n", 0, room) + 1] or diff.output[:room]
@@ -106,7 +107,7 @@ def _beginning(diff: ProcessResult, overview: ProcessResult) -> str:
 
 
 async def _resolved(context: ToolContext, ref: str) -> list[str]:
-    """The commit or commits as hashes: where git diff finds none it compares files, also outside the sandbox."""
+    """The commits as hashes: git diff takes an unknown name for a file, even one outside the sandbox."""
     first, dots, second = re.fullmatch(r"(.*?)(?:(\.{2,3})(.*))?", ref, re.DOTALL).groups("")  # type: ignore[union-attr]  # it matches any text
     sides = [await hash_of(context, side or "HEAD") for side in ([first, second] if dots else [first])]
     return [dots.join(sides)]

@@ -1,4 +1,4 @@
-"""Looking at what became of the tests between two commits."""
+"""Compares the tests of two commits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from marvin_core import Record, ToolError, in_thread, one_line, output_text
 
-from ..checks.mending import time_for_command
+from ..checks.repair import time_for_command
 from .syntax.files import counts, is_among_tests, is_data, is_settings, language_of
 from .syntax.mocks import ALTERNATIVES
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _PROGRAM = f"{__package__}.syntax.program"
 _OUTPUT = 4_000_000
-"""Bytes of what the program prints."""
+"""Bytes of the comparing program's output."""
 _FILES = 2_000
-"""Files that are compared."""
+"""Files that are compared at most."""
 _TEXT, _LINE = 600, 300
 _OWN = (".marvin/", ".tickets/")
 _DATA = "a file beside the tests, which they may use for comparison, was changed or removed, and it cannot be read"
@@ -30,32 +30,32 @@ _OVERLOOKED = "git is configured to ignore changes of this file, so its content 
 
 
 class Place(Record):
-    """A place where tests ask for less, or where something stands in for real behaviour."""
+    """A place where tests are weakened, or where a mock replaces real behaviour."""
 
     file: str
     line: int
     what: str
     test: str = ""
-    """Empty where it concerns more than one, or none."""
+    """Empty where it is about several tests, or none."""
     before: str = ""
     after: str = ""
 
     @property
     def key(self) -> str:
-        """The same for the same place with the same words, wherever in the file it stands."""
+        """A key that does not depend on the line number."""
         parts = (self.file, self.test, self.what, self.before, self.after)
         return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
     @property
     def told(self) -> str:
-        """It in one line: `FILE:LINE: what`."""
+        """The place on one line: `FILE:LINE: what`."""
         changed = " -> ".join(filter(None, (one_line(self.before, _LINE), one_line(self.after, _LINE))))
         words = ": ".join(filter(None, (self.test, self.what, changed)))
         return one_line(f"{self.file}:{self.line}: {words}", 3 * _LINE)
 
 
 class Looked(Record):
-    """What a look found. `unread` are the files that nothing can be said of, with the reason, a line each."""
+    """The result of a comparison. `unread` are the files that could not be compared, with the reason, one a line."""
 
     weakened: tuple[Place, ...] = ()
     replaced: tuple[Place, ...] = ()
@@ -63,7 +63,7 @@ class Looked(Record):
 
 
 async def look(run: Run, base: str, commit: str) -> Looked:
-    """What tests of a commit ask for less than those of an earlier one, and what in them replaces behaviour.
+    """The tests of a commit that are weaker than those of an earlier one, and the mocks in them.
 
     What cannot be compared counts as weakened.
 
@@ -93,7 +93,7 @@ def _matters(path: str) -> bool:
 
 
 def _hides(path: str) -> bool:
-    """Whether a file that git overlooks would be part of the tests: code or settings."""
+    """Whether a file that git ignores would be part of the tests: code or settings."""
     return _matters(path) and (is_settings(path) or (is_among_tests(path) and language_of(path) not in ("", "rust")))
 
 

@@ -1,4 +1,4 @@
-"""How calls of the shell tools look in other programs, and what they mean here."""
+"""Maps calls of the shell tools, as models trained with other programs write them, to our arguments."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from marvin_core import ToolError
 
-from ..habits import IGNORED, for_real, number, opposite, refuse, taken, truth
+from ..adapters import IGNORED, for_real, number, opposite, refuse, taken, truth
 
 LONGEST = 3600
-"""Seconds that a command, and waiting for one, may take."""
+"""Seconds that a command, or waiting for one, may take."""
 _SHELLS = ("bash", "sh", "zsh", "dash")
 _RUN_OPTIONS = ("-c", "-lc", "-ic", "-lic")
 _WAIT = 60
@@ -62,7 +62,7 @@ def run_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
     elif isinstance(command, str) and isinstance(operands, str):
         command = f"{command} {operands}"
     elif operands:
-        given["args"] = operands  # it is refused, by its name
+        given["args"] = operands  # refused by name
     if command is not None:
         given["command"] = command
     opposite(given, "background", "Blocking", "blocking", "block", "wait")
@@ -75,7 +75,7 @@ def run_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _line(command: Any) -> Any:
-    """A command as one line, also where it was given as a list of words, or as that in JSON."""
+    """A command as one line, also from a list of words or a JSON list."""
     if isinstance(command, str) and command.startswith('["'):
         try:
             command = json.loads(command)
@@ -92,7 +92,7 @@ def _line(command: Any) -> Any:
 
 
 def _seconds(value: Any) -> Any:
-    """A time in seconds; thousands that are too many seconds are milliseconds."""
+    """A timeout in seconds; a value in the thousands that exceeds the maximum is read as milliseconds."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
     try:

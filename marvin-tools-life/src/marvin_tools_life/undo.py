@@ -1,4 +1,4 @@
-"""Entries of files put back as they were: what a call that takes another one back is given, and how it is checked."""
+"""Undo of changes to entries in files: the data that an undo gets, and its validation."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any, TypeAlias
 from marvin_core import ToolContext, ToolError, one_line
 
 Change: TypeAlias = "dict[str, Any]"
-"""What an entry was before a call and what it was after it, as `before` and `after`; None for no entry.
+"""An entry before and after a call, as `before` and `after`; None for no entry.
 
-`profile` is the one that it was made in, where the entry is one of a profile."""
+`profile` is the profile of the change, if the entry belongs to one."""
 
 _SHOWN = 300
 
 
 def change(before: Any, after: Any, profile: ToolContext | None = None) -> Change:
-    """What a call did to an entry, for the call that takes it back.
+    """The change that a call made to an entry, for its undo.
 
     Args:
-        profile: the context of the call, where the entry is one of the profile in use.
+        profile: the context of the call, if the entry belongs to the active profile.
     """
     made = {"before": _plain(before), "after": _plain(after)}
     return made if profile is None else {**made, "profile": profile.profile_folder.name}
 
 
 def check_taken_back(context: ToolContext, given: Change) -> None:
-    """Refuse a change that nobody takes back, or that was made in another profile than the one in use.
+    """Refuse a change unless `/undo` gives it, in the profile in which it was made.
 
     Raises:
-        ToolError: where that is so.
+        ToolError: otherwise.
     """
     check_undo(context, "taken_back")
     used = context.profile_folder.name
@@ -39,23 +39,23 @@ def check_taken_back(context: ToolContext, given: Change) -> None:
 
 
 def check_undo(context: ToolContext, name: str) -> None:
-    """Refuse a parameter that nothing but `/undo` gives, as what it does leaves nothing to take back.
+    """Refuse a parameter unless `/undo` gives it, as its effect cannot be undone.
 
     Raises:
-        ToolError: where nobody takes a call back.
+        ToolError: the call is not by `/undo`.
     """
     if context.origin != "undo":
         raise ToolError(f"{name} is for /undo only. Leave it out.")
 
 
 def before_of(context: ToolContext, given: Change, now: Any) -> Any:
-    """What the entry was before the call that is taken back.
+    """The entry before the call that is undone.
 
     Args:
-        now: what it is.
+        now: the current entry.
 
     Raises:
-        ToolError: somebody changed it since then, or another profile is in use, or nobody takes a call back.
+        ToolError: it was changed since, another profile is active, or the call is not by `/undo`.
     """
     check_taken_back(context, given)
     if not {"before", "after"} <= given.keys():
@@ -67,5 +67,5 @@ def before_of(context: ToolContext, given: Change, now: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: files hold values of other kinds, such as dates and texts with a comment."""
+    """A value as plain JSON: files contain other types, such as dates and texts with comments."""
     return json.loads(json.dumps(value, default=str))

@@ -1,12 +1,12 @@
-"""How calls of the GitHub tools look in other programs, and what they mean here."""
+"""Maps calls of the GitHub tools, as models trained with other programs write them, to our arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ..files.habits import GREP_IGNORED, GREP_NAMES, READ_IGNORED, READ_NAMES, grep_arguments, read_arguments
-from ..habits import IGNORED, MOST, at_most, one, refuse, taken
+from ..adapters import IGNORED, MOST, at_most, one, refuse, taken
+from ..files.adapters import GREP_IGNORED, GREP_NAMES, READ_IGNORED, READ_NAMES, grep_arguments, read_arguments
 
 _REPOSITORY = ("repository", "repo_name", "repoName", "full_name", "url", "repo_url", "project")
 _KINDS = {
@@ -112,7 +112,7 @@ def grep_file_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _repository(given: dict[str, Any], several: str) -> None:
-    """Make one name of an owner and a name that were given apart."""
+    """Join an owner and a name that were given separately."""
     one(given, "repo", several)
     owner = taken(given, "owner", "org", "user")
     repo = given.get("repo")

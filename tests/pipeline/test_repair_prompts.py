@@ -1,4 +1,4 @@
-"""What agents that mend are told: no output of a command can pass for a part of their prompt."""
+"""The prompts of fixing agents: no output of a command can pass for a part of their prompt."""
 
 from __future__ import annotations
 

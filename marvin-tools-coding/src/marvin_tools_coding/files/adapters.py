@@ -1,4 +1,4 @@
-"""How calls of the file tools look in other programs, and what they mean here."""
+"""Maps calls of the file tools, as models trained with other programs write them, to our arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from marvin_core import ToolError
 
-from ..habits import (
+from ..adapters import (
     FOLDERS,
     IGNORED,
     MOST,
@@ -88,7 +88,7 @@ _TYPES = {
     "typescript": "*.{ts,tsx,mts,cts}",
     "yaml": "*.{yaml,yml}",
 }
-"""Files of a type by its name in ripgrep, where that is not the ending."""
+"""File patterns of a type by its name in ripgrep, where the name is not the extension."""
 _ANY_TYPE = ("file", "files", "f", "all", "any", "text")
 
 
@@ -154,7 +154,7 @@ def _output(given: dict[str, Any]) -> None:
 
 
 def _filter(given: dict[str, Any]) -> None:
-    """Which files are searched: patterns as one text, with what is left out and the type."""
+    """Which files are searched: patterns as one text, with exclusions and the type."""
     wanted = _listed(given.pop("glob_filter", None))
     unwanted = _listed(taken(given, "exclude_pattern", "excludePattern", "exclude", "Excludes", "excludes"))
     kind = taken(given, "type", "file_type", "fileType", "-t", "language")
@@ -173,7 +173,7 @@ def _listed(value: Any) -> list[str]:
 
 
 def _skipped(given: dict[str, Any], usual: int) -> None:
-    """Show what comes behind the first results by showing more of them."""
+    """Convert an offset into results to a larger limit."""
     offset = taken(given, "offset", "skip")
     if offset is not None and (skipped := number("offset", offset)) > 0:
         given["max_results"] = number("max_results", given.get("max_results") or usual) + skipped
