@@ -36,7 +36,7 @@ def unprivileged() -> Iterator[Path]:
 
 
 def index_data(index: Path) -> dict[str, Any]:
-    """What a start reads of an index: its first line. The phrases of the tools stand in the second one."""
+    """What a start reads of an index: its first line. What few tools are asked for stands in the others."""
     data: dict[str, Any] = json.loads(index.read_bytes().partition(b"\n")[0])
     return data
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,7 @@ from marvin_core.api.tools import ToolSpec
 from marvin_core.plugins.index import load_index
 from marvin_core.plugins.model import Index
 from marvin_core.plugins.stored import index_from_json, index_to_json, late_to_json
+from marvin_core.tools.sets import select
 from tests.support.installing import MARVIN, Place, index_data, tool_pack
 
 TOUCHES = """
@@ -27,6 +31,20 @@ def marvin_register_tools():
         log.write("loaded\\n")
     return []
 """
+
+
+FIND = """
+from pathlib import Path
+from marvin_core.plugins.index import load_index
+from marvin_core.tools.finding import Finder
+cache = Path.home() / "marvin" / "cache"
+tools = [spec for _, spec in load_index(cache).tools]
+print(Finder(tools, cache).find("say something about juggle", 1)[0].name)
+"""
+
+
+def texts(tools: Sequence[ToolSpec]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(spec.description, spec.module, spec.as_dict()) for spec in tools]
 
 
 def loads(place: Place, module: str) -> int:
@@ -74,7 +92,10 @@ def test_a_damaged_index_is_built_anew(index: Path) -> None:
     del half["index"]["tools"]
     junk["index"]["packs"] = [{"what": 1}]
     other["key"] = "of another environment"
-    cut = [good[: len(good) // 2], good[:-9], good.partition(b"\n")[0], good.partition(b"\n")[0] + b"\n"]
+    cut = [good[: len(good) // 2], good[:-1], good[:-9], good.partition(b"\n")[0], good.partition(b"\n")[0] + b"\n"]
+    *lines, phrases, end = good.split(b"\n")
+    cut += [b"\n".join([*lines, phrases]), b"\n".join([*lines, end]), b"\n".join([*lines[:-1], phrases, end])]
+    cut += [b"\n".join([*lines, phrases[: phrases.rindex(b"]", 0, -2) + 1]])]  # it ends as a whole line does
     made = [json.dumps(data).encode() + b"\n[]" for data in (half, junk, other)]
     for damaged in [b"", *cut, b"[]", b"\xff\xfe", *made]:
         index.write_bytes(damaged)
@@ -312,6 +333,42 @@ def test_what_is_installed_while_packs_are_loaded_is_found_at_the_next_start(tmp
 
 
 @pytest.mark.slow
+def test_a_start_reads_neither_what_a_search_needs_nor_the_text_of_tools_that_nobody_asks_for(index: Path) -> None:
+    head, *late, end = index.read_bytes().split(b"\n")
+    index.write_bytes(b"\n".join([head, *(b"?" for _ in late), end]))
+    before = index.stat().st_ino
+    tools = [spec for _, spec in load_index(index.parent).tools]
+    assert index.stat().st_ino == before
+    assert "read_file" in select(tools, "coding") <= {spec.name for spec in tools}
+    assert any(spec.changes for spec in tools)
+    assert any(spec.secrets for spec in tools)
+    with pytest.raises(ValueError, match="Expecting value"):
+        print(tools[0].description)
+
+
+@pytest.mark.slow
+def test_a_search_finds_what_was_installed_just_now_and_after_its_index_was_cut(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    assert place.python(FIND).out.splitlines()[-1] != "juggle"
+    place.install("acme", tool_pack("juggle"))
+    assert place.python(FIND).out.splitlines()[-1] == "juggle"
+    (index,) = (each for each in place.indexes if b"juggle" in each.read_bytes())
+    index.write_bytes(index.read_bytes()[:-200])
+    for _ in range(2):  # built anew, and as it was kept then
+        found = place.python(FIND)
+        assert (found.out.splitlines()[-1], found.err) == ("juggle", "")
+
+
+@pytest.mark.slow
+def test_a_tool_that_several_threads_ask_for_at_once_is_whole_for_each(index: Path) -> None:
+    for _ in range(20):
+        tools = [spec for _, spec in load_index(index.parent).tools]
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(texts, [tools] * 4))
+        assert all(each == found[0] for each in found)
+
+
+@pytest.mark.slow
 def test_phrases_are_there_when_they_are_asked_for(tmp_path: Path) -> None:
     """A start does not parse them, so the first index holds them as loaded and the second as they were kept."""
     fresh, kept = (
@@ -341,5 +398,5 @@ def test_what_is_read_late_is_what_was_put_into_the_index() -> None:
     assert read(late).tools[0][1].replace(name="see").as_dict() == plain.replace(name="see").as_dict()
     assert say.phrases == spoken.phrases
     for damaged in (late[:-1], [*late, b"{}"]):
-        with pytest.raises(ValueError, match="zip"):
+        with pytest.raises(ValueError, match="cut"):
             read(damaged)

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -52,8 +52,7 @@ def load_index(
     head, _, late = (read_trusted(path) or b"").partition(b"\n")
     kept = trusted_json(head)
     failures: Mapping[str, Any] = {}
-    is_whole = isinstance(kept, dict) and late.endswith((b"]", b"}"))
-    if is_whole and kept.get("key") == key and _is_current(kept.get("stamps")):
+    if isinstance(kept, dict) and kept.get("key") == key and _is_current(kept.get("stamps")):
         try:
             failures = kept["failures"]
             if _are_same(kept["variables"]) and (not failures or _still_fails(failures)):
@@ -70,9 +69,10 @@ def load_index(
     files = [*(user_packs(user_files) if user_files else ()), *(project_packs(project_tools) if project_tools else ())]
     loaded, others = _loaded(memory, files, timeouts, selection)
     index = _index(loaded, others, memory)
+    sources = dict.fromkeys(source for one in loaded for source in one.sources)
     data = {
         "key": key,
-        "stamps": {**_loaded_stamps(index.sources, begun_at), **stamps},  # stamps of folders from before they were read
+        "stamps": {**_loaded_stamps(sources, begun_at), **stamps},  # stamps of folders from before they were read
         "variables": _variables(loaded),
         "failures": _failures(loaded, failures.get("tries", 0), time.monotonic() - begun, timeouts),
         "index": index_to_json(index),
@@ -162,7 +162,6 @@ def _index(loaded: Sequence[Loaded], others: Sequence[Pack], memory: Memory) -> 
         providers=tuple(pair for one in loaded for pair in owned(one.pack.key, one.providers)),
         uis=tuple(pair for one in loaded for pair in owned(one.pack.key, one.uis)),
         settings=tuple(pair for one in loaded for pair in owned(one.pack.key, one.settings)),
-        sources=tuple(dict.fromkeys(source for one in loaded for source in one.sources)),
         secrets=memory.secrets([*others, *(one.pack for one in loaded if one.pack.left_out)]),
     )
 
@@ -226,7 +225,7 @@ def _stamps(paths: Any) -> dict[str, int]:
     return {path: _stamp(path) for path in paths if path}
 
 
-def _loaded_stamps(sources: Sequence[str], begun_at: int) -> dict[str, int]:
+def _loaded_stamps(sources: Iterable[str], begun_at: int) -> dict[str, int]:
     """The stamps of files loaded since that time (ns); a file changed meanwhile is checked again at the next start."""
     now = time.time_ns()
     return {

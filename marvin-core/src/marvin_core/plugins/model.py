@@ -146,7 +146,5 @@ class Index(Record):
     providers: tuple[Owned[ProviderSpec], ...]
     uis: tuple[Owned[UISpec], ...]
     settings: tuple[Owned[DeclaredSettings], ...] = ()
-    sources: tuple[str, ...] = ()
-    """The source files that the index depends on."""
     secrets: tuple[str, ...] = ()
     """The secrets of packs that are deselected, disabled or could not be loaded."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 from ..api.providers import ProviderSpec
@@ -13,27 +13,58 @@ from ..api.session import UISpec
 from ..api.tools import ToolSpec
 from .model import DeclaredSettings, Index, Loaded, Owned, Pack
 
-_TEXT = "parameters in lines"
+_TEXT = "late fields in lines"
+_END = "end"
+"""The last line of what is read late. Nothing else ends so, so a file that was cut is known as such."""
 FIELDS = (
     _TEXT,
     *(name for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for name in kind._defaults),
 )
 """The identifier of this version of the format."""
+_LATE = ("description", "parameters", "phrases", "probe", "labels", "module", "too_long")
+"""The fields that a start reads only for the tools of its first request, if it has any."""
+_EARLY = {name: default for name, default in ToolSpec._defaults.items() if name not in _LATE}
+_LATE_DEFAULTS = {name: ToolSpec._defaults[name] for name in _LATE if name not in ToolSpec._required}
+_SHARED = frozenset(_EARLY) - {"name"}
 _TOOL_TUPLES = frozenset(
     name for name, default in ToolSpec._defaults.items() if isinstance(default, tuple) and name != "phrases"
 )
+
+
+class _LateText:
+    """The data that a start needs for few tools, unparsed."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        return self._text.split(b"\n")
+
+    @cached_property
+    def phrases(self) -> Sequence[Sequence[Mapping[str, Any]]]:
+        """The phrases of all tools, in the order of the tools."""
+        found: Sequence[Sequence[Mapping[str, Any]]] = json.loads(self._lines[-2])
+        return found
+
+    def fields(self, place: int) -> dict[str, Any]:
+        """The late fields of the tool with that position."""
+        found: dict[str, Any] = json.loads(self._lines[place])
+        if "phrases" in found:
+            found["phrases"] = LatePhrases(self, place)
+        return found
 
 
 class LatePhrases(Sequence[Mapping[str, Any]]):
     """The phrases of a tool, parsed on first use: a start with a model does not need them.
 
     Args:
-        all_of_them: gives those of all tools.
-        place: where those of this tool are among them.
+        text: the phrases of all tools.
+        place: the position of this tool.
     """
 
-    def __init__(self, all_of_them: Callable[[], Sequence[Sequence[Mapping[str, Any]]]], place: int) -> None:
-        self._all = all_of_them
+    def __init__(self, text: _LateText, place: int) -> None:
+        self._text = text
         self._place = place
 
     @overload
@@ -41,10 +72,10 @@ class LatePhrases(Sequence[Mapping[str, Any]]):
     @overload
     def __getitem__(self, key: slice) -> Sequence[Mapping[str, Any]]: ...
     def __getitem__(self, key: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
-        return self._all()[self._place][key]
+        return self._text.phrases[self._place][key]
 
     def __len__(self) -> int:
-        return len(self._all()[self._place])
+        return len(self._text.phrases[self._place])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -53,83 +84,121 @@ class LatePhrases(Sequence[Mapping[str, Any]]):
         return len(self)
 
 
+class _LateField:
+    """A field of a `LateTool`. The first access parses all late fields of the tool."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tool: Any, owner: type) -> Any:
+        return LateTool.whole(tool).__dict__[self._name]  # another thread may have made it whole just now
+
+
 class LateTool(ToolSpec):
-    """A tool of the index whose parameters are parsed on first use: a start with hundreds of tools needs few.
+    """A tool of the index with some fields that are parsed on first use: a start with hundreds of tools needs few.
 
     After that it is a `ToolSpec` like any other.
     """
 
-    @cached_property  # type: ignore[misc]  # it may be one field or the other, and reads the same
-    def parameters(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = json.loads(self.__dict__[_TEXT])
-        return found
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> LateTool:
+        """The tool with these fields, unchecked: checking hundreds of tools takes time at each start."""
+        late = object.__new__(cls)
+        object.__setattr__(late, "__dict__", fields)
+        return late
 
     def whole(self) -> ToolSpec:
-        """The same object with its parameters, which is late no more. Another thread may do so at the same time."""
+        """The same object with all its fields parsed. Another thread may do the same at the same time."""
         fields = self.__dict__
-        fields["parameters"] = self.parameters
-        fields.pop(_TEXT, None)
+        if late := fields.get(_TEXT):
+            text, place = late
+            fields.update({**_LATE_DEFAULTS, **_lists_as_tuples(text.fields(place))})
+            fields.pop(_TEXT, None)
         object.__setattr__(self, "__class__", ToolSpec)
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        return self.whole().as_dict()
+        return LateTool.whole(self).as_dict()
 
     def replace(self, **changes: Any) -> Any:
-        return self.whole().replace(**changes)
+        return LateTool.whole(self).replace(**changes)
 
     def __eq__(self, other: object) -> bool:
-        return self.whole() == (other.whole() if isinstance(other, LateTool) else other)
+        return LateTool.whole(self) == (LateTool.whole(other) if isinstance(other, LateTool) else other)
 
     def __hash__(self) -> int:
-        return hash(self.whole())
+        return hash(LateTool.whole(self))
 
     def __repr__(self) -> str:
-        return repr(self.whole())
+        return repr(LateTool.whole(self))
+
+
+for _name in _LATE:
+    setattr(LateTool, _name, _LateField(_name))
 
 
 def index_to_json(index: Index) -> dict[str, Any]:
-    """The index as JSON, without the data of `late_to_json`; tools have the positions of their phrases instead."""
+    """The index as JSON, without the data of `late_to_json`. Neighbouring tools share their equal fields."""
     return {
         "packs": [stated(pack) for pack in index.packs],
         "others": [stated(pack) for pack in index.others],
-        "tools": [[key, _with_place(_tool(spec), place)] for place, (key, spec) in enumerate(index.tools)],
+        "tools": _runs(index.tools),
         "providers": [[key, stated(spec)] for key, spec in index.providers],
         "uis": [[key, stated(spec)] for key, spec in index.uis],
         "settings": [[key, stated(declared)] for key, declared in index.settings],
-        "sources": index.sources,
         "secrets": index.secrets,
     }
 
 
 def late_to_json(index: Index) -> list[Any]:
-    """The data that a start needs for few tools: the phrases of all tools, and the parameters of each."""
-    return [[list(spec.phrases) for _, spec in index.tools], *(spec.parameters for _, spec in index.tools)]
+    """The data that a start needs for few tools: the late fields of each, the phrases of all, and the end mark."""
+    tools = [_tool(spec) for _, spec in index.tools]
+    fields = [{name: tool[name] for name in _LATE if name in tool} for tool in tools]
+    said = [{**each, "phrases": True} if "phrases" in each else each for each in fields]
+    return [*said, [list(each.get("phrases", ())) for each in fields], _END]
 
 
 def index_from_json(data: Mapping[str, Any], late: bytes) -> Index:
     """The index from the results of `index_to_json` and `late_to_json`, the latter as one line for each.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: the data has another form.
+        KeyError, TypeError, ValueError, AttributeError: the data has another form, or is incomplete.
     """
-    phrases, *parameters = late.split(b"\n")
-    parsed = cache(lambda: json.loads(phrases))
-    for _, entry in data["tools"]:
-        if "phrases" in entry:
-            entry["phrases"] = LatePhrases(parsed, entry["phrases"])
+    tools = _late_tools(data["tools"], _LateText(late))
+    if late.count(b"\n") != len(tools) + 1 or not late.endswith(b'\n"%b"' % _END.encode()):
+        raise ValueError("the index is incomplete")
     return Index(
         packs=tuple(pack_from_json(entry) for entry in data["packs"]),
         others=tuple(pack_from_json(entry) for entry in data["others"]),
-        tools=tuple(
-            (key, _late_tool(entry, text)) for (key, entry), text in zip(data["tools"], parameters, strict=True)
-        ),
+        tools=tools,
         providers=tuple((key, ProviderSpec(**tuples(entry))) for key, entry in data["providers"]),
         uis=tuple((key, UISpec(**entry)) for key, entry in data["uis"]),
         settings=tuple((key, DeclaredSettings(**entry)) for key, entry in data["settings"]),
-        sources=tuple(data["sources"]),
         secrets=tuple(data["secrets"]),
     )
+
+
+def _runs(tools: Sequence[Owned[ToolSpec]]) -> list[Any]:
+    """Runs of tools with equal fields, in the order of the tools: the key of the pack, the fields, the names."""
+    runs: list[Any] = []
+    for key, spec in tools:
+        shared = {name: value for name, value in _tool(spec).items() if name in _SHARED}
+        if not runs or runs[-1][:2] != [key, shared]:
+            runs.append([key, shared, []])
+        runs[-1][2].append(spec.name)
+    return runs
+
+
+def _late_tools(runs: Sequence[Any], text: _LateText) -> tuple[Owned[ToolSpec], ...]:
+    """The tools of the index, from the result of `_runs`."""
+    found: list[Owned[ToolSpec]] = []
+    for key, entry, names in runs:
+        if not entry.keys() <= _SHARED:
+            raise ValueError("a tool of the index has an unknown field")
+        fields = {**_EARLY, **_as_fields(entry)}
+        for name in names:
+            found.append((key, LateTool.of({**fields, "name": name, _TEXT: (text, len(found))})))
+    return tuple(found)
 
 
 def loaded_to_json(loaded: Loaded) -> dict[str, Any]:
@@ -173,12 +242,6 @@ def owned(key: str, specs: Sequence[Any]) -> tuple[Owned[Any], ...]:
     return tuple((key, spec) for spec in specs)
 
 
-def _with_place(entry: dict[str, Any], place: int) -> dict[str, Any]:
-    """A tool without the data that a start needs for few."""
-    phrases = {"phrases": place} if "phrases" in entry else {}
-    return {**{name: value for name, value in entry.items() if name != "parameters"}, **phrases}
-
-
 def _tool(spec: ToolSpec) -> dict[str, Any]:
     return {**stated(spec), "access": sorted(spec.access)}
 
@@ -189,20 +252,15 @@ def _tool_from_json(entry: dict[str, Any]) -> ToolSpec:
 
 def _as_fields(entry: dict[str, Any]) -> dict[str, Any]:
     """The fields of a tool: there are hundreds at every start, so the entry itself becomes what JSON could not say."""
+    entry["access"] = frozenset(entry["access"])
+    return _lists_as_tuples(entry)
+
+
+def _lists_as_tuples(entry: dict[str, Any]) -> dict[str, Any]:
     for name, value in entry.items():
         if type(value) is list and name in _TOOL_TUPLES:
             entry[name] = tuple(value)
-    entry["access"] = frozenset(entry["access"])
     return entry
-
-
-def _late_tool(entry: dict[str, Any], parameters: bytes) -> ToolSpec:
-    """A tool of the index, from its entry and the line with its parameters."""
-    late = LateTool(**_as_fields(entry), parameters={})
-    fields = late.__dict__
-    del fields["parameters"]
-    fields[_TEXT] = parameters
-    return late
 
 
 def tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
