@@ -71,6 +71,8 @@ class Connection:
         self.server = server
         self.callers: list[Caller] = []
         """Those whose calls run, the newest last: what the server asks meanwhile is asked of it."""
+        self.closed = False
+        """Whether it was ended here, as sessions do at their end."""
         self._refusal: ToolError | None = None
         self._trouble = ""
         self._patience: asyncio.Timeout | None = None
@@ -139,9 +141,12 @@ class Connection:
         return await self.use(work, caller)
 
     async def close(self) -> None:
-        """End the connection, and the server where it was started here."""
+        """End the connection, and the server where it was started here. One that is not ready is not waited for."""
+        self.closed = True
         self._closing.set()
         if self._task is not None:
+            if self._client is None:
+                self._task.cancel()
             await _ended(self._task)
         self._client = None
 

@@ -81,6 +81,19 @@ class Listings:
         kept[server.name] = {"setup": _setup(server), "listing": _stated(listing)}
         write_cache(self._path, {"format": _FORMAT, "servers": kept})
 
+    def was_late(self, server: McpServer) -> bool:
+        """Whether a server, set up as now, could not be asked when it was last tried, and took long to fail."""
+        kept = self._read().get(server.name)
+        return isinstance(kept, dict) and kept.get("setup") == _setup(server) and bool(kept.get("late"))
+
+    def keep_late(self, server: McpServer) -> None:
+        """Remember that. What a server brought before stays known. Blocks."""
+        self._kept = None
+        kept = self._read()
+        if self.of(server) is None:
+            kept[server.name] = {"setup": _setup(server), "late": True}
+            write_cache(self._path, {"format": _FORMAT, "servers": kept})
+
     def forget(self, name: str) -> None:
         """Have a server asked anew when it is next wanted. Blocks."""
         kept = self._read()
