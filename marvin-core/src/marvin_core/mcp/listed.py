@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
@@ -63,6 +64,7 @@ class Listings:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "mcp-servers.json"
         self._kept: dict[str, Any] | None = None
+        self._writing = Lock()  # servers are asked beside each other, and what one brought must not be lost
 
     def of(self, server: McpServer) -> Listing | None:
         """What a server brought when it was last asked; None where it was set up in another way then, or never."""
@@ -76,10 +78,11 @@ class Listings:
 
     def keep(self, server: McpServer, listing: Listing) -> None:
         """Remember what a server brings. Blocks."""
-        self._kept = None  # another Marvin may have asked another server meanwhile
-        kept = self._read()
-        kept[server.name] = {"setup": _setup(server), "listing": _stated(listing)}
-        write_cache(self._path, {"format": _FORMAT, "servers": kept})
+        with self._writing:
+            self._kept = None  # another Marvin may have asked another server meanwhile
+            kept = self._read()
+            kept[server.name] = {"setup": _setup(server), "listing": _stated(listing)}
+            write_cache(self._path, {"format": _FORMAT, "servers": kept})
 
     def was_late(self, server: McpServer) -> bool:
         """Whether a server, set up as now, could not be asked when it was last tried, and took long to fail."""
@@ -88,11 +91,12 @@ class Listings:
 
     def keep_late(self, server: McpServer) -> None:
         """Remember that. What a server brought before stays known. Blocks."""
-        self._kept = None
-        kept = self._read()
-        if self.of(server) is None:
-            kept[server.name] = {"setup": _setup(server), "late": True}
-            write_cache(self._path, {"format": _FORMAT, "servers": kept})
+        with self._writing:
+            self._kept = None
+            kept = self._read()
+            if self.of(server) is None:
+                kept[server.name] = {"setup": _setup(server), "late": True}
+                write_cache(self._path, {"format": _FORMAT, "servers": kept})
 
     def forget(self, name: str) -> None:
         """Have a server asked anew when it is next wanted. Blocks."""
