@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -116,14 +117,23 @@ class Lab:
             self.check("git", "init", "--quiet", ".")
             # Compiled, as installed files are, whatever the environment says.
             self.check(self.program.python, "-m", "compileall", "-q", *map(str, self.program.root.glob("*/src")))
-            self._service = self._shared or stack.enter_context(Service())
-            self._env["OPENAI_COMPAT_URL"] = self.url = self._service.url
+            self.service = self._shared or stack.enter_context(Service())
+            self._env["OPENAI_COMPAT_URL"] = self.url = self.service.url
             self._env["OPENAI_COMPAT_MODEL"] = "qwen/qwen3-32b"
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._stack.close()
+
+    def configure(self, settings: Mapping[str, object] | None) -> None:
+        """Write config.yaml; remove it for None."""
+        config = self.folder / "home" / ".config" / "marvin" / "config.yaml"
+        if settings is None:
+            config.unlink(missing_ok=True)
+            return
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(json.dumps(settings))
 
     def marvin(self) -> list[str]:
         """The command that users run, for one prompt."""
@@ -155,7 +165,7 @@ class Lab:
 
         Where the last answer of the script comes after a pause, that is its memory while it waits.
         """
-        self._service.play(script)
+        self.service.play(script)
         samples: list[float] = []
         with open(typed, "rb") as stdin, open(self._errors, "wb") as errors:
             process = subprocess.Popen(
@@ -167,7 +177,7 @@ class Lab:
                 ).stdout.strip()
                 samples += [float(shown) * 1024] if shown not in ("", "0") else []
                 time.sleep(_SAMPLED)
-        exchanges = self._service.report()
+        exchanges = self.service.report()
         self._judge(command, process.returncode, exchanges, len(script))
         return median(samples[-_LAST:])
 
@@ -192,7 +202,7 @@ class Lab:
         Raises:
             BenchmarkError: it failed, made other requests than the script has, or a tool call failed.
         """
-        self._service.play(script)
+        self.service.play(script)
         with open(self._errors, "wb") as errors:
             begun = time.monotonic_ns()
             process = subprocess.Popen(
@@ -214,7 +224,7 @@ class Lab:
             timer.cancel()
         ended = time.monotonic_ns()
         process.returncode = os.waitstatus_to_exitcode(status)
-        exchanges = self._service.report()
+        exchanges = self.service.report()
         self._judge(command, process.returncode, exchanges, len(script))
         cpu = used.ru_utime + used.ru_stime
         return Run(begun, first_output, ended, cpu, used.ru_maxrss * _RSS_UNIT, output, exchanges)
@@ -235,7 +245,7 @@ class Lab:
             delay: as that of `Terminal`.
             env: more variables.
         """
-        self._service.play(script)
+        self.service.play(script)
         # A terminal that answers questions about the cursor is not at hand; neither program needs the answer.
         own = {**self._env, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", **(env or {})}
         return Terminal(command, folder or self.work, own, delay)

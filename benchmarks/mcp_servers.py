@@ -14,7 +14,8 @@ from pathlib import Path
 from mcp import Client, StdioServerParameters
 
 from benchmarks import answers
-from benchmarks.lab import ROOT, Lab, interleaved, median
+from benchmarks.lab import ROOT, BenchmarkError, Lab, Run, interleaved, median
+from benchmarks.pairs import Pairs
 from benchmarks.table import Row
 from marvin_core.app import App
 from marvin_core.config.load import load
@@ -33,25 +34,43 @@ def rows(lab: Lab, count: int) -> Iterator[Row]:
 
 
 def _start(lab: Lab, count: int) -> Row:
-    """A start to its first request. The servers' tools are cached, so none of them is started."""
-    config = lab.folder / "home" / ".config" / "marvin" / "config.yaml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    entries = {f"server{number}": {"command": _SERVER[0], "args": _SERVER[1:]} for number in range(_SERVERS)}
+    """A start to its first request with servers whose tools are cached, compared with one without servers.
 
-    def taken(servers: object) -> float:
-        config.write_text(json.dumps({"mcp_servers": servers, "sandbox": "off"}))
-        lab.run(
-            lab.marvin(), [answers.text(1)]
-        )  # a file that was changed is checked, once, and servers are asked, once
-        return lab.run(lab.marvin(), [answers.text(1)]).to_first_request
+    Each has a home of its own, so that no start finds a configuration that was changed since the one before.
+    """
+    with Lab(lab.program, lab.service) as other:
+        noted = other.folder / "started"
+        known = [*_SERVER, str(noted)]
+        entries = {f"server{number}": {"command": known[0], "args": known[1:]} for number in range(_SERVERS)}
+        for each, servers in ((lab, {}), (other, entries)):
+            each.configure({"mcp_servers": servers, "sandbox": "off"})
+        try:
+            for each in (lab, other):
+                _one(each)  # servers are asked, once
+            _check(noted, other)
+            runs = interleaved({"none": partial(_one, lab), "some": partial(_one, other)}, count)
+            _check(noted, other)
+        finally:
+            lab.configure(None)
+    none, some = ([run.to_first_request for run in runs[name]] for name in ("none", "some"))
+    _, ratio, _ = Pairs("start", "ms", none, some).interval
+    spent = [median([run.cpu for run in runs[name]]) * 1e3 for name in ("some", "none")]
+    how = f"{median(some):.0f} ms; {median(none):.0f} ms without; processor {spent[0]:.0f} and {spent[1]:.0f} ms"
+    return Row(f"exec to first request, {_SERVERS} MCP servers / none", ratio, _START_GOAL, "x", how)
 
-    try:
-        times = interleaved({"some": partial(taken, entries), "none": partial(taken, {})}, count)
-    finally:
-        config.unlink(missing_ok=True)
-    some, none = median(times["some"]), median(times["none"])
-    how = f"{some:.0f} ms; {none:.0f} ms without"
-    return Row(f"exec to first request, {_SERVERS} MCP servers / none", some / none, _START_GOAL, "x", how)
+
+def _one(lab: Lab) -> Run:
+    """The usual start: a choice of tools would leave out those of the servers."""
+    return lab.run(lab.with_all_tools(), [answers.text(1)])
+
+
+def _check(noted: Path, lab: Lab) -> None:
+    """See that each server was started once, and that what it brings is kept: else other work was measured."""
+    started = len(noted.read_text().split())
+    (index,) = lab.folder.glob("home/.cache/**/mcp-servers.json")
+    kept = json.loads(index.read_text())["servers"]
+    if started != _SERVERS or len(kept) != _SERVERS or not all(one["listing"]["tools"] for one in kept.values()):
+        raise BenchmarkError(f"{started} servers were started and {len(kept)} kept, of {_SERVERS}")
 
 
 async def _call(count: int) -> Row:

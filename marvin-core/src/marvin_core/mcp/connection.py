@@ -71,6 +71,8 @@ class Connection:
         self.server = server
         self.callers: list[Caller] = []
         """The running calls, newest last: questions of the server go to the newest."""
+        self.closed = False
+        """Whether the session closed it."""
         self._refusal: ToolError | None = None
         self._trouble = ""
         self._patience: asyncio.Timeout | None = None
@@ -139,9 +141,12 @@ class Connection:
         return await self.use(work, caller)
 
     async def close(self) -> None:
-        """Close the connection, and stop the server if it was started here."""
+        """Close the connection, and stop the server if it was started here, even while it is starting."""
+        self.closed = True
         self._closing.set()
         if self._task is not None:
+            if self._client is None:
+                self._task.cancel()
             await _ended(self._task)
         self._client = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
@@ -63,6 +64,7 @@ class Listings:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "mcp-servers.json"
         self._kept: dict[str, Any] | None = None
+        self._writing = Lock()  # servers are asked in parallel, and no listing may be lost
 
     def of(self, server: McpServer) -> Listing | None:
         """The last listing of a server; None if its configuration was changed since then, or there is none."""
@@ -76,16 +78,32 @@ class Listings:
 
     def keep(self, server: McpServer, listing: Listing) -> None:
         """Store the listing of a server. Blocks."""
-        self._kept = None  # another Marvin may have changed the file meanwhile
-        kept = self._read()
-        kept[server.name] = {"setup": _setup(server), "listing": _stated(listing)}
-        write_cache(self._path, {"format": _FORMAT, "servers": kept})
+        with self._writing:
+            self._kept = None  # another Marvin may have changed the file meanwhile
+            kept = self._read()
+            kept[server.name] = {"setup": _setup(server), "listing": _stated(listing)}
+            write_cache(self._path, {"format": _FORMAT, "servers": kept})
+
+    def was_late(self, server: McpServer) -> bool:
+        """Whether the last attempt to ask a server with this configuration took long and failed."""
+        kept = self._read().get(server.name)
+        return isinstance(kept, dict) and kept.get("setup") == _setup(server) and bool(kept.get("late"))
+
+    def keep_late(self, server: McpServer) -> None:
+        """Store that an attempt took long and failed, unless there is a listing. Blocks."""
+        with self._writing:
+            self._kept = None
+            kept = self._read()
+            if self.of(server) is None:
+                kept[server.name] = {"setup": _setup(server), "late": True}
+                write_cache(self._path, {"format": _FORMAT, "servers": kept})
 
     def forget(self, name: str) -> None:
         """Invalidate the listing of a server, so that it is fetched again on next use. Blocks."""
-        kept = self._read()
-        if kept.pop(name, None) is not None:
-            write_cache(self._path, {"format": _FORMAT, "servers": kept})
+        with self._writing:
+            kept = self._read()
+            if kept.pop(name, None) is not None:
+                write_cache(self._path, {"format": _FORMAT, "servers": kept})
 
     def _read(self) -> dict[str, Any]:
         if self._kept is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
@@ -18,6 +18,8 @@ from .listed import ListedTool, Listing, Listings
 from .naming import tool_name
 
 GROUP = "mcp"
+LONG = 3.0
+"""Seconds that a prompt waits for servers that may not be waited for to the end. They go on, for the next one."""
 _READ = "read_resource"
 _SOURCE = "MCP server"
 _TOLD = 20
@@ -93,22 +95,24 @@ class Servers:
         """The names of servers without a listing, or with one that has changed."""
         return [name for name in self.configured if name not in self.known or name in self._stale]
 
-    async def learn(self) -> Mapping[str, str]:
-        """Fetch the listings that are missing or outdated.
+    def was_late(self, name: str) -> bool:
+        """Whether the last attempt to ask a server took long and failed."""
+        return self._listings.was_late(self.configured[name])
+
+    async def learn(self, name: str) -> str:
+        """Fetch the listing of a server. An attempt that takes long and fails is remembered.
 
         Returns:
-            the reasons for failures, by name.
+            the reason for a failure; empty after success.
         """
-        faults: dict[str, str] = {}
-
-        async def ask(name: str) -> None:
-            try:
-                await self.ask(name)
-            except MarvinError as error:
-                faults[name] = str(error)
-
-        await asyncio.gather(*map(ask, self.unknown()))
-        return faults
+        begun = time.monotonic()
+        try:
+            await self.ask(name)
+        except MarvinError as error:
+            if time.monotonic() - begun > LONG and not self.connection(name).closed:
+                await in_thread(partial(self._listings.keep_late, self.configured[name]))
+            return str(error)
+        return ""
 
     async def ask(self, name: str) -> Listing:
         """Fetch the listing of one server, and offer its tools. Raises `ToolError` if that fails."""

@@ -14,21 +14,19 @@ from ..api.providers import OFFLINE, Secret
 from ..api.session import Command
 from ..api.tools import Tool, ToolSpec
 from ..config.mcp_servers import filled_in, secrets_of
+from ..config.program import command_name
 from ..config.secrets import Secrets
 from .commands import LiveCommands, mcp_command
 from .connection import Surroundings
 from .listed import Listings
 from .login.kept import LoginPage, Logins, secrets_in
 from .prompts import prompt_commands
-from .servers import Servers
+from .servers import LONG, Servers
 
 if TYPE_CHECKING:
     from ..api.providers import Request
     from ..conversation.aside import PartialAnswer
     from ..engine.parts import SessionParts
-
-_PATIENCE = 3.0
-"""The maximum seconds that a prompt of a chat waits for servers without a listing. They continue for the next one."""
 
 
 class SessionServers:
@@ -38,7 +36,7 @@ class SessionServers:
         self.servers = servers
         self._secrets = secrets
         self._parts: SessionParts | None = None
-        self._learning: asyncio.Task[None] | None = None
+        self._learning: dict[str, asyncio.Task[None]] = {}
         self._told: set[str] = set()
 
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -113,20 +111,36 @@ class SessionServers:
         return came
 
     async def ready(self) -> None:
-        """Fetch missing listings: without a time limit in a non-interactive run, else for some seconds."""
-        if self._parts is None or not self.servers.unknown():
-            return
-        if self._learning is None or self._learning.done():
-            self._learning = asyncio.ensure_future(self._learn(self._parts))
-        await asyncio.wait([self._learning], timeout=None if self._parts.setup.asker is None else _PATIENCE)
+        """Fetch missing listings: without a time limit in a non-interactive run, else for some seconds.
 
-    async def _learn(self, parts: SessionParts) -> None:
-        names = ", ".join(self.servers.unknown())
-        parts.bus.tell(f"Asking the MCP server {names} for its tools …")
-        for name, fault in (await self.servers.learn()).items():
-            if name not in self._told:
+        A server that was late in an earlier run gets no more than these seconds in any run.
+        """
+        if self._parts is None or not (unknown := self.servers.unknown()):
+            return
+        new = [name for name in unknown if name not in self._learning or self._learning[name].done()]
+        if new:
+            self._parts.bus.tell(f"Asking the MCP server {', '.join(new)} for its tools …")
+        late = {name for name in unknown if self.servers.was_late(name)}
+        for name in new:
+            self._learning[name] = asyncio.ensure_future(self._learn(name, self._parts))
+        await asyncio.wait([self._learning[name] for name in unknown], timeout=LONG)
+        if self._parts.setup.asker is not None:
+            return
+        if awaited := [self._learning[name] for name in unknown if name not in late]:
+            await asyncio.wait(awaited)
+        for name in sorted(late - self._told):
+            if not self._learning[name].done():
                 self._told.add(name)
-                parts.bus.warn(fault)
+                self._parts.bus.warn(
+                    f"The MCP server {name} is not ready yet, and was not when it was last asked. The run continues "
+                    f"without it. `{command_name()} mcp test {name}` waits for it."
+                )
+
+    async def _learn(self, name: str, parts: SessionParts) -> None:
+        fault = await self.servers.learn(name)
+        if fault and name not in self._told:
+            self._told.add(name)
+            parts.bus.warn(fault)
 
 
 def session_servers(config: Config, secrets: Secrets) -> SessionServers | None:

@@ -137,3 +137,37 @@ def test_a_rule_that_asks_does_not_open_what_is_guarded_where_nobody_is_there(tm
     assert "ask: save" in both.verdict.reason
     assert "a place for keys or for files that programs run automatically" in both.alarm
     assert isinstance(judged(tmp_path, "notes.txt", *UNATTENDED, ask=["save"]).verdict, Ask)
+
+
+def test_a_link_that_is_swapped_between_two_calls_opens_nothing(tmp_path: Path) -> None:
+    """One session judges both calls: what it found before the swap must not count after it."""
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / "notes").mkdir()
+    link = home / "linked"
+    link.symlink_to("notes")
+    found = policy(tmp_path, *UNATTENDED)
+
+    def verdicts() -> list[object]:
+        root, path = home.resolve(), "linked/id_test"
+        return [
+            found.judge(SAVE, {"path": path, "content": "x"}, root).verdict,
+            found.judge(LOOK, {"path": path}, root).verdict,
+        ]
+
+    assert verdicts() == [None, None]
+    link.unlink()
+    link.symlink_to(".ssh")
+    assert [type(verdict) for verdict in verdicts()] == [Deny, Deny]
+
+
+def test_a_home_that_is_swapped_for_a_link_is_guarded_where_it_leads(tmp_path: Path) -> None:
+    other = tmp_path / "work"
+    (tmp_path / "home").mkdir()
+    other.mkdir()
+    found = policy(tmp_path, *UNATTENDED)
+    call = {"path": ".bashrc", "content": "x"}
+    assert found.judge(SAVE, call, other.resolve()).verdict is None
+    (tmp_path / "home").rename(tmp_path / "old")
+    (tmp_path / "home").symlink_to("work")
+    assert isinstance(found.judge(SAVE, call, other.resolve()).verdict, Deny)

@@ -64,7 +64,10 @@ def test_what_is_sent_is_read_and_answered_whatever_its_size(tmp_path: Path) -> 
             sent = b"0123456789" * 100_000
             program.send(b"first\n")
             program.send(sent)
-            assert await heard.until(len(sent) + 6) == b"first\n" + sent
+            program.send(b"last\n")  # while the pipe is full
+            assert await heard.until(len(sent) + 11) == b"first\n" + sent + b"last\n"
+            program.send(b"again\n")  # after all was taken
+            assert (await heard.until(len(sent) + 17)).endswith(b"last\nagain\n")
             assert is_there(program.pid)
             await program.close()
             assert not program.running

@@ -156,7 +156,7 @@ class Dispatcher:
         arguments: dict[str, Any] = {}
         result = ToolResult(content=INTERRUPTED, is_error=True)
         try:
-            result = await self._result(call, arguments, origin)
+            result = await self._result(call, arguments, origin, looked)
         finally:  # a call that is cancelled ends, too
             self._parts.progress.calls.pop(call.id, None)
             output, details = self._shown(call, result)
@@ -201,9 +201,9 @@ class Dispatcher:
         self._by_hand += 1
         return await self.call(ToolCall(id=f"hand_{self._by_hand}", name=name, arguments=json.dumps(arguments)), origin)
 
-    async def _result(self, call: ToolCall, arguments: dict[str, Any], origin: CallOrigin) -> ToolResult:
+    async def _result(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin, looked: Spellings) -> ToolResult:
         try:
-            result = self._presentable(call.name, await self._checked(call, arguments, origin))
+            result = self._presentable(call.name, await self._checked(call, shown, origin, looked))
             await self._parts.redactor.prepare(result.content, result.details)
             return result
         except ToolError as error:
@@ -218,15 +218,15 @@ class Dispatcher:
             why = "".join(format_exception_only(error)).strip()
             return ToolResult(content=f"Error: {call.name} failed unexpectedly: {why}. {GO_ON}", is_error=True)
 
-    async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin) -> ToolResult:
-        """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
-        looked = None
+    async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin, by: Spellings) -> ToolResult:
+        """Parse, validate, judge, ask, run. `shown` is filled with the arguments, cleaned `by` this before."""
         try:
             spec = self._parts.toolbox.spec(call.name)
             shown.update(await self._parsed(call, spec))
-            looked = await self._parts.redactor.prepare(shown)
+            if len(call.arguments) > _LONG_ARGUMENTS:  # time has passed
+                by = await self._parts.redactor.prepare(shown)
         finally:
-            self._begun(call, shown, origin, looked)
+            self._begun(call, shown, origin, by)
         loaded = await self._parts.toolbox.load(call.name)
         if origin == "model":
             self._parts.carried.reveal([call.name])

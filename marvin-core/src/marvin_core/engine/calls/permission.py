@@ -190,7 +190,7 @@ class Permission:
         Raises:
             ToolError: where it may not; the text is for the model.
         """
-        given = self._replies.get(pending.key)
+        given = self._replies.get(pending.key) if self._replies else None
         reply, approved = given.pop(0) if given else (None, "")
         if reply is not None:
             pending = self._answered(pending, reply, approved)

@@ -71,17 +71,26 @@ class ProgramTalk:
             raise ToolError("The program has ended.")
         if len(self._waiting) + len(data) > _WAITING:
             raise ToolError("The program does not read what is sent to it.")
-        if not self._waiting:
-            os.set_blocking(self._child.held_input, False)
-            self._loop.add_writer(self._child.held_input, self._write)
+        under_way = bool(self._waiting)
         self._waiting += data
-        self._write()
+        if under_way:  # the loop tells when the program takes more
+            return
+        os.set_blocking(self._child.held_input, False)
+        self._write(self._child.held_input)
+        if self._waiting:
+            self._loop.add_writer(self._child.held_input, self._write_on)
 
-    def _write(self) -> None:
+    def _write_on(self) -> None:
         descriptor = self._child.held_input
         if descriptor < 0:
             self._waiting.clear()
             return
+        self._write(descriptor)
+        if not self._waiting:
+            self._loop.remove_writer(descriptor)
+
+    def _write(self, descriptor: int) -> None:
+        """Write what the program takes at once. What it no longer reads is dropped."""
         try:
             while self._waiting:
                 del self._waiting[: os.write(descriptor, self._waiting[:65_536])]
@@ -89,7 +98,6 @@ class ProgramTalk:
             return
         except BrokenPipeError:  # it reads no further, and has ended or is about to
             self._waiting.clear()
-        self._loop.remove_writer(descriptor)
 
     async def close(self) -> None:
         """Close its input, and see to it that nothing of it is alive soon after."""

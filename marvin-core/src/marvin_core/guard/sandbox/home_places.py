@@ -40,15 +40,22 @@ def _is_private(path: PurePath) -> bool:
 
 
 def _first(paths: Iterable[str], root: Path, home: Path, is_meant: Callable[[PurePath], bool]) -> str:
-    base = str(root)
-    folders = {os.path.realpath(folder) for folder in places.homes(home)}
-    reached = [Path(folder) for folder in folders if folder == base or folder.startswith(f"{base.rstrip('/')}/")]
-    for path in paths if reached else ():
-        for found in _meant(root, path):
+    reached: list[Path] | None = None
+    for path in paths:
+        if reached is None:  # most calls name no path, and nothing need be looked up for them
+            reached = _reached(root, home)
+        for found in _meant(root, path) if reached else ():
             for folder in reached:
                 if found.is_relative_to(folder) and is_meant(found.relative_to(folder)):
                     return str(found)
     return ""
+
+
+def _reached(root: Path, home: Path) -> list[Path]:
+    """The home folders that a root is or holds, where they are right now: a link that was swapped leads elsewhere."""
+    base = str(root)
+    folders = {os.path.realpath(folder) for folder in places.homes(home)}
+    return [Path(folder) for folder in folders if folder == base or folder.startswith(f"{base.rstrip('/')}/")]
 
 
 def _meant(root: Path, path: str) -> Iterable[Path]:
