@@ -111,7 +111,7 @@ class Supervisor:
             os.close(pidfd)
 
     def _spawned(self, request: dict[str, Any], descriptors: list[int]) -> int:
-        """A child that is the command. One that used up all processes may just have been killed, and still counts."""
+        """Start the command as a child, retrying, as a command that used up all processes may just have been killed."""
         for pause in _PAUSES:
             try:
                 return _spawn(request, descriptors)
