@@ -1,4 +1,4 @@
-"""Keeping a session on disk while it runs; a disk that fails costs the file, never the conversation."""
+"""Saves a session while it runs; a failing disk affects the file, never the conversation."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from .reader import LoadedSession
 
 Bill: TypeAlias = Callable[[float], Awaitable[float]]
-"""Takes USD; returns what the session cost in all, once that is written."""
+"""Takes USD; returns the total cost of the session once it is written."""
 _TICK = 1_000_000
-"""Nanoseconds that every file system tells apart."""
+"""Nanoseconds that every file system can distinguish."""
 
 
 class SessionWriter:
     """Writes the messages of one session.
 
-    Where that is not possible `warn` is told once, and what could not be written is written as soon as it can be.
-    Nothing waits for another process that has the file, but for `flush` and `finish`, which do so in a thread.
+    If that fails, `warn` is called once, and the messages are written as soon as possible. Only `flush` and `finish`
+    wait for another process that holds the file, and they do so in a thread.
     """
 
     def __init__(
@@ -49,18 +49,18 @@ class SessionWriter:
         self._kept = kept or KeptTexts()
         self._queue: WriteQueue | None = None
         self._left: list[WriteQueue] = []
-        """Those of earlier sessions that are not written to their end yet."""
+        """The writers of earlier sessions that have not finished."""
         self._state = "{}"
         self._state_saved = True
         self._times: list[float] = []
-        """When the newest messages of the conversation were said, up to the last one; 0 where that is not known."""
+        """The times of the newest messages of the conversation, up to the last one; 0 if unknown."""
         self.id = ""
         self.depth = 0
-        """How deep the agent is nested whose sessions these are."""
+        """The nesting depth of the agent of these sessions."""
 
     @property
     def position(self) -> tuple[Path, str] | None:
-        """The file, and the record in it that the next one will follow; None where nothing is being saved."""
+        """The file, and the parent of its next record; None if nothing is saved."""
         return (self._queue.transcript.path, self._queue.transcript.leaf) if self._queue is not None else None
 
     @property
