@@ -12,7 +12,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(ROOT.glob("marvin-*/src"))
 PAGES = sorted(
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("marvin-*/README.md"), *(ROOT / "docs").rglob("*.md")]
+    [
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+        *(page for name in ("README.md", "CHANGELOG.md") for page in ROOT.glob(f"marvin-*/{name}")),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
 )
 
 WORDS = {
