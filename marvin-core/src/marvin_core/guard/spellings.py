@@ -109,7 +109,7 @@ class Reading:
         self.text = text if pattern is None else pattern.sub("" if pattern is _BREAKS else _character, text)
 
     def _read(self) -> tuple[list[int], list[int], list[int]]:
-        """Per part: its start in the reading, its start in the text, and how long each of its characters is in the text."""
+        """Per part: its start in the reading, its start in the text, and how long its characters are in the text."""
         begins, reals, widths = [0], [0], [1]
         read = end = 0
         for found in self._pattern.finditer(self._given) if self._pattern is not None else ():
