@@ -287,7 +287,7 @@ def test_the_pager_has_everything_and_leaves_the_screen_as_it_was(
         screen.until("row has 'nowhere'")
         screen.press("Escape")
         screen.at_prompt("half a li")
-        assert screen.everything() == before
+        wait_until(lambda: screen.everything() == before, "the chat as it was", 20)
         screen.press("C-c")
         screen.press("C-d")
         assert screen.ended() == 0

@@ -313,9 +313,8 @@ def test_nothing_that_was_drawn_over_is_kept_at_the_top_of_the_window(
         screen.press("Enter")
         screen.until("Three.")
         screen.at_prompt("")
-        rows = [row.rstrip() for row in screen.everything()]
-        assert sum("context" in row for row in rows) == 1, "\n".join(rows)
-        assert rows.count("> go") == 1
+        wait_until(lambda: sum("context" in row for row in screen.everything()) == 1, "one status row", 20)
+        assert [row.rstrip() for row in screen.everything()].count("> go") == 1
 
 
 # --- profiles ------------------------------------------------------------------------------------------

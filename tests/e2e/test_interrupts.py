@@ -200,11 +200,13 @@ def test_twice(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     marvin.config("timeouts: {terminate: 300}\n")
     stubborn = (
         "trap 'touch asked' TERM; trap '' INT HUP; echo $$ >> pids; "
-        "(trap '' TERM; sleep 300 & echo $! >> pids; wait) & wait; sleep 300"
+        "(trap '' TERM; sleep 300 & echo $! >> pids; echo begun; wait) & wait; sleep 300"
     )
     marvin_model_server.script(calls(("run_command", {"command": stubborn})))
-    running = marvin.ask_in_background()
-    running.until(lambda: len(marvin.pids()) == 2, "the command to start")
+    running = marvin.ask_in_background("--output-format", "stream-json")
+    # A command that is just being started is killed at once; this one is to be known to run.
+    running.until_out(b'"tool_execution_update"')
+    assert len(marvin.pids()) == 2
     running.send(SIGINT)
     running.until((marvin.project / "asked").exists, "the command to be asked to end, which is waited for")
     result = interrupt(running, SIGINT)

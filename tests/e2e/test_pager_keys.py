@@ -8,7 +8,7 @@ import time
 import pytest
 
 from marvin_core.testing import ModelServer, text
-from tests.e2e.support_e2e import Marvin, put_away
+from tests.e2e.support_e2e import Marvin, put_away, wait_until
 from tests.e2e.support_screen import Screen
 from tests.e2e.support_terminal import Terminal
 
@@ -78,10 +78,13 @@ def test_it_is_left_in_a_window_of_another_size(marvin: Marvin, marvin_model_ser
         screen.press("q")
         screen.type("a line")
         screen.at_prompt("a line")
-        rows = [row.rstrip() for row in screen.everything()]
-    assert rows.count("> a line") == 1
-    assert rows.count("row 50") == 1
-    assert sum(row.startswith("qwen/qwen3-32b") for row in rows) == 1
+
+        def counts() -> list[int]:
+            rows = [row.rstrip() for row in screen.everything()]
+            begun = ("> a line", "row 50", "qwen/qwen3-32b")
+            return [sum(row.startswith(text) for row in rows) for text in begun]
+
+        wait_until(lambda: counts() == [1, 1, 1], "each row once", 20)
 
 
 @pytest.mark.parametrize(("env", "scrolls"), [({"STY": "1.pts"}, True), ({}, False), ({"XTERM_VERSION": "1"}, False)])

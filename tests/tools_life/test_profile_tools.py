@@ -50,7 +50,7 @@ def test_all_that_a_profile_holds_is_of_the_new_one_at_once(marvin_tools: ToolRu
         assert not tools.call(name, **arguments).is_error
     tools.call("switch_profile", profile_name="work")
     own = ["list_places", "calendar_list_upcoming", "timer_check", "ntfy_list"]
-    assert [tools.call(name).text.split()[0] for name in own] == ["There", "No", "No", "No"]
+    assert [tools.call(name).text.split()[0] for name in own] == ["There", "No", "No", "You"]
     shared = {"bookmark_list": "example.org", "ticket_list": "Milk", "notes_ls": "a.md"}
     assert [word in tools.call(name).text for name, word in shared.items()] == [True] * 3
     for name, arguments in calls[:5]:
