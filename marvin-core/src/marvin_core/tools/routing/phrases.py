@@ -23,7 +23,7 @@ from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...util.text import unknown_name
 from .slots import KINDS, TYPED, Utterance, kind_of
-from .words import POLITE_WORDS
+from .words import ASKING_WORDS, POLITE_WORDS
 
 Check: TypeAlias = Callable[[ToolSpec, Mapping[str, Any]], object]
 
@@ -128,12 +128,14 @@ class Match(Record):
     """A phrase found in a request: the arguments of the call, and how well the request matches.
 
     `words` is the number of words that phrase and request share, and `typed` that of slots filled with a value of
-    recognisable form. `is_free` means that another slot accepted arbitrary text.
+    recognisable form. `telling` counts the words that are not merely those of a question, such as `how do`. `is_free`
+    means that another slot accepted arbitrary text.
     """
 
     arguments: Mapping[str, Any]
     words: int
     typed: int
+    telling: int = 0
     is_free: bool = False
 
 
@@ -168,7 +170,13 @@ class Phrase:
         values = {slot: said.value(self._kinds[slot], *span) for slot, span in spans.items()}
         filled = {name: _filled(value, values) for name, value in self._arguments.items()}
         typed = sum(kind in TYPED for kind in self._kinds.values())
-        return Match(arguments=filled, words=len(self.words), typed=typed, is_free=typed < len(self._kinds))
+        return Match(
+            arguments=filled,
+            words=len(self.words),
+            typed=typed,
+            telling=len(self.words - ASKING_WORDS),
+            is_free=typed < len(self._kinds),
+        )
 
     def _spans(self, said: Utterance, part: int, at: int) -> dict[str, tuple[int, int]] | None:
         """The tokens of each slot from `part` on, in a request from `at` on; the longest match."""

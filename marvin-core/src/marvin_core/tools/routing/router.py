@@ -25,7 +25,7 @@ _NEAR = 0.25
 _MARGIN = 1.3
 """The minimum ratio of the best score to the second one, if both tools could be meant."""
 _TELLING = 2
-"""A phrase with free text and at most this many words and typed values gets no margin over other tools."""
+"""A phrase with free text and at most this many telling words and typed values gets no margin over other tools."""
 _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
@@ -41,6 +41,10 @@ _OPENING = re.compile(
 _ADVICE = re.compile(r"\W*should (?:i|we)\b", re.IGNORECASE)
 """The openings of requests for advice, for which nothing is changed, sent or ended."""
 _QUESTION = re.compile(r"\s*(?:what|which|who|whose|where|when|why|how|did|does|do|is|are|was|were)\b", re.IGNORECASE)
+_BY_NUMBER = re.compile(r"(?:\b(?:id|no|number)\b[\s.:]*|(?<!\w)#)\d", re.IGNORECASE)
+"""How somebody says which one is meant who knows its number; in a name or a search that is rare."""
+_NUMBERED = re.compile(r"(^|_)(id|number)$")
+"""The parameters that take such a number."""
 _CLOSING = re.compile(r"(?:[\s,]+(?:please|thanks|thank you|for me|marvin))+[\s.!?]*$", re.IGNORECASE)
 
 
@@ -154,8 +158,8 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
-            margin = 1.0 if match.words + match.typed <= _TELLING else _MARGIN
-            if match.is_free and not _is_likely(spec, ranked, margin):
+            margin = 1.0 if match.telling + match.typed <= _TELLING else _MARGIN
+            if match.is_free and not (_is_likely(spec, ranked, margin) and _takes_its_words(spec, match, ranked)):
                 return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
@@ -187,6 +191,21 @@ def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin:
     """
     scores = {found.name: score for found, score in ranked}
     return not scores or scores.get(spec.name, 0.0) * margin >= max(scores.values())
+
+
+def _takes_its_words(spec: ToolSpec, match: Match, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
+    """Whether what a phrase took as free text is that: `number 28` is none where a tool nearby takes numbers.
+
+    A title with a number in it is then offered, and not acted upon.
+    """
+    free = [value for value in match.arguments.values() if isinstance(value, str)]
+    if not any(_BY_NUMBER.search(value) for value in free) or _takes_a_number(spec):
+        return True
+    return not any(_takes_a_number(other) for other, _ in ranked)
+
+
+def _takes_a_number(spec: ToolSpec) -> bool:
+    return any(_NUMBERED.search(name) for name in spec.parameters.get("required", ()))
 
 
 def _closeness(match: Match) -> tuple[int, int]:
