@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import answers
-from benchmarks.catalogue.measure import measured
-from benchmarks.catalogue.requests import third_party_tools
+from benchmarks.catalogue.embedding import Beside, Comparison, missing
+from benchmarks.catalogue.measure import Measured, measured
+from benchmarks.catalogue.requests import by_another_author, requests, set_aside, third_party_tools
 from benchmarks.lab import NOTE, Lab, Run, interleaved, median
 from benchmarks.packs import installed
 from benchmarks.table import Row
@@ -62,8 +63,16 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     ours = [spec for spec in installed_tools() if spec.source.startswith("marvin-")]
     many = [spec.replace(name=f"{spec.name}_{number}") for number in range(1 + _TOOLS // len(ours)) for spec in ours]
     yield from _search(many[:_TOOLS], lab.folder / "words", rounds)
-    yield from _missed(ours, lab.folder / "ours", 5.0)
-    yield from _missed([*ours, *third_party_tools()][:_TOOLS], lab.folder / "others", 10.0)
+    theirs = by_another_author()
+    asked = (("set aside", [*set_aside(), *theirs], True), ("those by another author", theirs, False))
+    beside = None if missing() else Comparison(lab.folder, requests()[0])
+    for folder, specs, goal in (("ours", ours, 5.0), ("others", [*ours, *third_party_tools()][:_TOOLS], 10.0)):
+        (lab.folder / folder).mkdir(parents=True)
+        for whose, said, is_whole in asked:
+            found = measured(specs, lab.folder / folder, said)
+            yield from _missed(f"{len(specs)} tools, {whose}", found, goal if is_whole else None)
+        if beside is not None:
+            yield from _missed_beside(len(specs), beside.measured(specs, asked[0][1]))
     tokens = _tokens_of(ours)
     yield Row("tool text of an idle chat, every pack", tokens, 3_000.0, "tokens", f"of {len(ours)} tools")
     yield from _starts(lab, rounds)
@@ -79,15 +88,21 @@ def _search(specs: Sequence[ToolSpec], folder: Path, rounds: int) -> Iterator[Ro
     yield Row(f"a search among {len(specs)} tools", max(taken) * 1e3, 5.0, "ms", how)
 
 
-def _missed(specs: Sequence[ToolSpec], folder: Path, goal: float) -> Iterator[Row]:
-    """How many of the requests that nothing was tuned on miss their tool, for a model and without one."""
-    folder.mkdir(parents=True)
-    found = measured(specs, folder)
-    how = f"of {found.requests} requests set aside; the first {found.first:.0%}"
-    yield Row(f"not among the 5 found, {len(specs)} tools", 100 - 100 * found.of_five, goal, "%", how)
+def _missed(among: str, found: Measured, goal: float | None) -> Iterator[Row]:
+    """The share of held-out requests that miss their tool, for a model and without one; `goal` is in percent."""
+    how = f"of {found.requests} requests; the first {found.first:.1%}"
+    yield Row(f"not among the 5 found, {among}", 100 - 100 * found.of_five, goal, "%", how)
     how = f"of the same; of {found.nothing} that mean no tool {found.offered_for_nothing:.0%} are offered one"
-    yield Row(f"not among the 3 offered without a model, {len(specs)} tools", 100 - 100 * found.offered, 15.0, "%", how)
-    yield Row(f"another tool taken without a model, {len(specs)} tools", found.wrong, 0.0, "", "of those requests")
+    offered = 100 - 100 * found.offered
+    yield Row(f"not among the 3 offered without a model, {among}", offered, None if goal is None else 15.0, "%", how)
+    yield Row(f"another tool taken without a model, {among}", found.wrong, 0.0, "", "of all those requests")
+
+
+def _missed_beside(tools: int, found: Beside) -> Iterator[Row]:
+    """The same for a small embedding model, alone and in a sum with the index."""
+    for what, share in (("alone", found.model), (f"{found.weight:.0%} of a sum with the index", found.both)):
+        how = f"the index alone {100 - 100 * found.words:.2f} %"
+        yield Row(f"not among the 5 found by all-MiniLM-L6-v2 {what}, {tools} tools", 100 - 100 * share, None, "%", how)
 
 
 def _seconds(work: object) -> float:

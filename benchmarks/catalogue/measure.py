@@ -12,10 +12,15 @@ from marvin_core.tools.finding import Finder
 from marvin_core.tools.routing.router import OFFERED, Router
 
 _FOUND = 5
+_SURE = ("act", "confirm", "ask")
+"""What is done where one tool is taken."""
 
 
 class Measured(NamedTuple):
-    """Shares of the requests, from 0 to 1, and their number; `wrong` is a count."""
+    """Shares of the requests, from 0 to 1, and their number.
+
+    `wrong` counts the requests for which a tool that is not meant is taken, also those that mean none.
+    """
 
     requests: int
     first: float
@@ -35,15 +40,15 @@ def measured(specs: Sequence[ToolSpec], cache_folder: Path, asked: Sequence[tupl
     routes = [router.route(text) for text, _ in meaning]
     offers = [[offer.spec.name for offer in route.proposals[:OFFERED]] for route in routes]
     names = [name for _, name in meaning]
-    is_sure = [route.action in ("act", "confirm", "ask") for route in routes]
-    nothing = [router.route(text).action != "nothing" for text, name in said if name == NOTHING]
+    is_sure = [route.action in _SURE for route in routes]
+    nothing = [router.route(text).action for text, name in said if name == NOTHING]
     pairs = [*zip(names, ranks, offers, is_sure, strict=True)]
     return Measured(
         requests=len(names),
         first=sum(name in rank[:1] for name, rank, _, _ in pairs) / len(names),
         of_five=sum(name in rank for name, rank, _, _ in pairs) / len(names),
         offered=sum(name in offer for name, _, offer, _ in pairs) / len(names),
-        wrong=sum(sure and name not in offer for name, _, offer, sure in pairs),
+        wrong=sum(sure and name not in offer for name, _, offer, sure in pairs) + sum(map(_SURE.__contains__, nothing)),
         nothing=len(nothing),
-        offered_for_nothing=sum(nothing) / max(1, len(nothing)),
+        offered_for_nothing=sum(action != "nothing" for action in nothing) / max(1, len(nothing)),
     )

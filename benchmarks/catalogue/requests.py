@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from marvin_core.api.tools import Access, ToolSpec
+from marvin_core.tools.routing.words import words
 
 NOTHING = "nothing"
 """The section of requests without an intended tool."""
@@ -13,6 +14,8 @@ PRACTICE = Path(__file__).with_name("practice.txt")
 """Further requests, all for tuning."""
 MORE = Path(__file__).with_name("set_aside.txt")
 """Further requests, all held out."""
+OTHER_AUTHOR = Path(__file__).with_name("other_author.txt")
+"""Requests by somebody who knew only the names, parameters and purposes of the tools, all held out."""
 _GROUP, _TUNED = 5, 3
 """Of each five requests the first three are for tuning."""
 
@@ -63,6 +66,14 @@ def requests(file: Path | None = None) -> tuple[list[tuple[str, str]], list[tupl
 def set_aside() -> list[tuple[str, str]]:
     """All held-out requests."""
     return [*requests()[1], *(request for part in requests(MORE) for request in part)]
+
+
+def by_another_author() -> list[tuple[str, str]]:
+    """The held-out requests by another author, without those that are also among the ones for tuning."""
+    tuned = [*requests()[0], *(request for part in requests(PRACTICE) for request in part)]
+    known = {tuple(words(text)) for text, _ in tuned}
+    said = [request for part in requests(OTHER_AUTHOR) for request in part]
+    return [(text, name) for text, name in said if tuple(words(text)) not in known]
 
 
 def third_party_tools() -> Iterator[ToolSpec]:

@@ -129,6 +129,19 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
     assert said(marvin_model_server) == ["hello", "one\ntwo\nthree", "hello again", "a\nb"]
 
 
+def test_tab_right_behind_a_word_takes_what_its_menu_would_show_first(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    """A fast hand, or a busy machine: the key comes before the menu of the last letter is there."""
+    for name in ("walnut.md", "walnuts.txt"):
+        (marvin.project / name).write_text("")
+    with Screen(marvin) as screen:
+        screen.type("see @waln\t")
+        screen.at_prompt("see @walnut.md")
+        screen.press("Tab")
+        screen.at_prompt("see @walnuts.txt")
+
+
 @BOTH_WIDTHS
 def test_ctrl_c_and_ctrl_d_while_an_answer_comes_in(
     marvin: Marvin, marvin_model_server: ModelServer, columns: int

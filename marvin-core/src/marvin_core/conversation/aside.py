@@ -1,4 +1,4 @@
-"""One question to a model beside the conversation. What it uses is counted like that of any answer."""
+"""One question to a model outside of the conversation. Its usage is counted like that of any answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Aside(Record):
-    """The model that is asked. What it uses is counted by the meter."""
+    """The model to ask. The meter counts its usage."""
 
     provider: Provider
     meter: Meter
     bus: Bus
 
     async def ask(self, request: Request) -> PartialAnswer:
-        """One request. What it used is counted, however it ends. Raises as `Provider.stream`."""
+        """One request. Its usage is counted, however it ends. Raises as `Provider.stream` does."""
         provider = self.provider
         came = PartialAnswer(provider)
         complete = False
@@ -48,13 +48,13 @@ class Aside(Record):
         return came
 
     def _count_part(self, came: PartialAnswer) -> None:
-        """Count what an answer that did not come to its end is known to have used."""
+        """Count the known usage of an incomplete answer."""
         if came.begun:
             self.meter.add(came.provider, came.model, came.usage or Usage())
 
 
 class PartialAnswer:
-    """What came of one try of an answer so far."""
+    """The partial result of one attempt at an answer."""
 
     def __init__(self, provider: Provider) -> None:
         self.provider, self.model = provider.name, provider.model
@@ -64,7 +64,7 @@ class PartialAnswer:
         self.reason = "stop"
 
     def take(self, delta: Delta) -> None:
-        """Add a piece."""
+        """Add a part."""
         self.begun = True
         if isinstance(delta, TextDelta):
             self.text += delta.text

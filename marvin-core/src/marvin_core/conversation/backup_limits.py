@@ -1,4 +1,4 @@
-"""How many backups of conversations a folder keeps."""
+"""Limits the number of backups of conversations in a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAY = 86_400
 
 
 class _Kept(Record):
-    """A backup of the folder, and whose it is."""
+    """A backup in the folder, and its working directory."""
 
     path: str
     written: float
@@ -24,12 +24,12 @@ class _Kept(Record):
 
 
 def remove_old(folder: Path, now: float, limits: Limits) -> None:
-    """Remove backups that are too old, and the oldest of them where all together are too large.
+    """Remove backups that are too old, and the oldest ones while the total is too large.
 
-    The newest of each working directory stays in any case. What is no backup, or a link, is left alone.
+    The newest one of each working directory always stays. Other files and links are not touched.
 
     Raises:
-        OSError: where the folder cannot be read.
+        OSError: if the folder cannot be read.
     """
     found = sorted(_backups(folder), key=lambda each: each.path, reverse=True)
     newest = {each.mark: each for each in reversed(found)}

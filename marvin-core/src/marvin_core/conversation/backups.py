@@ -1,4 +1,4 @@
-"""What was taken out of conversations: written before anything is, searched, and listed in an index."""
+"""Backups of messages that leave the conversation: written before the removal, searchable, and listed in an index."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _INDEX_TITLE = (
     "tool search_history_backups searches the files in the folder `logs` beside this one.\n"
 )
 _INDEX_LIMIT = 60_000
-"""Characters of the whole index; the oldest entries go first."""
+"""The maximum length of the index in characters; the oldest entries are removed first."""
 _INDEX_REQUESTS, _INDEX_FILES, _INDEX_WORDS = 8, 20, 15
 _INDEX_FINDINGS, _INDEX_ERRORS = 8, 5
 _DUMPS, _DUMPS_LOOKED_AT = 20, 10_000
 _AROUND = 240
-"""Characters shown on each side of a hit."""
+"""The number of characters shown before and after a match."""
 _SHOWN = 40_000
-"""Characters of all hits together."""
+"""The maximum length of all matches together, in characters."""
 
 _Hit: TypeAlias = tuple[str, str]
-"""Where it is, and the text around it."""
+"""The location, and the text around it."""
 
 
 class Backup(Record):
-    """A backup that was written; `shown` is how models are told of it, `messages` are as it has them."""
+    """A stored backup; `shown` is its path for models, and `messages` are as stored."""
 
     path: Path
     shown: str
@@ -55,9 +55,9 @@ class Backup(Record):
 class Backups:
     """The backups of one session's folder.
 
-    They are in `logs` of the workspace. What cannot be written there goes to the data folder, where those of
-    all folders are together: a mark in their names tells whose they are. With each that is written, those go that are
-    too old or too many; the newest of each working directory stays.
+    They are in `logs` of the workspace. If that is not writable, they are in the data folder, which is shared by all
+    working directories: a mark in the name identifies the directory. Each write removes backups that are too old or too
+    many; the newest one of each working directory stays.
     """
 
     def __init__(self, workspace: Workspace, config: Config, kept: KeptTexts) -> None:
@@ -69,10 +69,10 @@ class Backups:
         self._written: list[Path] = []
 
     def write(self, messages: Sequence[Message], now: float) -> Backup:
-        """Write messages to a new file and have them on disk. Blocks: call it in a thread.
+        """Write messages to a new file, and sync it to disk. Blocks: call it in a thread.
 
         Raises:
-            OSError: where neither the workspace nor the data folder takes it; nothing of it is left behind.
+            OSError: if neither the workspace nor the data folder is writable; no partial file remains.
         """
         messages = [*map(self._kept.message, messages)]
         data = b"".join([record_line(to_dict(message)) for message in messages])
@@ -99,28 +99,28 @@ class Backups:
             return None
 
     def _mark(self) -> str:
-        """Tells the backups of this working directory from those of others in the same folder."""
+        """Distinguishes the backups of this working directory from others in the same folder."""
         from hashlib import blake2s
 
         return "-" + blake2s(os.fsencode(self._workspace.root), digest_size=4).hexdigest()
 
     def files(self) -> list[Path]:
-        """The backups of this working directory and of this session, newest first."""
+        """The backups of this working directory and session, newest first."""
         found = set(self._written) | set(self._shared.glob(f"{_START}*{self._mark()}*.jsonl"))
         own = self._workspace_folder()
         if own is not None and own != self._shared:
             found |= set(own.glob(f"{_START}*.jsonl"))
-        # A link that a repository brings could lead anywhere.
+        # A link from a repository could lead anywhere.
         there = (path for path in found if path.is_file() and not path.is_symlink())
         return sorted(there, key=lambda path: path.name, reverse=True)
 
     def search(self, query: str, most: int) -> str:
-        """The places of the backups that have all words of the query, newest first, as text. Blocks.
+        """The passages in backups that contain all words of the query, newest first, as text. Blocks.
 
-        Words count as they stand, in upper or lower case. What stands in several backups is told once.
+        Words are matched literally, ignoring case. A passage in several backups is listed once.
 
         Raises:
-            ToolError: where there is no word.
+            ToolError: if the query has no word.
         """
         words = query.casefold().split()
         if not words:
@@ -148,10 +148,10 @@ class Backups:
         return "\n\n".join([head, *told])
 
     def add_to_index(self, backup: Backup, now: float) -> None:
-        """Tell of a backup in `memories/INDEX.md`. Blocks.
+        """List a backup in `memories/INDEX.md`. Blocks.
 
         Raises:
-            OSError, MarvinError: where the index cannot be written; the backup is there all the same.
+            OSError, MarvinError: if the index cannot be written; the backup exists anyway.
         """
         folder = backup.path.parent.parent / "memories"
         if folder.is_symlink() or (folder / _INDEX).is_symlink():
@@ -168,7 +168,7 @@ class Backups:
 
 
 def _dumps(folder: int) -> str:
-    """A line that names what tools put beside the index because it did not fit, the first by name."""
+    """A line that lists files that tools wrote beside the index because they did not fit, the first by name."""
     with os.scandir(folder) as entries:
         names = (entry.name for entry in islice(entries, _DUMPS_LOOKED_AT))
         found = sorted(one_line(name) for name in names if name.startswith("dump-"))
@@ -179,7 +179,7 @@ def _dumps(folder: int) -> str:
 
 
 def _content(folder: int, name: str) -> bytes | None:
-    """What a file holds; None where there is none."""
+    """The content of a file; None if there is none."""
     try:
         descriptor = os.open(name, READ, dir_fd=folder)
     except FileNotFoundError:
@@ -189,7 +189,7 @@ def _content(folder: int, name: str) -> bytes | None:
 
 
 def _replace(folder: int, name: str, data: bytes) -> None:
-    """Replace a file in one step."""
+    """Replace a file atomically."""
     temporary = f".{name}.{os.getpid()}.{os.urandom(8).hex()}{TEMPORARY}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as stream:
@@ -204,7 +204,7 @@ def _replace(folder: int, name: str, data: bytes) -> None:
 
 
 def _extended(old: bytes | None, title: str, entry: str, there: Collection[str]) -> bytes:
-    """The index with an entry more, and without those of backups that are not there any more."""
+    """The index with a new entry, and without entries of deleted backups."""
     earlier = (old or b"").decode("utf-8", "replace").split("\n## ")[1:]
     entries: list[str] = []
     room = _INDEX_LIMIT
@@ -234,7 +234,7 @@ def _index_entry(name: str, messages: Sequence[Message], now: float) -> str:
 
 
 def _learnt(messages: Sequence[Message]) -> str:
-    """What was found and what failed, a list each, after an empty line."""
+    """The findings and the failures, each as a list after an empty line."""
     from .digest import errors, findings
 
     lists = {"Findings": findings(messages, _INDEX_FINDINGS), "Errors": errors(messages, _INDEX_ERRORS)}
@@ -249,7 +249,7 @@ def _write_new(root: Path, folder: Path, name: str, data: bytes) -> Path:
                 stream.write(data)
                 stream.flush()
                 os.fsync(descriptor)
-            os.fsync(opened)  # its name is to be on disk, too
+            os.fsync(opened)  # the folder entry must be on disk, too
         except BaseException:
             with suppress(OSError):
                 os.unlink(made, dir_fd=opened)
@@ -258,7 +258,7 @@ def _write_new(root: Path, folder: Path, name: str, data: bytes) -> Path:
 
 
 def _opened(folder: int, name: str) -> tuple[str, int]:
-    """A new file that only this user may read, with a number where there is one of this name."""
+    """A new file that only this user may read, with a number if the name exists."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     for number in count(1):
         numbered = f"{_START}{name}{'' if number == 1 else f'-{number}'}.jsonl"
@@ -282,7 +282,7 @@ def _time(stamp: str) -> str:
 
 
 def _hits(files: Sequence[Path], words: Sequence[str]) -> Iterator[_Hit]:
-    # As they stand in JSON, so that most lines need not be read as such.
+    # In their JSON form, so that most lines need not be parsed.
     escaped = [json.dumps(word, ensure_ascii=False)[1:-1] for word in words]
     seen: set[int] = set()
     for path in files:
@@ -298,7 +298,7 @@ def _hits(files: Sequence[Path], words: Sequence[str]) -> Iterator[_Hit]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a backup; none where it is a link, cannot be read, or is larger than any backup of ours."""
+    """The lines of a backup; none if it is a link, cannot be read, or is larger than any backup."""
     try:
         descriptor = os.open(path, READ)
     except OSError:
@@ -313,7 +313,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _told(line: str) -> Iterator[_Hit]:
-    """Who says what in a message; nothing where a line is none, or is a summary of others."""
+    """The speaker and text of a message; empty if a line is not a message, or summarises others."""
     try:
         message = from_dict(parse_json(line))
     except ValueError:

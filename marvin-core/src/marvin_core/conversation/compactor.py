@@ -1,4 +1,4 @@
-"""Keeping a conversation inside the window: when older messages make room, what stands for them, and where they go."""
+"""Keeps a conversation within the context window: when to remove older messages, and what replaces them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from .window import ToolSizes, Window
 
     class SummaryModel(Protocol):
-        """The model in use, as far as compaction knows it."""
+        """The parts of the current model that compaction uses."""
 
         @property
         def window(self) -> Window: ...
         def summarizer(self) -> Provider | None:
-            """The model that sums up older messages; None where there is none."""
+            """The model for summaries of older messages; None if there is none."""
             ...
 
     class CompactedSession(Protocol):
-        """What compaction works with."""
+        """The dependencies of compaction."""
 
         @property
         def config(self) -> Config: ...
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
 
 
 CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
-"""How many messages a conversation may have when a prompt begins, where it may not have many more."""
+"""The maximum number of messages at the start of a prompt, by mode."""
 _OVERFLOWS = 2
-"""How often a request that was too large is made smaller and sent again."""
+"""How often a request that was too large is reduced and sent again."""
 _LEAST_TOKENS = 500
-"""A conversation of fewer is not what makes a request too large."""
+"""A smaller conversation is not the reason for a request that is too large."""
 
 
 def _nothing(messages: int) -> str:
-    """That there is nothing to compact, and why."""
+    """There is nothing to compact; the text says why."""
     if not messages:
         return "There is nothing to compact: the conversation is empty."
     return (
@@ -75,9 +75,9 @@ def _nothing(messages: int) -> str:
 
 
 class Compactor:
-    """Makes conversations smaller. Nothing is taken out before all of it is in a backup.
+    """Reduces conversations. Messages are removed only after all of them are in a backup.
 
-    Cancelling leaves the conversation as it was.
+    A cancellation leaves the conversation unchanged.
     """
 
     def __init__(self, session: CompactedSession) -> None:
@@ -87,12 +87,12 @@ class Compactor:
         self._near = False
         self._refused = False
         self.overhead = 0
-        """The characters of the newest request beside its messages: the system prompt and the tools."""
+        """The length of the newest request besides its messages: the system prompt and the tools, in characters."""
 
     async def prepare(self, system: str, tools: Sequence[ToolSpec]) -> int:
-        """Make room before a request where that is needed, or where it was asked for.
+        """Make room before a request if necessary or requested.
 
-        Returns the characters that go along with the messages.
+        Returns the number of characters besides the messages.
         """
         self.overhead = len(system) + self._session.tool_sizes.of_all(tools)
         asked, self._asked = self._asked, None
@@ -105,10 +105,10 @@ class Compactor:
         return self.overhead
 
     async def make_room(self, overflows: int) -> bool:
-        """Make room after a request did not fit, although the estimate said so; whether to send it again.
+        """Make room after a request did not fit despite the estimate; returns whether to send it again.
 
         Args:
-            overflows: how often this request did not fit so far.
+            overflows: how often this request has not fitted so far.
         """
         before = self._tokens()
         if overflows <= _OVERFLOWS and before >= _LEAST_TOKENS:
@@ -124,7 +124,7 @@ class Compactor:
         return False
 
     async def compact(self, target_tokens: int) -> str:
-        """Compact now, between prompts; returns what to tell about it."""
+        """Compact now, between prompts; returns a report."""
         from .plan import is_worth_it
 
         target = min(target_tokens, self._limit() // 2)
@@ -137,7 +137,7 @@ class Compactor:
         return "The conversation stays as it is."
 
     def compact_later(self, target_tokens: int) -> str:
-        """Compact before the next request, where the running calls have their outputs; returns what to tell."""
+        """Compact before the next request, when the running calls have their outputs; returns a report."""
         from .plan import is_worth_it
 
         messages = self._session.conversation.messages
@@ -151,7 +151,7 @@ class Compactor:
         )
 
     def search(self, query: str, most: int) -> str:
-        """Search what was taken out of conversations of this folder; see `Backups.search`. Blocks."""
+        """Search the removed messages of this folder's conversations; see `Backups.search`. Blocks."""
         return self._backups().search(query, most)
 
     def _backups(self) -> Backups:
@@ -162,14 +162,14 @@ class Compactor:
         return self._kept
 
     async def cap(self, most: int) -> None:
-        """Take out the oldest turns of a conversation of more than `most` messages, before a prompt is added.
+        """Remove the oldest turns of a conversation of more than `most` messages, before a prompt is added.
 
-        Nothing goes while the window is known and the conversation takes half of it at most.
+        Nothing is removed if the window is known and the conversation takes at most half of it.
         """
         window, before = self._session.model.window, self._session.conversation.messages
         if window.known and self._tokens() <= window.size // 2:
             return
-        if 2 * len(before) <= most:  # with what healing adds, too; nothing needs to be imported at a start
+        if 2 * len(before) <= most:  # includes the additions of healing; nothing needs to be imported at a start
             return
         from .plan import composed, plan_turns
 
@@ -189,7 +189,7 @@ class Compactor:
             await self._index(backup)
 
     async def _compact(self, target_tokens: int, why: str = "", *, quiet: bool = False) -> str:
-        """Compact, and tell people unless `quiet`; returns what there is to tell, nothing where nothing was done."""
+        """Compact, and report it unless `quiet`; returns the report, empty if nothing was done."""
         from .plan import composed, is_worth_it, plan
 
         limit = self._characters(target_tokens)
@@ -215,7 +215,7 @@ class Compactor:
         return told
 
     async def _summary(self, found: CompactionPlan) -> str:
-        """What stands for the middle: of the model where one answers in time, else lists."""
+        """The replacement for the middle: a summary by the model if it answers in time, otherwise lists."""
         from .digest import digest
 
         session = self._session
@@ -234,12 +234,12 @@ class Compactor:
         )
         try:
             return await summarizer.summary(found.middle, self._characters(session.model.window.compact * 3 // 4))
-        except Exception as error:  # whatever it is, the conversation must go on
+        except Exception as error:  # whatever it is, the conversation must continue
             self._session.bus.warn(f"The model gave no summary, so the older messages were replaced by lists: {error}")
             return listed
 
     async def _backed_up(self, messages: Sequence[Message]) -> Backup | None:
-        """Back messages up; None, and a warning once, where that is not possible."""
+        """Back up messages; None, and a single warning, if that fails."""
         session = self._session
         try:
             backup = await in_thread(lambda: self._backups().write(messages, session.clock.now()))
@@ -255,7 +255,7 @@ class Compactor:
         return backup
 
     def _replace(self, before: Sequence[Message], after: Sequence[Message]) -> bool:
-        """Have the conversation be `after`, unless it went on meanwhile."""
+        """Replace the conversation by `after`, unless it has changed meanwhile."""
         session = self._session
         if session.conversation.messages != before:
             return False
@@ -272,12 +272,12 @@ class Compactor:
             self._session.bus.warn(f"The index of backups was not written: {error}")
 
     def _limit(self) -> int:
-        """The tokens that messages may take: what the rest of the request leaves, but never less than a quarter."""
+        """The token limit for messages: the rest of the window, but at least a quarter."""
         window = self._session.model.window
         return max(window.compact - window.tokens(self.overhead), window.compact // 4)
 
     def _tokens(self) -> int:
-        """About how many tokens the messages are."""
+        """The estimated number of tokens of the messages."""
         return self._session.model.window.tokens(self._session.conversation.characters)
 
     def _characters(self, tokens: int) -> int:
@@ -294,10 +294,10 @@ class Compactor:
         self._near = used > window.warn
 
     def fit(self, text: str, added: int) -> str:
-        """The text of a result, cut to what the window has room for.
+        """The text of a result, cut to fit the window.
 
         Args:
-            added: the characters of the results before it that are not in the conversation yet.
+            added: the characters of earlier results that are not in the conversation yet.
         """
         window = self._session.model.window
         used = self._session.conversation.characters + self.overhead

@@ -1,4 +1,4 @@
-"""The live context: the messages that go to the model, and how much they are."""
+"""The live context: the messages for the model, and their size."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .window import characters
 if TYPE_CHECKING:
 
     class Journal(Protocol):
-        """What keeps a conversation while it goes on, so that nothing is lost when the process dies."""
+        """Stores a conversation as it grows, so that nothing is lost when the process dies."""
 
         def save(self, message: Message, origin: str = "") -> None:
-            """Add a message; `origin` says who put it in the user's place, where that was not the user."""
+            """Add a message; `origin` is its sender if it stands for the user but does not come from the user."""
             ...
 
         def compacted(self, messages: Sequence[Message]) -> None:
-            """From here on, these messages stand for all that was said before."""
+            """Replace all earlier messages by these."""
             ...
 
 
 class Conversation:
-    """A list of messages that grows, until others take the place of the oldest. The journal is told of each change.
+    """A growing list of messages, of which the oldest may be replaced. The journal receives each change.
 
-    Whatever a message says, no secret gets in: the next request would carry it.
+    Secrets are redacted from every message, since the next request would contain them.
     """
 
     def __init__(self, journal: Journal, redactor: Redactor) -> None:
@@ -39,14 +39,14 @@ class Conversation:
         self._answers: list[str] = []
 
     def load(self, messages: Sequence[Message]) -> None:
-        """Start from messages that are saved already."""
+        """Start with messages that are already saved."""
         self._messages = self._redactor.messages(messages)
         self._characters = characters(messages)
         self._whole = self._of_tools = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages, oldest first; the same object as long as they are the same ones."""
+        """All messages, oldest first; the same object until they change."""
         if self._whole is None:
             self._whole = tuple(self._messages)
         return self._whole
@@ -57,10 +57,10 @@ class Conversation:
         return self._characters
 
     def append(self, message: Message, origin: str = "") -> Message:
-        """Add a message and save it; returns it as it is kept.
+        """Add a message and save it; returns the stored form.
 
         Args:
-            origin: who put it in the user's place, where that was not the user.
+            origin: its sender, if it stands for the user but does not come from the user.
         """
         message = self._redactor.message(message)
         self._messages.append(message)
@@ -74,12 +74,12 @@ class Conversation:
         return message
 
     def replace(self, messages: Sequence[Message]) -> None:
-        """Have these messages stand for all that was said before."""
+        """Replace the earlier messages by these."""
         self.load(messages)
         self._journal.compacted(self._messages)
 
     def begin_answers(self) -> Sequence[str]:
-        """The texts of all answers from now on; those stay in it that are taken out to make room."""
+        """Collects the texts of all answers from now on, including those that are removed later to make room."""
         self._answers = []
         return self._answers
 

@@ -1,4 +1,4 @@
-"""What messages were about, told without a model: for summaries, for the index of backups, and as plain text."""
+"""Summarises messages without a model: for summaries, for the index of backups, and as plain text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..util.untrusted_json import parse_json
 from .plan import level, shorten, summary_body, without_lasting
 
 _REQUESTS, _FINDINGS, _ERRORS, _FILES = 30, 15, 10, 40
-"""How many of each are told."""
+"""The maximum number of entries in each list."""
 _LINE = 200
-"""The most characters of one that is told."""
+"""The maximum length of an entry in characters."""
 _PATH_LIMIT = 200
 _PATH_KEYS = frozenset("path paths file files file_path filename source destination target".split())
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |[+]{3} (?:b/)?)(\S.*)$", re.MULTILINE)
@@ -29,10 +29,10 @@ _COMMON = frozenset(
 
 
 def digest(messages: Sequence[Message], limit: int) -> str:
-    """What was asked for, done and found, as lists; what an earlier summary says comes first.
+    """The requests, actions and findings, as lists; the content of an earlier summary comes first.
 
     Args:
-        limit: the most characters; of what is longer, the head and the tail stay.
+        limit: the maximum length in characters; a longer text keeps its head and tail.
     """
     earlier = [summary_body(message) for message in messages if message.is_summary]
     said = [message for message in messages if not message.is_summary]
@@ -62,10 +62,10 @@ def short_line(text: str) -> str:
 
 
 def _listed(title: str, entries: Sequence[str], most: int, line: Callable[[str], str] = str) -> str:
-    """A list with a title; of a long one a third from its beginning stays, and the rest from its end.
+    """A list with a title; a long one keeps a third from its beginning, and the rest from its end.
 
     Args:
-        line: makes the line of an entry that is shown.
+        line: formats the line of a shown entry.
     """
     if not entries:
         return ""
@@ -87,7 +87,7 @@ def requests(messages: Iterable[Message]) -> list[str]:
 
 
 def files(messages: Iterable[Message]) -> dict[str, Counter[str]]:
-    """The paths that calls name, oldest first, each with the tools that were called with it."""
+    """The paths in calls, oldest first, each with the tools of these calls."""
     found: dict[str, Counter[str]] = {}
     for message in messages:
         for call in message.calls:
@@ -112,21 +112,21 @@ def _paths(call: ToolCall) -> Iterator[str]:
 
 
 def errors(messages: Iterable[Message], most: int) -> list[str]:
-    """What went wrong in calls, one short line each, the newest first; what went wrong twice is told once."""
+    """The errors of calls, one short line each, newest first, without duplicates."""
     outputs = (output for message in messages for output in message.outputs if output.is_error)
     newest = dict.fromkeys(reversed([(output.name, output.text) for output in outputs]))
     return [f"{name}: {one_line(text, _LINE)}" for name, text in [*newest][:most]]
 
 
 def findings(messages: Iterable[Message], most: int) -> list[str]:
-    """What the model found, one short line each: its newest answers; where they are few, what it said on the way."""
+    """The findings of the model, one short line each: its newest answers; if there are few, also earlier texts."""
     said = [message for message in messages if message.role == "assistant" and message.text.strip()]
     ranked = sorted(range(len(said)), key=lambda place: (bool(said[place].calls), -place))
     return [one_line(said[place].text, _LINE) for place in sorted(ranked[:most])]
 
 
 def keywords(messages: Iterable[Message], most: int) -> list[str]:
-    """The words that requests and answers use most, without those that every text has."""
+    """The most frequent words of requests and answers, without stop words."""
     counted: Counter[str] = Counter()
     for message in messages:
         if message.role in ("user", "assistant"):
@@ -135,7 +135,7 @@ def keywords(messages: Iterable[Message], most: int) -> list[str]:
 
 
 def as_text(messages: Sequence[Message], limit: int) -> str:
-    """The messages as text for a model to summarise, at most about `limit` characters; the longest parts are cut."""
+    """The messages as text for a summary by a model, at most about `limit` characters; the longest parts are cut."""
     parts = [part for message in messages for part in _parts(message)]
     overhead = sum(len(title) + 3 for title, _ in parts)
     cap = max(level([len(text) for _, text in parts], limit - overhead), _LINE)

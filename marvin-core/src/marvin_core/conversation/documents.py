@@ -1,4 +1,4 @@
-"""The documents of a project in the system prompt: how much of each there is room for."""
+"""Fits the documents of a project into the system prompt."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from ..api.record import Record
 
 DOCUMENT_LIMIT = 8_000
-"""Characters of one document that go into the prompt at most."""
+"""The maximum length of one document in the prompt, in characters."""
 _LEAST = 1_000
 """A document that would have to be shorter than this is left out."""
 
 
 class Document(Record):
-    """A document and its heading in the prompt. Those that are `binding`, the instructions, are the last to go."""
+    """A document and its heading in the prompt. `binding` ones, the instructions, are the last to be left out."""
 
     name: str
     heading: str
@@ -21,24 +21,24 @@ class Document(Record):
     binding: bool
     limit: int = DOCUMENT_LIMIT
     is_own: bool = False
-    """Whether the user wrote it, and no repository brought it."""
+    """Whether the user wrote it, rather than a repository."""
 
     @property
     def size(self) -> int:
-        """How many characters of it go into the prompt where there is room."""
+        """The number of characters in the prompt if there is room."""
         return min(len(self.text), self.limit)
 
     def shown(self, limit: int = DOCUMENT_LIMIT) -> str:
-        """Its part of the prompt, with at most so many characters of its text."""
+        """Its part of the prompt, with at most this many characters of its text."""
         if len(self.text) <= limit:
             return f"{self.heading}\n{self.text}"
-        outside = self.name.startswith(("/", "../"))  # where no tool reads
+        outside = self.name.startswith(("/", "../"))  # for contexts without a read tool
         rest = f"[... {len(self.text) - limit:,} more characters{'' if outside else f'; read {self.name} to see them'}]"
         return f"{self.heading}\n{self.text[:limit]}\n{rest}"
 
 
 class FittedDocuments(Record):
-    """How many characters of each document go into the prompt, and which are less than they would be with room."""
+    """The number of characters of each document in the prompt, and which documents were shortened."""
 
     limits: Mapping[str, int]
     shortened: tuple[str, ...] = ()
@@ -46,10 +46,10 @@ class FittedDocuments(Record):
 
 
 def fitted(documents: Sequence[Document], room: int) -> FittedDocuments:
-    """Fit documents, in the order of the prompt, into so many characters.
+    """Fit documents, in the order of the prompt, into this many characters.
 
-    Those that bind nobody are shortened to one length, then left out, the last one first; then the instructions, of
-    which the first one goes first: the nearest folder's are the last.
+    Documents that are not binding are shortened to a common length, then left out, starting with the last. Then
+    instructions are left out, starting with the first: those of the nearest folder stay longest.
     """
     left_out: list[str] = []
     for binding in (False, True):
@@ -67,7 +67,7 @@ def fitted(documents: Sequence[Document], room: int) -> FittedDocuments:
 
 
 def _limit(sizes: Sequence[int], room: int) -> int:
-    """The length that all larger ones must be cut to, so that they fit into the room."""
+    """The common length to which all larger ones must be cut to fit."""
     from .plan import level
 
     return level(sizes, room) if sum(sizes) > room else max(sizes)

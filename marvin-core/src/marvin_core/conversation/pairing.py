@@ -1,4 +1,4 @@
-"""Every call has exactly one output, also where it was interrupted."""
+"""Ensures that every call has exactly one output, even an interrupted one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERRUPTED = (
 def heal(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
     """Give every call exactly one output, and drop outputs without a call.
 
-    Returns the messages, and how many calls had no output.
+    Returns the messages, and the number of calls without an output.
     """
     healed: list[Message] = []
     count = 0
@@ -24,7 +24,7 @@ def heal(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
         message = messages[index]
         index += 1
         if message.role == "tool":
-            continue  # taken up with the calls it answers, below; on its own it answers none
+            continue  # processed below with the calls that it answers; alone it answers none
         healed.append(message)
         calls = message.calls if message.role == "assistant" else ()
         if not calls:
@@ -44,7 +44,7 @@ def heal(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
 
 
 def _is_answered(calls: Sequence[ToolCall], following: Sequence[Message]) -> bool:
-    """Whether the next message has one output for each of the calls, in their order, and nothing besides."""
+    """Whether the next message has exactly one output for each of the calls, in order, and nothing else."""
     if not following or any(message.role == "tool" for message in following[1:]):
         return False
     message, ids = following[0], [call.id for call in calls]
@@ -54,5 +54,5 @@ def _is_answered(calls: Sequence[ToolCall], following: Sequence[Message]) -> boo
 
 
 def interrupted(call_id: str, name: str) -> ToolOutput:
-    """The output of a call that was interrupted."""
+    """The output of an interrupted call."""
     return ToolOutput(call_id=call_id, name=name, content=(Text(text=INTERRUPTED),), is_error=True)

@@ -1,6 +1,6 @@
-"""Making a conversation smaller: what stays, what a summary replaces, and how long texts are shortened.
+"""Plans how to reduce a conversation: what stays, what a summary replaces, and how texts are shortened.
 
-Nothing here asks a model or touches a file; sizes are in characters as `window.characters` counts them.
+This module uses no model and no file. Sizes are in characters as counted by `window.characters`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from .pairing import heal
 from .window import characters
 
 KEPT = 8
-"""The newest messages stay word for word, as long as they fit."""
+"""The newest messages stay unchanged if they fit."""
 SUMMARY_LIMIT = 24_000
-"""The longest summary."""
+"""The maximum length of a summary."""
 _FEWER = (KEPT, 4, 2, 1)
 _FLOOR = 200
-"""A text that would have to become shorter than this says nothing any more: then fewer messages are kept."""
+"""A text below this length is no longer useful; fewer messages are kept instead."""
 _SMALLEST = 2_000
-"""What a summary with its heading takes; less is not worth one."""
+"""The minimum room for a summary with its heading."""
 _NEWEST = "\n\nThe newest request of the user, verbatim:\n"
 _LASTING = "\n\nThe state of {name}, verbatim:\n"
 _LASTS = re.compile(r"\n\nThe state of ([\w-]{1,64}), verbatim:\n")
 
 
 class CompactionPlan(Record):
-    """What becomes of a conversation: `first` and `tail` stay, shortened where needed, a summary replaces `middle`.
+    """The planned conversation: `first` and `tail` stay, shortened if necessary, and a summary replaces `middle`.
 
-    `summary_limit` is how long the message with the summary may be.
+    `summary_limit` is the maximum length of the message with the summary.
     """
 
     first: tuple[Message, ...]
@@ -43,18 +43,18 @@ class CompactionPlan(Record):
 
 
 def summary_body(message: Message) -> str:
-    """What a summary says, without what Marvin writes around it."""
+    """The text of a summary, without Marvin's text around it."""
     return without_lasting(message.text.partition("\n\n")[2]).partition(_NEWEST)[0]
 
 
 def without_lasting(text: str) -> str:
-    """The text of a summary without what lasts of calls: that is carried over by itself."""
+    """The text of a summary without the lasting texts of calls, which are carried over separately."""
     said, newest, request = text.partition(_NEWEST)
     return _LASTS.split(f"\n\n{said}", maxsplit=1)[0].removeprefix("\n\n") + newest + request
 
 
 def is_worth_it(messages: Sequence[Message], limit: int) -> bool:
-    """Whether there is anything to summarise, or to shorten to get below the limit."""
+    """Whether there is anything to summarise or shorten in order to get below the limit."""
     whole, _ = heal(messages)
     middle = _parted(whole, _tail_start(whole, KEPT))[1]
     return characters(messages) > limit or (
@@ -63,14 +63,14 @@ def is_worth_it(messages: Sequence[Message], limit: int) -> bool:
 
 
 def plan(messages: Sequence[Message], limit: int, backup: str) -> CompactionPlan:
-    """Part a conversation so that what it becomes is at most `limit` characters.
+    """Split a conversation so that the result has at most `limit` characters.
 
-    Kept are the first message of the user and the newest eight, where a message with calls and the one with
-    their outputs stay together. Where those alone are too much, their longest texts are shortened, then images
-    and reasoning go, then fewer messages are kept.
+    The first message of the user and the newest eight are kept; a message with calls stays together with the one with
+    their outputs. If those are too large, their longest texts are shortened, then images and reasoning are removed,
+    then fewer messages are kept.
 
     Args:
-        backup: the file that a shortened text names as the place where all of it is.
+        backup: the file with the full texts, which shortened texts name.
     """
     whole, _ = heal(messages)
     limit = max(limit, _SMALLEST)
@@ -92,16 +92,16 @@ def _planned(kept: tuple[Message, ...], first: int, middle: tuple[Message, ...],
 
 
 def plan_turns(messages: Sequence[Message], most: int) -> CompactionPlan | None:
-    """Part a conversation of more than `most` messages so that its oldest turns go, and a quarter of those allowed.
+    """Split a conversation of more than `most` messages so that at most three quarters of this number remain.
 
-    Whole turns go; the newest one stays however long it is, and so does the first message of the user. None where
-    there is nothing to take out.
+    Whole turns are removed; the newest one always stays, and so does the first message of the user. None if there is
+    nothing to remove.
     """
     whole, _ = heal(messages)
     starts = [i for i, message in enumerate(whole) if message.role == "user" and not message.is_summary]
     if len(whole) <= most or not starts:
         return None
-    # Two messages go before those that stay: the first one, and the summary.
+    # Two messages precede the kept ones: the first one, and the summary.
     fitting = (start for start in starts if len(whole) - start + 2 <= most * 3 // 4)
     first, middle, tail = _parted(whole, next(fitting, starts[-1]))
     if all(message.is_summary for message in middle):
@@ -119,7 +119,7 @@ def _parted(messages: Sequence[Message], start: int) -> tuple[tuple[Message, ...
 
 
 def _tail_start(messages: Sequence[Message], kept: int) -> int:
-    """Where the newest `kept` messages begin, or a little before, so that no call is cut from its output."""
+    """The start of the newest `kept` messages, or slightly earlier, so that no call is separated from its output."""
     start = len(messages)
     for unit in reversed(_units(messages)):
         if len(messages) - start >= kept:
@@ -129,7 +129,7 @@ def _tail_start(messages: Sequence[Message], kept: int) -> int:
 
 
 def _units(messages: Sequence[Message]) -> list[int]:
-    """The lengths of what may not be cut: a message, or one with calls and the outputs behind it."""
+    """The lengths of units that stay together: a message, or one with calls and the outputs after it."""
     units: list[int] = []
     for message in messages:
         if message.role == "tool" and units:
@@ -140,11 +140,11 @@ def _units(messages: Sequence[Message]) -> list[int]:
 
 
 def composed(found: CompactionPlan, body: str, source: str) -> tuple[Message, ...]:
-    """The conversation with a summary in the place of the middle; a plan without a middle needs none.
+    """The conversation with a summary in place of the middle; a plan without a middle needs none.
 
     Args:
-        body: what the middle was about.
-        source: where the messages themselves are, as models are told.
+        body: the summary of the middle.
+        source: the location of the messages themselves, for models.
     """
     if not found.middle:
         return (*found.first, *found.tail)
@@ -164,7 +164,7 @@ def composed(found: CompactionPlan, body: str, source: str) -> tuple[Message, ..
 
 
 def _lasting_sections(found: CompactionPlan, room: int, source: str) -> str:
-    """What tools want to be known for longer than their calls stay, each below a heading."""
+    """Texts that tools keep for longer than their calls, each below a heading."""
     lasting = _lasting(found)
     share = room // max(len(lasting), 1)
     headed = ((_LASTING.format(name=name), text) for name, text in lasting.items())
@@ -172,9 +172,9 @@ def _lasting_sections(found: CompactionPlan, room: int, source: str) -> str:
 
 
 def _lasting(found: CompactionPlan) -> dict[str, str]:
-    """By the names of tools: the newest of what lasts of their calls, unless the call itself stays or lasts no longer.
+    """The newest lasting text of each tool, unless the call itself stays, or the text has expired.
 
-    What an earlier summary says counts as long as no call came after it.
+    The text in an earlier summary applies until a later call replaces it.
     """
     lasting: dict[str, str] = {}
     for message in found.middle:
@@ -190,7 +190,7 @@ def _lasting(found: CompactionPlan) -> dict[str, str]:
 
 
 def _newest_request(found: CompactionPlan) -> str:
-    """What the user asked for last, where that stands in the middle; else empty."""
+    """The last request of the user, if it is in the middle; otherwise empty."""
     if any(message.role == "user" and not message.is_summary for message in found.tail):
         return ""
     for message in reversed(found.middle):
@@ -204,12 +204,12 @@ def _newest_request(found: CompactionPlan) -> str:
 def shortened(
     messages: Sequence[Message], limit: int, backup: str, *, bare: bool = False, floor: int = _FLOOR
 ) -> tuple[Message, ...] | None:
-    """The messages with their longest texts shortened to one length, so that all are at most `limit` characters.
+    """The messages with their longest texts cut to a common length, for a total of at most `limit` characters.
 
-    None where texts would have to become shorter than `floor` characters for that.
+    None if texts would have to be shorter than `floor` characters.
 
     Args:
-        bare: whether reasoning and images go first.
+        bare: whether reasoning and images are removed first.
     """
     found = tuple(_bare(message) for message in messages) if bare else tuple(messages)
     if characters(found) <= limit:
@@ -222,7 +222,7 @@ def shortened(
 
 
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Everything that can be shortened."""
+    """Every text that can be shortened."""
     for block in blocks:
         if isinstance(block, Text):
             yield block.text
@@ -240,14 +240,14 @@ def _capped_block(block: Any, cap: int, backup: str) -> Any:
     if isinstance(block, ToolOutput):
         return block.replace(content=tuple(_capped_block(part, cap, backup) for part in block.content))
     if isinstance(block, Text) and len(block.text) > cap:
-        return Text(text=shorten(block.text, cap, backup))  # what a provider signed is no longer this text
+        return Text(text=shorten(block.text, cap, backup))  # the text no longer matches the provider's signature
     if isinstance(block, ToolCall) and len(block.arguments) > cap:
         return block.replace(arguments=_shorter_arguments(block.arguments, cap, backup))
     return block
 
 
 def _shorter_arguments(arguments: str, cap: int, backup: str) -> str:
-    """Arguments with their long texts shortened; still JSON, since services refuse what is not."""
+    """Arguments with their long texts shortened; still valid JSON, since services reject anything else."""
     try:
         values = parse_json(arguments)
     except ValueError:
@@ -286,7 +286,7 @@ def _without_image(block: Any) -> Any:
 
 
 def level(lengths: Iterable[int], room: int) -> int:
-    """The length that all longer ones must be cut to, so that their sum is at most `room`; may be negative."""
+    """The length to which all longer ones must be cut for a sum of at most `room`, which may be negative."""
     ordered = sorted(lengths)
     for index, length in enumerate(ordered):
         share = room // (len(ordered) - index)
@@ -297,7 +297,7 @@ def level(lengths: Iterable[int], room: int) -> int:
 
 
 def shorten(text: str, limit: int, backup: str) -> str:
-    """The head and the tail of a text, at most `limit` characters, with a note of where all of it is."""
+    """The head and the tail of a text, at most `limit` characters, with a note about the location of the full text."""
     if len(text) <= limit:
         return text
     note = f"\n[... {len(text):,} characters in all; the rest is in {backup} ...]\n"

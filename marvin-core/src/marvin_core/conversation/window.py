@@ -1,4 +1,4 @@
-"""How much fits: estimating tokens, and fitting tool results to what is left of the window."""
+"""The context window: estimates tokens, and fits tool results to the remaining room."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..api.tools import LONGEST_DESCRIPTION, ToolSpec
 CHARACTERS_PER_TOKEN = 4
 UNKNOWN_WINDOW = 32_768
 WARN, COMPACT, REFUSE = 180_000, 200_000, 226_000
-"""Thresholds in tokens, for windows that are large enough; smaller ones scale them down."""
+"""Thresholds in tokens for large windows; smaller windows scale them down."""
 _SCALE = 250_000
-"""The window at which the thresholds hold as they are: 80 % of it is COMPACT."""
+"""The window for which the thresholds apply unscaled: COMPACT is 80 % of it."""
 _SHORTEST = 500
 
 
 class Window:
-    """The context window of the model in use, and the thresholds that follow from it."""
+    """The context window of the current model, and the resulting thresholds."""
 
     def __init__(self, size: int | None) -> None:
         self._calibration = 1.0
@@ -26,7 +26,7 @@ class Window:
         """Whether its size is known from the service or the settings."""
 
     def resize(self, size: int) -> None:
-        """Have the thresholds follow from this size, in tokens."""
+        """Derive the thresholds from this size in tokens."""
         self.size = size
         self.known = True
         scale = min(1.0, self.size / _SCALE)
@@ -35,23 +35,23 @@ class Window:
         self.refuse = int(REFUSE * scale)
 
     def calibrate(self, characters: int, counted: int) -> None:
-        """Learn from the provider's own count of tokens how far the estimate for these characters is off."""
+        """Correct the estimate by the provider's own token count for this many characters."""
         if characters > 0 and counted > 0:
             self._calibration = min(max(counted * CHARACTERS_PER_TOKEN / characters, 0.5), 2.0)
 
     def tokens(self, characters: int) -> int:
-        """The tokens that this many characters make."""
+        """The estimated number of tokens of this many characters."""
         return int(characters / CHARACTERS_PER_TOKEN * self._calibration)
 
     def room(self, tokens: int) -> int:
-        """The characters that make this many tokens."""
+        """The estimated number of characters of this many tokens."""
         return int(tokens * CHARACTERS_PER_TOKEN / self._calibration)
 
     def fit(self, text: str, used: int) -> str:
-        """The text, cut to what fits below the warning threshold when `used` tokens are taken already.
+        """The text, cut to stay below the warning threshold if `used` tokens are already taken.
 
-        Near that threshold a text may still be a quarter of it, up to the refusal threshold: before the next
-        request older messages make room, and results cut to nothing would lead nowhere until then.
+        Near that threshold a text may still take a quarter of it, up to the refusal threshold: older messages are
+        removed before the next request, and results without content would not help until then.
         """
         if used >= self.refuse:
             return (
@@ -69,16 +69,16 @@ class Window:
 
 
 class ToolSizes:
-    """What tools take of a request, in characters. Each is measured once, as long as it stays what it is."""
+    """The size of tools in a request, in characters. Each is measured once until it changes."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[ToolSpec, int]] = {}
         self._newest: tuple[Sequence[ToolSpec], int] = ((), 0)
 
     def of(self, tool: ToolSpec) -> int:
-        """The characters of one: its name, its description and its parameters."""
+        """The characters of one tool: its name, its description and its parameters."""
         known = self._known.get(tool.name)
-        if known is None or known[0] is not tool:  # another one has its name now, or it says something else
+        if known is None or known[0] is not tool:  # another tool has its name now, or its description has changed
             import json
 
             described = min(len(tool.description), LONGEST_DESCRIPTION)
@@ -87,14 +87,14 @@ class ToolSizes:
         return known[1]
 
     def of_all(self, tools: Sequence[ToolSpec]) -> int:
-        """The characters of several together; nothing is added up where they are those of the last time."""
+        """The characters of several tools together; cached for the previous list of tools."""
         if tools is not self._newest[0]:
             self._newest = tools, sum(map(self.of, tools))
         return self._newest[1]
 
 
 def characters(messages: Iterable[Message]) -> int:
-    """The characters of messages that count against the window; an image counts as a fixed number."""
+    """The characters of messages that count towards the window; an image counts as a fixed number."""
     return sum(_block_characters(block) for message in messages for block in message.content)
 
 

@@ -1,4 +1,4 @@
-"""Taking secrets out of an answer while it comes in, before anybody sees a piece of it."""
+"""Redacts secrets in an answer while it streams, before any part of it is shown."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _TEXT, _THINKING = "text", "thinking"
 
 
 class AnswerRedactor:
-    """Passes the pieces of one answer on, less the secrets in them; what may become one is held back meanwhile."""
+    """Passes the parts of one answer on without secrets; a part that may begin a secret is held back."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._streams: dict[str | int, StreamRedactor] = {}
 
     def feed(self, delta: Delta) -> Sequence[Delta]:
-        """What is to be passed on with this piece."""
+        """The parts to pass on with this one."""
         if isinstance(delta, TextDelta):
             before = self._leave(_TEXT)
             text = self._clean(_TEXT, delta.text)
@@ -30,13 +30,13 @@ class AnswerRedactor:
         if isinstance(delta, ThinkingDelta):
             return (*self._leave(_THINKING), self._thought(delta))
         if isinstance(delta, (Retrying, Switched)):
-            self._streams.clear()  # nothing of what was held back counts
+            self._streams.clear()  # nothing that was held back applies any more
         elif isinstance(delta, Stop):
             return (*self.end(), delta)
         return (delta,)
 
     def end(self) -> list[Delta]:
-        """What is held back, once nothing follows."""
+        """The text held back, once the answer has ended."""
         return [*self._held([*self._streams])]
 
     def _thought(self, delta: ThinkingDelta) -> ThinkingDelta:
@@ -44,7 +44,7 @@ class AnswerRedactor:
         stream = self._streams[_THINKING]
         if text is delta.text and not stream.changed:
             return delta
-        # A service that signed its reasoning refuses it once it is another one.
+        # A service that signed its reasoning rejects it after any change.
         return ThinkingDelta(text=text, provider_data=None if stream.changed else delta.provider_data)
 
     def _clean(self, kind: str | int, piece: str) -> str:
@@ -54,7 +54,7 @@ class AnswerRedactor:
         return stream.feed(piece)
 
     def _leave(self, kind: str | int) -> Sequence[Delta]:
-        """What other blocks hold back; the pieces of calls may come side by side."""
+        """The text held back from other blocks; the parts of calls may arrive interleaved."""
         if kind in self._streams and len(self._streams) == 1:
             return ()
         others = [other for other in self._streams if other != kind and not (type(other) is type(kind) is int)]

@@ -1,4 +1,4 @@
-"""Putting an answer together from its pieces."""
+"""Assembles an answer from its streamed parts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..util.numbers import sound
 
 CANCELLED = "[Cancelled]"
 _PIECES = 1_000
-"""So many pieces are kept apart: a short one takes many times the memory of its characters."""
+"""The number of parts kept separately: a short one takes many times the memory of its characters."""
 
 
 class _Part:
-    """One block while it grows; pieces are joined at the end, and before where there are many."""
+    """One growing block; its parts are joined at the end, and earlier if there are many."""
 
     __slots__ = ("_joined", "_pieces", "id", "kind", "name", "provider_data")
 
@@ -28,7 +28,7 @@ class _Part:
         self.provider_data: ProviderData | None = None
 
     def add(self, piece: str) -> None:
-        """Take a piece of its text."""
+        """Add a part of its text."""
         self._pieces.append(piece)
         if len(self._pieces) == _PIECES:
             self._joined.append("".join(self._pieces))
@@ -36,12 +36,12 @@ class _Part:
 
     @property
     def texts(self) -> list[str]:
-        """Its text, in pieces."""
+        """Its text, in parts."""
         return self._joined + self._pieces
 
 
 class Assembly:
-    """The answer so far. `feed` it every delta in order."""
+    """The answer so far. Pass every delta to `feed`, in order."""
 
     def __init__(self, provider: str, model: str) -> None:
         self.provider = provider
@@ -53,7 +53,7 @@ class Assembly:
         self.stop_reason: StopReason | None = None
 
     def feed(self, delta: Delta) -> _Part | None:
-        """Take a piece; returns the part of a call that it belongs to, if it does."""
+        """Add a part; returns the part of a call, if it belongs to one."""
         if isinstance(delta, TextDelta):
             self._last("text").add(delta.text)
         elif isinstance(delta, CallDelta):
@@ -91,26 +91,26 @@ class Assembly:
         return part
 
     def _own_id(self, given: str) -> str:
-        """Every call needs an id of its own; some services leave it out or use one twice."""
+        """Every call needs a unique id; some services omit it or use one twice."""
         own = given if given and given not in self._ids else f"call_{os.urandom(8).hex()}"
         self._ids.add(own)
         return own
 
     @property
     def started(self) -> bool:
-        """Whether anything has come."""
+        """Whether any part has arrived."""
         return bool(self._parts)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing but thinking has come."""
+        """Whether only thinking has arrived."""
         return not any(part.kind == "call" or any(map(str.strip, part.texts)) for part in self._visible())
 
     def _visible(self) -> list[_Part]:
         return [part for part in self._parts if part.kind != "thinking"]
 
     def message(self, ended: StopReason | None = None) -> Message:
-        """The answer. `ended` is why it ended where the provider did not say so itself."""
+        """The answer. `ended` is the stop reason if the provider gave none."""
         reason: StopReason = ended or self.stop_reason or "broken"
         blocks = [self._block(part, reason) for part in self._parts]
         if reason == "cancelled":
@@ -119,7 +119,7 @@ class Assembly:
         return self._message(blocks).replace(stop_reason=reason)
 
     def so_far(self) -> Message:
-        """The answer while it comes in; its last call may be cut off."""
+        """The answer while it streams; its last call may be incomplete."""
         return self._message([self._block(part, "broken") for part in self._parts])
 
     def _message(self, blocks: list[Block]) -> Message:

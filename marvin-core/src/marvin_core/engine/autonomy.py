@@ -1,4 +1,4 @@
-"""How an agent goes on after an answer: messages that came in meanwhile, auto-continue, and play mode."""
+"""Decides how an agent continues after an answer: messages that arrived meanwhile, auto-continue, and play mode."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PLAY = (
     "will answer. Explore, try, build or write whatever you find worthwhile, with the tools that you have. When you "
     "want to stop, call end_play_mode with the reason."
 )
-"""What opens play mode; nothing more is asked of the model then."""
+"""The opening of play mode; the model gets no other request then."""
 ENDINGS = {"end_elaborate": ("auto", "only while /auto is on"), "end_play_mode": ("play", "only in play mode")}
-"""The tools that end each, and why they are not offered else."""
+"""The tool that ends each mode, and why it is not offered otherwise."""
 _ENOUGH = 2
-"""Answers without a tool call, one after the other, that end auto-continue."""
+"""The number of consecutive answers without a tool call that ends auto-continue."""
 
 
 class Autonomy:
-    """Decides after each round of an agent whether there is another one.
+    """Decides after each round of an agent whether another one follows.
 
-    While `turns` is not 0 a prompt ends after so many requests; the calls of the last one are run.
+    If `turns` is not 0, a prompt ends after this many requests; the calls of the last one are run.
     """
 
     def __init__(self, parts: SessionParts) -> None:
@@ -42,7 +42,7 @@ class Autonomy:
         self.switch("off")
 
     def switch(self, going: ContinueMode) -> None:
-        """Go over to another way of going on; the tool that ends it is offered only then."""
+        """Switch to another mode; only then is the tool that ends it offered."""
         self.going: ContinueMode = going
         for name, (its, reason) in ENDINGS.items():
             if its == going:
@@ -52,9 +52,9 @@ class Autonomy:
 
     @asynccontextmanager
     async def playing(self, dollars: float | None, turns: int) -> AsyncIterator[str]:
-        """Play mode: in the playground, for so many turns, and USD where that is given; then all is as before.
+        """Play mode: in the playground, for a number of turns and an optional cost in USD; then the old mode returns.
 
-        It has a conversation of its own. Gives the prompt to begin with.
+        It has a separate conversation. Yields its first prompt.
         """
         playground = self._parts.config.data_folder / "playground"
         make_private_folder(playground)
@@ -75,7 +75,7 @@ class Autonomy:
                 await budget.aclose()
 
     async def _confine(self) -> None:
-        """Offer what stays in the playground, programs only where the sandbox holds them."""
+        """Offer the tools whose effects stay in the playground; programs only in an effective sandbox."""
         from ..guard.gates.play import closed_in_play
 
         toolbox, state = self._parts.toolbox, await self._parts.sandbox.state()
@@ -86,7 +86,7 @@ class Autonomy:
 
     @contextmanager
     def _conversation_of_its_own(self) -> Iterator[None]:
-        """Put the open conversation away while the context lasts; then it goes on as it was."""
+        """Set the current conversation aside while the context lasts; it continues unchanged afterwards."""
         parts = self._parts
         messages, state = parts.conversation.messages, dict(parts.state)
         parts.conversation.load(())
@@ -95,7 +95,7 @@ class Autonomy:
             with parts.writer.aside(), parts.profile.aside():
                 yield
         finally:
-            parts.inbox.take()  # what was for the one is not for the other
+            parts.inbox.take()  # messages for one conversation are not for the other
             parts.conversation.load(messages)
             parts.state.clear()
             parts.state.update(state)
@@ -112,10 +112,10 @@ class Autonomy:
                 )
 
     def before_round(self, number: int) -> Sequence[tuple[str, MessageOrigin]]:
-        """What the model reads with a request beside what is there already.
+        """Additional text for the model's next request.
 
-        In play mode that is how far it is, where nothing else follows its last answer: services take no request that
-        ends with an answer. Nothing is asked of it.
+        In play mode it is the progress, if nothing else follows the last answer: services reject a request that ends
+        with an answer. It contains no question.
         """
         messages = self._parts.conversation.messages
         if self.going != "play" or self._parts.inbox.waiting or not messages or messages[-1].role != "assistant":
@@ -124,29 +124,29 @@ class Autonomy:
         return [(f"[{time}. Turn {number} of {self.turns}; nobody has written anything.]", "auto")]
 
     def send(self, text: str) -> None:
-        """Have the model read this along with its next request, in the middle of what it does."""
+        """Add this to the model's next request, during its work."""
         self._parts.inbox.send(text, "steered")
 
     def begin(self) -> None:
-        """A new prompt."""
+        """Start a new prompt."""
         self._worked = self._finished = False
         self._plain = 0
 
     def finish(self, way: ContinueMode) -> None:
-        """The model said that it is done: its next answer without a call is the last.
+        """The model reported that it is done: its next answer without a call is the last one.
 
         Raises:
-            ToolError: where it does not go on by itself in this way.
+            ToolError: if this mode is not active.
         """
         if way != self.going:
             raise ToolError("No autonomous mode is on. Answer without a tool call to end your turn.")
         self._finished = True
 
     def goes_on(self, called: bool) -> bool:
-        """Whether to go on after a round, in which tools were `called` or not.
+        """Whether to continue after a round, in which tools were `called` or not.
 
-        What was typed meanwhile is always read. With auto-continue an answer that used no tool at all returns control
-        at once, and so do two in a row. In play mode nothing is asked of the model in between.
+        Text typed meanwhile is always read. With auto-continue, control returns at once if the prompt used no tool at
+        all, and after two consecutive answers without one. In play mode the model is asked nothing in between.
         """
         if called:
             self._worked, self._plain = True, 0

@@ -13,14 +13,14 @@ from .spellings import PIECE, SHORTEST, SIGNS, Reading, Span, Spellings, merged,
 
 REDACTED = "[redacted]"
 _IMAGE = 200_000
-"""Characters of base64. What is larger is a picture indeed, and would hold up everything else."""
+"""The maximum length of base64 text that is searched, in characters. Longer data is an image, and takes too long."""
 _LONGEST_SIGN = 32
 _MUCH, _PARTS = 64, 8
-"""Where more characters than so many are held back, they are read again with that part of them more."""
+"""More than 64 held-back characters are searched again only after an eighth of their length has arrived."""
 _FEW = 2
-"""Of the longest secret so many lengths are held back at most, where it overlaps with another one."""
+"""The maximum length that is held back for overlapping secrets, in lengths of the longest one."""
 _LONG = 2_000
-"""Characters of a text that takes long to look at: what came of the last ones is remembered."""
+"""The minimum length of a large text, in characters. The results for the last large texts are cached."""
 _REMEMBERED = 16
 
 
@@ -35,9 +35,9 @@ def _without(text: str, spans: Sequence[Span]) -> str:
 
 
 class Redactor:
-    """Takes out of texts what nobody may be shown. `known` gives the secrets that are known now.
+    """Removes secrets from texts. `known` returns the current secrets.
 
-    It is asked each time, since tools and services may bring more of them; the same answer costs nothing again.
+    It is called each time, because tools and services may add secrets. An unchanged result costs nothing.
     """
 
     def __init__(self, known: Callable[[], Sequence[str]]) -> None:
@@ -53,9 +53,9 @@ class Redactor:
         return self._spellings
 
     async def prepare(self, *values: Any) -> Spellings:
-        """Read the large texts in these values in a thread: whoever asks for one next need not wait.
+        """Search the large texts in these values in a thread, so that the next `text` or `value` is fast.
 
-        Returns what to hand to `text` or `value` right behind it, so that the files with secrets are looked at once.
+        Returns the secrets to pass to that call, so that the files with secrets are read only once.
         """
         spellings = self._current()
         if not spellings.texts:
@@ -71,7 +71,7 @@ class Redactor:
         return self._current()  # there are more by now
 
     def text(self, text: str, looked: Spellings | None = None) -> str:
-        """The text without secrets: those that are known now, or were as `prepare` looked."""
+        """The text without the current secrets, or without those that `prepare` returned."""
         return self._text(text, self._current() if looked is None else looked)
 
     def _text(self, text: str, spellings: Spellings) -> str:
@@ -80,7 +80,7 @@ class Redactor:
         if len(text) < _LONG:
             return _without(text, spellings.spans(text))
         clean = self._seen.get(text)
-        if clean is None:  # an output is looked at when its call ends, and again when it is kept
+        if clean is None:  # an output is searched when its call ends, and again when it is stored
             clean = _without(text, spellings.spans(text))
             self._remember(text, clean)
         return clean
@@ -91,7 +91,7 @@ class Redactor:
             del self._seen[next(iter(self._seen))]
 
     def texts(self, texts: Sequence[str]) -> list[str]:
-        """Texts that follow each other, without secrets: of one that is split over several, nothing is left either."""
+        """Consecutive texts without secrets; a secret that is split over several of them is removed as well."""
         if len(texts) == 1:
             return [self.text(texts[0])]
         whole, spellings = "".join(texts), self._current()
@@ -111,9 +111,9 @@ class Redactor:
         return found
 
     def _unread(self, texts: Sequence[str], margin: int) -> Iterator[Span]:
-        """The parts of texts that follow each other which may hold a secret, as places in all of them.
+        """The ranges of consecutive texts that may contain a secret, as positions in the joined text.
 
-        Inside of a text in which nothing was found none has to be looked for, but one may begin or end there.
+        A text without a secret need not be searched again, but a secret may begin or end in it.
         """
         begin = end = 0
         for text in texts:
@@ -124,7 +124,7 @@ class Redactor:
         yield begin, end
 
     def message(self, message: Message) -> Message:
-        """The message without secrets, also such as are split over its blocks."""
+        """The message without secrets, including secrets that are split over its blocks."""
         return with_texts(message, self.texts) if self.knows_any else message
 
     def messages(self, messages: Sequence[Message]) -> list[Message]:
@@ -132,12 +132,12 @@ class Redactor:
         return [*map(self.message, messages)] if self.knows_any else list(messages)
 
     def image(self, image: Image) -> Image:
-        """The image without secrets: what is said to be one may be any text."""
+        """The image without secrets: data that is declared as an image may be any text."""
         data = image.data if len(image.data) > _IMAGE else self.text(image.data)
         return image.replace(media_type=self.text(image.media_type), data=data)
 
     def value(self, value: Any, looked: Spellings | None = None) -> Any:
-        """The text, or the texts in lists, mappings and records, the keys of mappings too, as of `text`."""
+        """The value without secrets: a text, or the texts in lists, mappings (keys too) and records."""
         if value is None:
             return None
         return self._value(value, self._current() if looked is None else looked)
@@ -155,18 +155,18 @@ class Redactor:
 
     @property
     def knows_any(self) -> bool:
-        """Whether there is anything to take out."""
+        """Whether any secret is known."""
         return bool(self._current().texts)
 
     def stream(self) -> StreamRedactor:
-        """What takes secrets out of a text that comes in pieces."""
+        """A `StreamRedactor` for a text that arrives in pieces."""
         return StreamRedactor(self._current())
 
 
 class StreamRedactor:
-    """Takes secrets out of one text that comes in pieces.
+    """Removes secrets from one text that arrives in pieces.
 
-    What may be the beginning of a secret is held back until it is known not to be one.
+    The possible beginning of a secret is held back until it is clear that it is none.
     """
 
     def __init__(self, spellings: Spellings) -> None:
@@ -175,11 +175,11 @@ class StreamRedactor:
         self._unread: list[str] = []
         self._more = 0
         self.changed = False
-        """Whether something was taken out."""
+        """Whether a secret was removed."""
 
     def feed(self, piece: str) -> str:
-        """What can be shown with this piece."""
-        if len(self._held) > _MUCH:  # reading all of it anew for each word would take longer and longer
+        """The text that can be shown after this piece."""
+        if len(self._held) > _MUCH:  # searching all of it for each word would take longer and longer
             self._unread.append(piece)
             self._more += len(piece)
             if self._more * _PARTS < len(self._held):
@@ -200,10 +200,10 @@ class StreamRedactor:
         return self._shown(text, cut, found)
 
     def _look(self, text: str, reading: Reading | None, found: list[Span], cut: int) -> int:
-        """Add the secrets in a text to what was `found`; returns where one begins that may go on, else the `cut`.
+        """Add the secrets in a text to `found`; returns the start of one that may continue, otherwise the `cut`.
 
         Args:
-            reading: what the text is, where it is not as it was given.
+            reading: the decoded text, if it differs from the given one.
         """
         length, spellings = len(text), self._spellings
         begins = length
@@ -227,7 +227,7 @@ class StreamRedactor:
         spans = merged(found) if found else []
         longest = self._spellings.longest
         if len(text) - cut > self._spellings.margin:
-            cut = len(text)  # so many breaks are no secret in lines, and all of it would be read anew with each piece
+            cut = len(text)  # no secret has so many line breaks, and each piece would have all of it searched again
         for start, end in spans:
             if start < cut < end:  # its end may be the beginning of another one
                 cut = start if len(text) - start <= _FEW * longest else end
@@ -237,7 +237,7 @@ class StreamRedactor:
         return _without(text[:cut], shown)
 
     def end(self) -> str:
-        """What was held back, once nothing follows."""
+        """The text that is still held back, at the end of the stream."""
         text, self._held, self._unread = "".join([self._held, *self._unread]), "", []
         spans = self._spellings.spans(text)
         self.changed = self.changed or bool(spans)

@@ -1,7 +1,7 @@
-"""The PATH for programs; for those outside of the sandbox without folders that commands can write to.
+"""The PATH for programs. For programs outside of the sandbox it has no folder that commands can write to.
 
-Whoever starts Marvin in an activated environment has a folder of the project in front of all others on PATH. Commands
-in the sandbox can write there, and a `git` of theirs would be the one that Marvin runs next, held by nothing.
+In an activated environment a folder of the project is the first one on PATH. Commands in the sandbox can write to that
+folder. A `git` that they put there would be the one that Marvin runs next, outside of the sandbox.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from pathlib import Path
 from ..api.errors import ToolError
 
 _OF_PROJECTS = frozenset(["node_modules", ".venv", "venv", ".tox", ".nox", ".direnv"])
-"""Folders of projects that hold programs of theirs, whichever project that is."""
+"""The names of folders in which projects keep their own programs."""
 
 
 class ProgramSearch:
-    """Looks for programs on the search path of an environment; `root` gives the working directory."""
+    """Finds programs on the search path of an environment; `root` returns the working directory."""
 
     def __init__(self, environment: Mapping[str, str], root: Callable[[], Path]) -> None:
         self._environment = environment
         self._root = root
         self._roots: frozenset[str] = frozenset()
-        """The working directories by now: commands could write there."""
+        """All working directories of the session so far: commands could write to them."""
 
     def find(self, program: str, *, outside: bool) -> str | None:
-        """Where a program is, as `Processes.which` says; `outside`: it is to run outside of the sandbox."""
+        """The path of a program, as `Processes.which` says; with `outside` it will run outside of the sandbox."""
         if "/" in program:
             return _found(program)
         folders = (self.outside if outside else self._all).split(os.pathsep)
@@ -46,16 +46,16 @@ class ProgramSearch:
         return without_projects(self._all, self._roots)
 
     def _look(self) -> None:
-        self._roots |= {os.path.realpath(self._root())} - {"/"}  # where all is the project, nothing is outside of it
+        self._roots |= {os.path.realpath(self._root())} - {"/"}  # with / as the project there would be no other folder
 
     def _is_of_a_project(self, program: str) -> bool:
         return not without_projects(os.path.dirname(program), self._roots) or lies_in(program, self._roots)
 
     def located(self, argv: Sequence[str]) -> Sequence[str]:
-        """A command line for outside of the sandbox, with its program named where it is.
+        """A command line for outside of the sandbox, with the full path of its program.
 
         Raises:
-            ToolError: there is none outside of projects.
+            ToolError: the program exists only in projects, or not at all.
         """
         self._look()
         program: str | None = argv[0] if "/" in argv[0] else None
@@ -71,7 +71,7 @@ class ProgramSearch:
 
 @lru_cache
 def without_projects(search: str, roots: frozenset[str]) -> str:
-    """A search path without what lies in the working directories `roots` (links resolved), or in any environment."""
+    """A search path without folders in the working directories `roots` (links resolved) or in any environment."""
     folders = [folder for folder in search.split(os.pathsep) if os.path.isabs(folder)]
     return os.pathsep.join(folder for folder in folders if not (_is_of_project(folder) or lies_in(folder, roots)))
 
@@ -81,7 +81,7 @@ def _is_of_project(folder: str) -> bool:
 
 
 def lies_in(path: str, roots: Iterable[str]) -> bool:
-    """Whether a path is one of these folders or lies in one, by its name or by where links lead."""
+    """Whether a path is one of these folders or is inside one, by its name or with links resolved."""
     named = (os.path.normpath(path), os.path.realpath(path))
     return any(one == root or one.startswith(f"{root.rstrip('/')}/") for one in named for root in roots)
 

@@ -1,9 +1,9 @@
 """The encodings of a secret in a text: plain, in JSON, URLs, HTML, base64 and hexadecimal digits.
 
-What a program writes in between is passed over: line breaks and indentation, colours, and escapes of single characters.
+Line breaks, indentation, colours and escapes of single characters that a program adds are ignored.
 
-The work grows with the size of a text and not with the number of secrets: of each spelling the first few overlapping
-groups of characters are known, and a text is looked at in steps that cannot pass over all of them.
+The time depends on the size of a text and not on the number of secrets. The first overlapping groups of characters of
+each spelling are indexed, and the search steps through a text so that it cannot skip all of them.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from functools import cache
 from typing import TypeAlias
 
 SHORTEST = 8
-"""Characters. What is shorter stands in too many texts by chance."""
+"""The minimum length of a secret, in characters. Shorter strings occur in too many texts by chance."""
 _GROUP = 4
 _STEP = SHORTEST - _GROUP + 1
 _BREAKS = re.compile(r"(?:\\?[\r\n]|\\{1,4}[rn])[ \t]*|\x1b\[[0-9;]{0,20}[mK]")
-"""What programs put into a long value: lines, indented or not, the same in JSON, and the colours of what was found."""
+"""Insertions by programs in a long value: line breaks with indentation, the same in JSON, and colours of matches."""
 _LINE = r"[A-Za-z0-9+/=_-]{20,}"
-"""A line of a private key, which says as much as a key: programs show single lines, numbered or as differences."""
+"""A line of a private key. Each line is a secret of its own, because programs show numbered lines and diffs."""
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 SIGNS = re.compile(r"[\r\n\\\x1b%&]")
-"""One of these is in all that is read in another way than it stands there."""
+"""Each encoded text contains at least one of these characters."""
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
 _LAST = 0x10FFFF
 
 PIECE = 100_000
-"""Characters of a long text that are read at a time: nothing else runs meanwhile, also where a thread reads."""
+"""The number of characters that are searched at a time. The interpreter lock is held meanwhile, even in a thread."""
 _HELD = 16
-"""Of the longest secret so many lengths are looked through at most, where something breaks it apart."""
+"""The maximum length of a secret with insertions, in lengths of the longest secret."""
 
 Span: TypeAlias = tuple[int, int]
 
 
 @cache  # most runs need neither this nor the next one, and they take long to compile
 def _escapes() -> re.Pattern[str]:
-    """`_BREAKS`, and single characters that are written in another way: which ones are is up to each program."""
+    """`_BREAKS`, and escaped single characters; each program escapes different ones."""
     return re.compile(
         rf"{_BREAKS.pattern}|\\{{1,4}}u([0-9A-Fa-f]{{4}})|%(?:25){{0,3}}([0-9A-Fa-f]{{2}})"
         r"|&#(?:([0-9]{1,7})|[xX]([0-9A-Fa-f]{1,6}));|&(amp|lt|gt|quot|apos);|\\{1,4}(?=[ -/:-@[\]-`{-~])"
@@ -47,7 +47,7 @@ def _escapes() -> re.Pattern[str]:
 
 @cache
 def unfinished() -> re.Pattern[str]:
-    """What may become one of them with the next piece of a text."""
+    """Text that may become one of them with the next piece."""
     return re.compile(
         r"(?:\\{1,4}(?:u[0-9A-Fa-f]{0,3})?|\\{0,4}(?:%[0-9A-Fa-f]{0,7}|&#?[0-9A-Za-z]{0,8}|\x1b(?:\[[0-9;]{0,20})?))\Z"
     )
@@ -66,10 +66,10 @@ class Spellings:
         self.beginnings = frozenset(text[:length] for text in self.texts for length in range(1, SHORTEST))
         self.longest = max(map(len, self.texts), default=0)
         self.margin = _HELD * self.longest
-        """Characters. What is broken apart over more of them is not taken for a secret."""
+        """The maximum length in characters. A longer text with insertions does not count as a secret."""
 
     def candidates(self, text: str) -> Iterator[tuple[int, str]]:
-        """Where a spelling may begin, and which one: a few of its characters are there."""
+        """The candidates: positions at which a spelling may begin, each with the spelling."""
         groups = self._groups
         places = range(0, len(text) - _GROUP + 1, _STEP)
         for place in [place for place in places if text[place : place + _GROUP] in groups]:
@@ -78,7 +78,7 @@ class Spellings:
                     yield place - offset, spelling
 
     def spans(self, text: str) -> list[Span]:
-        """The parts of a text that are secrets, in their order and apart from each other."""
+        """The ranges of a text that are secrets, in order and without overlaps."""
         if len(text) < SHORTEST or not self.texts:
             return []
         size = max(PIECE, 4 * self.margin)
@@ -100,7 +100,7 @@ class Spellings:
 
 
 class Reading:
-    """A text as somebody reads it who knows how it is written, and where each of its characters is in the text."""
+    """A decoded text, with the position of each of its characters in the original text."""
 
     def __init__(self, text: str, pattern: re.Pattern[str] | None = None) -> None:
         self._given = text
@@ -109,7 +109,7 @@ class Reading:
         self.text = text if pattern is None else pattern.sub("" if pattern is _BREAKS else _character, text)
 
     def _read(self) -> tuple[list[int], list[int], list[int]]:
-        """Of each part: where it begins here, where it begins in the text, and how long a character of it is there."""
+        """Per part: its start in the reading, its start in the text, and how long its characters are in the text."""
         begins, reals, widths = [0], [0], [1]
         read = end = 0
         for found in self._pattern.finditer(self._given) if self._pattern is not None else ():
@@ -126,7 +126,7 @@ class Reading:
         return begins, reals, widths
 
     def place(self, place: int, after: int = 0) -> int:
-        """Where in the text the character at this place of the reading begins, or so many characters `after` it."""
+        """The position in the text of a position in the reading, or of so many characters `after` it."""
         if len(self.text) == len(self._given):
             return place + after
         if self._parts is None:
@@ -136,12 +136,12 @@ class Reading:
         return reals[part] + (place - begins[part] + after) * widths[part]
 
     def span(self, start: int, end: int) -> Span:
-        """A part of the reading, as one of the text."""
+        """A range of the reading as a range of the text."""
         return self.place(start), self.place(end - 1, 1)
 
 
 def readings(text: str) -> Iterator[Reading]:
-    """The ways to read a text: as it stands there, without what breaks values apart, and with escapes undone."""
+    """The readings of a text: unchanged, without insertions, and with escapes decoded."""
     if not SIGNS.search(text):
         yield Reading(text)
         return
@@ -151,7 +151,7 @@ def readings(text: str) -> Iterator[Reading]:
 
 
 def _character(found: re.Match[str]) -> str:
-    """The character that stands there in another way; none for what only breaks a value apart."""
+    """The decoded character; empty for a pure insertion."""
     if not found.lastindex:
         return ""
     if found.lastindex == 5:
@@ -172,23 +172,23 @@ def merged(spans: set[Span] | list[Span]) -> list[Span]:
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """A value, and what becomes of it where it is written in other ways."""
+    """A value and its encodings."""
     from binascii import b2a_base64
 
     data = value.encode("utf-8", "surrogateescape")  # a variable may hold any bytes
     yield value
     yield from (line for line in _BREAKS.split(value) if line != value and re.fullmatch(_LINE, line))
     if SIGNS.search(value):
-        yield _escapes().sub(_character, value)  # what itself looks like an escape is read as one, too
+        yield _escapes().sub(_character, value)  # a value that looks like an escape is also decoded
     if not value.isascii():
-        yield data.decode("latin-1")  # what is left of it where each of its bytes was an escape
+        yield data.decode("latin-1")  # the decoded value if each of its bytes was escaped
     if not (value.isascii() and value.isalnum()):
         yield from _escaped(value, data)
     yield data.hex()
     yield data.hex().upper()
     percent = "".join(f"%{byte:02X}" for byte in data)
     yield from (percent, percent.lower())
-    for before in range(3):  # base64 writes three bytes at a time: what it makes of some depends on where they begin
+    for before in range(3):  # base64 encodes three bytes at a time, so the result depends on the offset
         encoded = b2a_base64(bytes(before) + data, newline=False).decode()
         whole = encoded[(before * 8 + 5) // 6 : (before + len(data)) * 8 // 6]
         yield from (whole, whole.replace("+", "-").replace("/", "_"))
@@ -200,7 +200,7 @@ def _escaped(value: str, data: bytes) -> Iterator[str]:
 
     for text in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
         yield from (text, text.replace("/", "\\/"), json.dumps(text, ensure_ascii=False)[1:-1])
-    for safe in ("/", "", "!'()*", ":/?#[]@!$&'()*+,;="):  # what some leave as it is others write as digits
+    for safe in ("/", "", "!'()*", ":/?#[]@!$&'()*+,;="):  # programs differ in the characters that they escape
         text = quote(data, safe=safe)
         yield from (text, text.replace("%20", "+"))
         yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), text)

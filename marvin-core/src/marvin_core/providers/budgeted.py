@@ -1,4 +1,4 @@
-"""A provider whose requests are paid under a cost ceiling."""
+"""A provider whose requests are charged to a cost ceiling."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class BudgetedProvider(WrapperProvider):
     """Wraps a provider and is one.
 
-    It stands below everything that tries again or goes on with another model, so that each request that is sent
-    is reserved before and settled after, with the price of the model that it goes to.
+    It is the layer below retries and fallback models, so that each request is reserved before and settled afterwards,
+    at the price of its own model.
     """
 
     def __init__(self, provider: Provider, ceiling: CostCeiling) -> None:
@@ -41,23 +41,23 @@ class BudgetedProvider(WrapperProvider):
 
     @property
     def unlimited(self) -> bool:
-        """Whether the service takes no limit for the length of an answer; see `Unlimited`."""
+        """Whether the service accepts no limit for the length of an answer; see `Unlimited`."""
         return isinstance(self._provider, Unlimited) and self._provider.unlimited
 
     async def served(self) -> list[ServedModel]:
-        """The models of the service, which cost nothing to ask for; see `Lists`."""
+        """The models of the service; the query is free. See `Lists`."""
         return await self._provider.served() if isinstance(self._provider, Lists) else []
 
     async def find_window(self) -> int | None:
-        """The model's window, which costs nothing to ask for; see `Measures`."""
+        """The model's window; the query is free. See `Measures`."""
         return await self._provider.find_window() if isinstance(self._provider, Measures) else None
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The answer; see `Provider.stream`.
 
         Raises:
-            ConfigError: where the price of the model is not known.
-            BudgetExceeded: where the request is not covered.
+            ConfigError: if the price of the model is unknown.
+            BudgetExceeded: if the ceiling does not cover the request.
         """
         limited = not self.unlimited
         request, hold = await self._ceiling.reserve(self.name, self.model, request, limited=limited)
@@ -73,7 +73,7 @@ class BudgetedProvider(WrapperProvider):
                     complete = isinstance(delta, Stop)
                     yield delta
                     if hold.most_bytes and came > hold.most_bytes and not complete:
-                        yield Stop(reason="length")  # longer than it may be: the rest would not be covered
+                        yield Stop(reason="length")  # longer than allowed: the rest would not be covered
                         return
         except ProviderError as error:
             nothing = not came and usage is None

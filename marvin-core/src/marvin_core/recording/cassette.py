@@ -43,11 +43,11 @@ class RecordedRequest:
         self.is_whole = bool(value) and digest(value) == head.get("digest")
         self.answer: Mapping[str, Any] | None = None
         self.steered: list[str] = []
-        """Messages of a person while it was answered, or its calls ran."""
+        """Messages from a person during the answer or its calls."""
 
 
 class RecordedCall:
-    """A call of a tool, and its result. `result` is None if the recording ended before it."""
+    """A tool call, and its result. `result` is None if the recording ended before it."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
         self.id = _text(head, "id")
@@ -57,7 +57,7 @@ class RecordedCall:
         self.extras: Mapping[str, Any] = {}
         self.starts_agent = False
         self.asks = False
-        """Whether a person was asked for text while it ran."""
+        """Whether a person was asked for text during the call."""
 
 
 class RecordedPrompt:
@@ -201,7 +201,7 @@ class _Reading:
         begun = Recorded(record)
         if begun.id in self._cassette.conversations or len(self._cassette.conversations) >= _MOST_REQUESTS:
             raise ValueError("a conversation begins twice")
-        for earlier in self._cassette.conversations.values():  # what runs while an agent begins has started it
+        for earlier in self._cassette.conversations.values():  # a running call started it
             if earlier.depth < begun.depth:
                 for call in earlier.open.values():
                     call.starts_agent = True
@@ -250,7 +250,7 @@ class _Reading:
         (of.beside if prompt is None else prompt.requests).append(made)
 
     def _complete(self, of: Recorded, value: dict[str, Any], record: Mapping[str, Any]) -> None:
-        """Take from an earlier request what is the same in this one."""
+        """Copy the shared parts from an earlier request."""
         messages = value.get("messages")
         if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
             raise ValueError("its messages are none")
@@ -287,7 +287,7 @@ def _result(of: Recorded, kind: str, record: Mapping[str, Any]) -> None:
 
 
 def _message(prompt: RecordedPrompt, record: Mapping[str, Any]) -> None:
-    """What was said to the model beside its answers."""
+    """Messages to the model other than its own answers."""
     origin = _text(record, "origin")
     if origin == "steered":
         told = prompt.requests[-1].steered if prompt.requests else prompt.steered

@@ -15,7 +15,7 @@ from .volatile import lasting
 
 _EXACT = ("tool_choice", "thinking", "max_output_tokens", "output_schema")
 _LONGEST = 20_000
-"""Characters of a message that are compared line by line; of a longer one only that it differs is told."""
+"""The length up to which a message is compared line by line; for a longer one only the difference is reported."""
 
 
 def prompt_place(value: Mapping[str, Any], prompt: str) -> int | None:
@@ -44,8 +44,8 @@ def compare_requests(
     Results of tools are left out: they are compared when the calls end.
 
     Args:
-        to: the folders of this machine, the report, and what it calls the request.
-        strict: whether other instructions and other tools are a difference, and not only noted.
+        to: the folders of this machine, the report, and the name of the request in it.
+        strict: whether changed instructions and tools count as a difference, and not only as a note.
     """
     places, report, where = to
     if not recorded.value:
@@ -64,7 +64,7 @@ def compare_requests(
 
 
 def _around(before: Mapping[str, Any], now: Mapping[str, Any], to: tuple[Report, str], *, strict: bool) -> None:
-    """The system prompt and the tools: they follow the packs, the instructions and the version of Marvin."""
+    """Compare the system prompt and the tools: they depend on the packs, the instructions and the version of Marvin."""
     report, where = to
     diff = diff_of(str(before.get("system", "")), now["system"])
     if diff and strict:
@@ -89,7 +89,7 @@ def _names(value: Mapping[str, Any]) -> set[str]:
 
 
 def _of_messages(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
-    """A diff of two conversations, from the first message on that differs."""
+    """A diff of two conversations, starting at the first message that differs."""
     old, new = [*map(_as_text, before)], [*map(_as_text, now)]
     while old and new and (old[0] == new[0] or lasting(old[0]) == lasting(new[0])):
         del old[0], new[0]

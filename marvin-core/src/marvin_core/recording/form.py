@@ -1,4 +1,4 @@
-"""How requests and answers stand in a cassette: plain JSON values, without anything of a wire format."""
+"""The form of requests and answers in a cassette: plain JSON values, independent of any wire format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..api.providers import CallDelta, Delta, Request, Retrying, Stop, TextDelta
 from ..api.tools import ToolSpec
 
 _OPAQUE = ("provider_data", "usage")
-"""What a service gives for itself alone: a replay needs none of it, and it may be large."""
+"""Data that a service adds for its own use: a replay does not need it, and it may be large."""
 _TOLD: Mapping[str, type] = {
     "status": int,
     "retry_after": float,
@@ -23,12 +23,12 @@ _TOLD: Mapping[str, type] = {
     "sent": bool,
     "final": bool,
 }
-"""What errors of providers say beside their text, and of what type that is in JSON."""
+"""The attributes of provider errors besides their text, with their JSON types."""
 _LARGE = 1e12
 
 
 def message_value(message: Message) -> dict[str, Any]:
-    """A message without what belongs to one service."""
+    """A message without data that belongs to one service."""
     value = {name: inner for name, inner in to_dict(message).items() if name not in _OPAQUE}
     value["content"] = [_block(block) for block in value["content"]]
     return value
@@ -39,7 +39,7 @@ def _block(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request_value(request: Request) -> dict[str, Any]:
-    """A request as the provider gets it, whatever wire format it speaks."""
+    """A request as passed to the provider, independent of the wire format."""
     return {
         "system": request.system,
         "messages": [message_value(message) for message in request.messages],
@@ -58,13 +58,13 @@ def _offered(spec: ToolSpec) -> dict[str, Any]:
 
 
 def digest(value: Any) -> str:
-    """The SHA-256 of a JSON value, whatever the order of its keys."""
+    """The SHA-256 of a JSON value, independent of the order of its keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Answered:
-    """Gathers the pieces of an answer. Those of one block are one text, so that nothing hides between two pieces."""
+    """Collects the parts of an answer. The parts of one block are joined, so that no secret hides between two parts."""
 
     def __init__(self) -> None:
         self.parts: list[dict[str, Any]] = []
@@ -87,11 +87,11 @@ class Answered:
             self.parts.append({"kind": "stop", "reason": delta.reason, "at": at})
 
     def add(self, part: Mapping[str, Any]) -> None:
-        """Add what is no piece of the answer itself."""
+        """Add an event that is not a part of the answer itself."""
         self.parts.append(dict(part))
 
     def clean(self, texts: Callable[[list[str]], list[str]]) -> None:
-        """Change the texts of the answer, and those of its thinking, which each follow each other."""
+        """Change the texts of the answer and of its thinking, each as joined texts."""
         for kind in ("text", "thinking"):
             parts = [part for part in self.parts if part["kind"] == kind]
             for part, text in zip(parts, texts([part["text"] for part in parts]) if parts else (), strict=True):
@@ -107,7 +107,7 @@ class Answered:
         return part
 
     def _open(self, head: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The block that a piece belongs to; those of several calls may come side by side."""
+        """The block of a part; the parts of several calls may be interleaved."""
         part: dict[str, Any]
         for part in reversed(self.parts):
             if part["kind"] == head["kind"] and part.get("key") == head.get("key"):
@@ -118,10 +118,10 @@ class Answered:
 
 
 def cut_again(text: str, pieces: Sequence[Sequence[float]], before: int) -> list[tuple[float, str]]:
-    """The text in as many pieces as it came in, each with its time.
+    """The text in its original number of parts, each with its time.
 
     Args:
-        before: its length when it was recorded; where it has another one by now, the pieces change in proportion.
+        before: its length when it was recorded; if the length has changed, the parts are scaled in proportion.
     """
     if not pieces:
         return [(0.0, text)]
@@ -145,12 +145,12 @@ def error_value(error: BaseException) -> dict[str, Any]:
 
 
 def each_as_list(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Tuples as the lists that JSON knows."""
+    """Tuples as JSON lists."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def error_of(value: Mapping[str, Any]) -> MarvinError:
-    """The error again; one of a kind that there is not is a `ProviderError`."""
+    """The error object; an unknown kind becomes a `ProviderError`."""
     kind = getattr(errors, str(value.get("kind")), None)
     text = str(value.get("text", ""))
     if kind is ConfigError:
@@ -166,7 +166,7 @@ def error_of(value: Mapping[str, Any]) -> MarvinError:
 
 
 def usage_of(value: Any) -> Usage:
-    """Token counts; what is none is left out."""
+    """Token counts; invalid ones are left out."""
     given = value if isinstance(value, Mapping) else {}
     known = Usage().as_dict()
     counted: dict[str, Any] = {
@@ -178,5 +178,5 @@ def usage_of(value: Any) -> Usage:
 
 
 def message_of(value: Mapping[str, Any]) -> Message:
-    """A message again. Raises ValueError where it is none."""
+    """The message object. Raises ValueError if it is invalid."""
     return from_dict(value)

@@ -1,4 +1,4 @@
-"""Folders of this machine in texts: placeholders in a cassette, the folders themselves where it is replayed."""
+"""Replaces folders of this machine in texts by placeholders in a cassette, and restores them for a replay."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..api.config import Config
 NAMES = ("cwd", "home", "temp", "config", "data", "cache", "state", "python")
 _STANDING = re.compile(rf"\{{(=*)({'|'.join(NAMES)})\}}")
 _SHORTEST = 2
-"""Parts of a path: whoever works in `/` has no folder that could be told from any other."""
+"""The least number of parts of a path: the folder `/` could not be distinguished from other text."""
 
 
 class Places:
-    """Takes the folders of one machine out of texts, and puts those of another one in.
+    """Removes the folders of one machine from texts, and inserts those of another one.
 
-    `later` are working directories that came after the first one; they are hidden as that is.
+    `later` are working directories after the first one; they are hidden in the same way.
 
-    What is written like a placeholder in the text itself gets one more `=`, so that it comes back as it was.
+    Text that already looks like a placeholder gets an additional `=`, so that it is restored unchanged.
     """
 
     def __init__(self, folders: Mapping[str, Path | str], later: Sequence[Path] = ()) -> None:
@@ -53,7 +53,7 @@ class Places:
         """The text with the folders of this machine.
 
         Args:
-            in_json: whether the text is JSON, in which some characters of a folder have to be escaped.
+            in_json: whether the text is JSON, so that some characters of a folder must be escaped.
         """
 
         def folder(found: re.Match[str]) -> str:
@@ -66,7 +66,7 @@ class Places:
 
 
 def each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """The value of JSON with each of its texts changed, keys included."""
+    """The JSON value with a function applied to each of its texts, including keys."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -77,10 +77,10 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def places_of(config: Config, *roots: Path) -> Places:
-    """The folders of a run. Of two names for one folder, the first one counts.
+    """The folders of a run. If a folder has two names, the first one applies.
 
     Args:
-        roots: the working directory, and others that took its place later.
+        roots: the working directory, and later working directories of the run.
     """
     return Places(
         {

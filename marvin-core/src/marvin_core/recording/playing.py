@@ -1,4 +1,4 @@
-"""Replays a conversation in a session of its own, and compares it with the recording."""
+"""Replays a conversation in a separate session, and compares it with the recording."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class How(Record):
     """The options of a replay."""
 
     real: bool = False
-    """Whether tools are really run."""
+    """Whether tools actually run."""
     strict: bool = False
     """Whether changed instructions or tools count as a difference."""
     pace: float = 0.0
@@ -51,7 +51,7 @@ class Player:
         self._parts: SessionParts | None = None
 
     def arranged(self, setup: SessionSetup) -> SessionSetup:
-        """What a session is given, with recorded answers in place of models, and of tools where they are not real."""
+        """Provides a session with recorded answers instead of models, and recorded results unless tools are real."""
         self._places = places_of(setup.config, setup.config.working_dir)
         self._tape = Tape(self._of, self._places, self._heard, self._steer, self._how.pace)
         self._models = ServedModels(self._of, self._tape)
@@ -70,7 +70,7 @@ class Player:
         )
 
     def _tools(self, installed: Sequence[ToolSpec]) -> Iterator[ToolSpec]:
-        """The tools on offer: also those that ask, or that are not installed here."""
+        """The available tools, including those that ask, or that are not installed here."""
         calls = [call for prompt in self._of.prompts for call in prompt.calls.values()]
         called, starting = {call.name for call in calls}, {call.name for call in calls if call.starts_agent}
         never = starting | {call.name for call in calls if call.asks}
@@ -92,12 +92,12 @@ class Player:
         self._results.never = frozenset(never)
 
     def attach(self, parts: SessionParts) -> None:
-        """Take the session."""
+        """Attach to the session."""
         self._parts = parts
         parts.bus.subscribe(self._listen)
 
     async def play(self, session: Session) -> None:
-        """Replay all prompts, one after the other."""
+        """Replay all prompts in order."""
         for number, prompt in enumerate(self._of.prompts, 1):
             self._number, self._prompt = number, prompt
             self._came.clear()
@@ -123,7 +123,7 @@ class Player:
                 raise
 
     def _as_recorded(self, session: Session, prompt: RecordedPrompt) -> None:
-        """Have the session be as it was before this prompt, where something made it so that is not replayed."""
+        """Restore the state of the session before this prompt, if a step that is not replayed produced it."""
         parts = session.parts
         session.switch_mode("coding" if prompt.mode == "coding" else "chat")
         if prompt.tools and prompt.tools != parts.toolbox.selection:
@@ -147,7 +147,7 @@ class Player:
             self._said_before(parts, prompt, first)
 
     def _said_before(self, parts: SessionParts, prompt: RecordedPrompt, first: RecordedRequest) -> None:
-        """Begin with the messages of an earlier session, or with what a command left of this one."""
+        """Begin with the messages of an earlier session, or with those that a command left."""
         place = prompt_place(first.value, prompt.text)
         if place is None:
             return
@@ -226,7 +226,7 @@ class Player:
 
 
 def _images(prompt: RecordedPrompt) -> Iterator[Image]:
-    """The images that went along with a prompt: they stand in its first request."""
+    """The images attached to a prompt, from its first request."""
     if not prompt.requests or not prompt.requests[0].value:
         return
     place = prompt_place(prompt.requests[0].value, prompt.text)

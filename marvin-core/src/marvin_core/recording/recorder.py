@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..engine.ports import Asker, Permitter
 
 _LIKE = 2
-"""Requests before this one that it may share its beginning with: a summary is asked for between two of a prompt."""
+"""The previous requests with which a request may share a prefix: a summary may come between two of a prompt."""
 _IN_REQUEST = ("system", "tools", "waiting", "tool_choice", "thinking", "max_output_tokens", "output_schema")
 
 
@@ -50,7 +50,7 @@ class Recorder:
         self._before: list[tuple[int, Mapping[str, Any], list[str]]] = []
 
     def arranged(self, setup: SessionSetup) -> SessionSetup:
-        """What a session is given, with everything in it that is to be recorded."""
+        """Wraps the parts of a session whose activity is recorded."""
         asker, text_asker, permit = setup.asker, setup.text_asker, setup.permit
         return setup.replace(
             models=RecordedModels(setup.models, self),
@@ -61,7 +61,7 @@ class Recorder:
         )
 
     def attach(self, parts: SessionParts) -> None:
-        """Begin, with the session as it is before its first prompt."""
+        """Begin with the state of the session before its first prompt."""
         config = parts.config
         self._parts, self._roots = parts, (parts.workspace.root,)
         self._places = places_of(config, *self._roots)
@@ -98,7 +98,7 @@ class Recorder:
         self._file.add({"type": kind, "c": self._id, "at": at, **each_text(fields, self.clean)})
 
     def asked(self, provider: Provider, request: Request) -> int:
-        """Write a request, as far as it is not like one before; returns its number."""
+        """Write a request without the parts shared with an earlier one; returns its number."""
         self._number += 1
         value = each_text(request_value(request), self.clean)
         messages = [json.dumps(message) for message in value["messages"]]
@@ -124,7 +124,7 @@ class Recorder:
         self.add("answer", n=number, parts=answer.parts, **ended)
 
     def end(self) -> None:
-        """The session is over."""
+        """End with the session."""
         self.add("end")
         self._file.close()
 
@@ -156,7 +156,7 @@ class Recorder:
         self.add("prompt", text=event.prompt, mode=mode, tools=tools)
 
     def _extras(self, event: TurnEnd) -> None:
-        """What outputs hold beside their text."""
+        """The parts of outputs besides their text."""
         for output in event.outputs:
             images = [block_to_dict(block) for block in output.content if isinstance(block, Image)]
             if images or output.lasting or output.reveals:
@@ -180,7 +180,7 @@ class Recorder:
 
 
 class RecordedModels:
-    """The models of a run, whose answers are recorded."""
+    """The models of a run, with recording of their answers."""
 
     def __init__(self, source: ModelSource, recorder: Recorder) -> None:
         self._source = source
@@ -192,19 +192,19 @@ class RecordedModels:
     def resilient(
         self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
-        """The provider of one prompt: retries and stand-ins are part of what is recorded."""
+        """The provider of one prompt: retries and fallbacks are recorded too."""
         heard = _Follower(follower)
         made = self._source.resilient(provider, heard, restarts=restarts, ceiling=ceiling)
         return RecordedProvider(made, heard, self._recorder)
 
     async def aclose(self) -> None:
-        """The session is over."""
+        """End with the session."""
         self._recorder.end()
         await self._source.aclose()
 
 
 class _Follower:
-    """Hears which model goes on, and how."""
+    """Records which model continues, and how."""
 
     def __init__(self, follower: ModelListener) -> None:
         self._follower = follower
@@ -229,7 +229,7 @@ class _Follower:
 
 
 class RecordedProvider(WrapperProvider):
-    """Wraps a provider and is one; what it is asked and answers is recorded."""
+    """Wraps a provider and is one; records its requests and answers."""
 
     def __init__(self, provider: Provider, heard: _Follower, recorder: Recorder) -> None:
         super().__init__(provider)

@@ -11,15 +11,15 @@ from ..util.text import counted, cut
 from .volatile import lasting
 
 Kind: TypeAlias = Literal["request", "result", "call", "answer", "ending", "cassette"]
-"""What differs: a request, the result of a call, which calls came, which answers were asked for, how a prompt ended;
-or the cassette itself, where it is not as it was written."""
+"""The kind of a difference: a request, the result of a call, the list of calls, the requested answers, the end of a
+prompt; or the cassette itself, if it was changed after the recording."""
 _LINES = 60
 _MOST = 200
-"""Differences, and notes, that are kept; one that comes first often brings all that follow."""
+"""The maximum number of differences and of notes; the first one often causes all that follow."""
 
 
 class Difference(Record):
-    """One difference. `where` names the prompt, the request or the call; `diff` is a unified one, if there is any."""
+    """One difference. `where` is the prompt, the request or the call; `diff` is a unified diff, if there is any."""
 
     kind: Kind
     where: str
@@ -44,14 +44,14 @@ class Report:
         self.differences.append(Difference(kind=kind, where=where, text=text, diff=diff))
 
     def note(self, text: str) -> None:
-        """Add what a reader should know, once; it is no difference."""
+        """Add a note for the reader, once; it is not a difference."""
         text = text.rstrip(".")
         if text not in self.notes and len(self.notes) < _MOST:
             self.notes.append(text)
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Whether there are no differences."""
         return not self.differences
 
     def as_json(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Report:
 
 
 def diff_of(before: str, after: str) -> str:
-    """What changed between two texts, as a unified diff of bounded size; empty where only what is volatile did."""
+    """The changes between two texts as a unified diff of bounded size; empty if only volatile parts differ."""
     old, new = lasting(before), lasting(after)
     if old == new:
         return ""

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 _STOPS = ("stop", "tool_calls", "length", "refused", "cancelled", "broken")
 _LARGE = 1_000_000_000
 _PAUSE = 1.2
-"""Seconds before an answer where it comes at reading speed: what came before it wants to be read."""
+"""Seconds before an answer at reading speed, for reading the text before it."""
 _NO_AGENTS = "A replay starts no sub-agents: what they said is in the cassette."
 
 
 class Model:
-    """A model by name, with what was recorded of it. Its answers come from `ServedModels.resilient`."""
+    """A model by name, with its recorded data. Its answers come from `ServedModels.resilient`."""
 
     def __init__(self, provider: str, model: str, window: int | None = None, max_tools: int | None = None) -> None:
         self.name = provider
@@ -45,18 +45,18 @@ class Model:
         self.max_tools = max_tools
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """Nothing: without a prompt there is no answer."""
+        """Never used: without a prompt there is no answer."""
         yield Stop(reason="broken")
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Does nothing: there is nothing to close."""
 
 
 class Tape:
-    """The recorded answers of a conversation, in their order.
+    """The recorded answers of a conversation, in order.
 
-    `heard` is told of each request with the recorded one that it is answered by, None where there is none left.
-    `steer` sends a message in the middle of an answer. `pace` is how many characters of an answer come in a second.
+    `heard` is called with each request and the recorded one that answers it, or None if none is left. `steer` sends a
+    message during an answer. `pace` is the speed of an answer in characters per second.
     """
 
     def __init__(
@@ -74,16 +74,16 @@ class Tape:
         self.pace = pace
         self.prompt = -1
         self.cancel: Callable[[], object] = _nothing
-        """Ends the prompt that runs."""
+        """Ends the running prompt."""
 
     def begin(self, prompt: int) -> None:
-        """Go on with the answers to this prompt."""
+        """Continue with the answers to this prompt."""
         self.prompt = prompt
         self._left = list(self._of.prompts[prompt].requests)
 
     @property
     def left(self) -> Sequence[RecordedRequest]:
-        """Answers to the prompt that nobody asked for yet."""
+        """The answers to the prompt that were not requested yet."""
         return self._left
 
     def next(self, request: Request) -> RecordedRequest | None:
@@ -94,7 +94,7 @@ class Tape:
 
     @property
     def was_cancelled(self) -> bool:
-        """Whether a person ended the prompt."""
+        """Whether a person cancelled the prompt."""
         done = self._of.prompts[self.prompt].done
         return done is not None and done.get("stop_reason") == "cancelled"
 
@@ -119,7 +119,7 @@ class ServedModels:
         return Serving(provider=_model(asked), reason="it was recorded")
 
     def named(self, name: str, current: Provider | None) -> Serving:
-        """None: which model answers is recorded."""
+        """None: the recording determines which model answers."""
         raise ConfigError(self.how_to)
 
     def for_agent(self, name: str, current: Provider | None) -> AgentModel:
@@ -127,34 +127,34 @@ class ServedModels:
         raise ConfigError(_NO_AGENTS)
 
     def know(self, name: str | None, current: Provider | None) -> None:
-        """Nothing has to be learnt."""
+        """Does nothing: no information about models is needed."""
 
     def ending(self, provider: Provider) -> str:
-        """Nothing is said of models here."""
+        """Always empty: there is no information about models."""
         return ""
 
     def refresh(self, provider: Provider) -> None:
-        """Nothing is looked up."""
+        """Does nothing: nothing needs to be looked up."""
 
     def pro(self, current: Provider | None) -> Serving:
-        """As `named`."""
+        """Like `named`."""
         raise ConfigError(self.how_to)
 
     def resilient(
         self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
-        """The provider of one prompt: retries and stand-ins come as they were recorded."""
+        """The provider of one prompt: retries and fallbacks are replayed as recorded."""
         return Replaying(provider, follower, self._tape)
 
     def listed(self) -> Sequence[ModelEntry]:
-        """None that could be chosen."""
+        """None: no model can be selected."""
         return ()
 
     def patient(self, coding: bool) -> None:
-        """Nothing is waited for."""
+        """Does nothing: there is nothing to wait for."""
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Does nothing: there is nothing to close."""
 
 
 def _model(asked: RecordedRequest) -> Model:
@@ -162,7 +162,7 @@ def _model(asked: RecordedRequest) -> Model:
 
 
 class Replaying(WrapperProvider):
-    """A provider for one prompt, whose answers were recorded."""
+    """A provider for one prompt with recorded answers."""
 
     def __init__(self, provider: Provider, follower: ModelListener, tape: Tape) -> None:
         super().__init__(provider)
@@ -173,7 +173,7 @@ class Replaying(WrapperProvider):
         """The recorded answer, with the folders of this machine.
 
         Raises:
-            ProviderError: as the recorded one did, and where none is left.
+            ProviderError: if the recorded answer failed, and if none is left.
         """
         found = self._tape.next(request)
         if found is None or found.answer is None:
@@ -201,7 +201,7 @@ class Replaying(WrapperProvider):
             raise error_of({**error, "text": self._tape.places.put_back(str(error.get("text", "")))})
 
     async def _cancelled(self) -> None:
-        """End the prompt as the person did who cancelled it."""
+        """Cancel the prompt, as the person did."""
         self._tape.cancel()
         await asyncio.Event().wait()
 
@@ -244,4 +244,4 @@ def _size(part: Mapping[str, Any], name: str) -> int | None:
 
 
 def _nothing() -> None:
-    """Nothing runs that could be ended."""
+    """Does nothing: nothing is running."""

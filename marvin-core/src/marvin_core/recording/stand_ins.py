@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..engine.ports import ToolSource
 
 CALL: ContextVar[str] = ContextVar("call", default="")
-"""The id of the call in whose task something happens."""
+"""The id of the call whose task is running."""
 _OURS = "marvin-core"
 
 
@@ -29,7 +29,7 @@ class _Anything(BaseModel):
 
 
 class RecordedResults:
-    """The `ToolSource` of a replay. With `real` the tools do their work, as far as they can in a replay."""
+    """The `ToolSource` of a replay. With `real`, tools do their work, as far as a replay permits."""
 
     def __init__(self, places: Places, behind: ToolSource | None, *, real: bool) -> None:
         self._places = places
@@ -37,27 +37,27 @@ class RecordedResults:
         self._real = real
         self._prompt: RecordedPrompt | None = None
         self.never: frozenset[str] = frozenset()
-        """Tools that do nothing in any replay: they start sub-agents, ask somebody, or are not there."""
+        """Tools that never run in a replay: they start sub-agents, ask a person, or are not available."""
 
     def begin(self, prompt: RecordedPrompt) -> None:
-        """Go on with the results of this prompt."""
+        """Continue with the results of this prompt."""
         self._prompt = prompt
 
     async def ready(self) -> None:
-        """As where tools come from otherwise, if they are real."""
+        """The tools of the wrapped source, if they are real."""
         if self._real and self._behind is not None:
             await self._behind.ready()
 
     def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
-        """The session's own: commands are not run again."""
+        """The commands of the session itself, which do not run again."""
         return own
 
     def resources(self) -> Mapping[str, str]:
-        """Nothing: what was attached is in the recorded requests."""
+        """Always empty: the recorded requests contain the attachments."""
         return {}
 
     def find(self, spec: ToolSpec) -> Tool | None:
-        """What stands in for a tool; None for one that does its work itself."""
+        """The replacement for a tool; None for one that does its own work."""
         if works_on_session(spec) or (self._real and spec.name not in self.never):
             return self._behind.find(spec) if self._behind is not None else None
 
@@ -70,7 +70,7 @@ class RecordedResults:
         return Tool(stand_in, access=tuple(spec.access), parallel=spec.parallel)
 
     def result(self, name: str) -> ToolResult:
-        """The recorded result of the call that runs. Raises `ToolError` where there is none."""
+        """The recorded result of the running call. Raises `ToolError` if there is none."""
         calls = self._prompt.calls if self._prompt is not None else {}
         call = calls.get(CALL.get())
         if call is None or call.result is None or call.name != name:
@@ -79,7 +79,7 @@ class RecordedResults:
 
 
 def works_on_session(spec: ToolSpec) -> bool:
-    """Whether a tool acts on the session alone, so that it does so in every replay."""
+    """Whether a tool affects only the session, so that it runs in every replay."""
     return spec.source == _OURS and (spec.name == SEARCH or spec.access == {"state"})
 
 
@@ -108,10 +108,10 @@ def _list(extras: Mapping[str, Any], name: str) -> Sequence[Any]:
 
 
 async def let_all_run(question: Question, /) -> Sequence[Reply]:
-    """Say yes: for a replay in which no tool does anything."""
+    """Always approves: for a replay in which tools do nothing."""
     return [Reply(says="once")] * question.answers
 
 
 async def answer_nothing(question: str, choices: Sequence[str], /) -> str:
-    """Nobody is there: what was answered is part of the recorded results."""
+    """Never answers: the recorded results contain the effect of the answers."""
     raise ToolError("Nobody can be asked in a replay.")

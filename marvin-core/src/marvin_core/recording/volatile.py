@@ -1,4 +1,4 @@
-"""Removes what differs between runs without meaning: dates, durations, IDs, ports, names of temporary files."""
+"""Removes differences between runs that have no meaning: dates, durations, IDs, ports, names of temporary files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _KINDS)
 
 
 def lasting(text: str) -> str:
-    """The text without what differs from run to run."""
+    """The text without parts that vary between runs."""
     for name, pattern in _PATTERNS:
         text = pattern.sub(name, text)
     return text

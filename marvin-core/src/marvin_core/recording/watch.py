@@ -1,4 +1,4 @@
-"""A hook into a session for recorders and replays."""
+"""An extension point of a session for recorders and replays."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 class SessionWatch(Protocol):
-    """What watches a session from its first moment on, or gives it what was recorded."""
+    """Observes a session from its start, or provides it with recorded data."""
 
     def arranged(self, setup: SessionSetup) -> SessionSetup:
-        """What the session is made of."""
+        """The parts of the session, before it is created."""
         ...
 
     def attach(self, parts: SessionParts) -> None:
-        """Take the parts of the session, right after they were made."""
+        """Take the parts of the session, right after their creation."""
         ...

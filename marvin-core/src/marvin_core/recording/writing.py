@@ -22,7 +22,7 @@ _ADD = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class CassetteFile:
-    """Appends records to a cassette. Several processes may: each line is written at once.
+    """Appends records to a cassette. Several processes may append: each line is written in one operation.
 
     A full disk ends the recording only; `warn` is called.
 
@@ -49,7 +49,7 @@ class CassetteFile:
         return self._begun(descriptor)
 
     def _begun(self, descriptor: int) -> int:
-        """The new file, which says what it is; it is removed again where the disk has no room for that."""
+        """The new file with its header; it is removed again if the disk is full."""
         head, why = record_line({"type": "cassette", "version": VERSION, "marvin": __version__}), "the disk is full"
         try:
             if os.write(descriptor, head) == len(head):
@@ -61,7 +61,7 @@ class CassetteFile:
         raise UsageError(f"--record: {self._path} cannot be written: {why}.")
 
     def _joined(self) -> int:
-        """The cassette of the run that this one is an agent of."""
+        """The cassette of the run that started this agent."""
         descriptor = os.open(self._path, _ADD | os.O_NONBLOCK)
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and os.pread(descriptor, len(_HEAD), 0) == _HEAD:
             return descriptor
@@ -89,7 +89,7 @@ class CassetteFile:
         self._warn(why)
 
     def close(self) -> None:
-        """Write nothing more."""
+        """Stop writing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Finding what is wrong with a session file, and mending it in a copy; nothing that was said is ever deleted."""
+"""Finds problems of a session file, and repairs them in a copy; no message is ever deleted."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from .records import LARGEST_LINE, Header, header_line, header_of
 _MODE = 0o600
 _TITLE = 80
 _PROBLEMS = 1_000
-"""Problems that are told one by one; the others are counted."""
+"""The number of problems listed individually; the others are counted."""
 
 
 class Diagnosis(Record):
-    """What is wrong with a session file, a sentence each, with what a repair does about it."""
+    """The problems of a session file, one sentence each, with the effect of a repair."""
 
     problems: tuple[str, ...]
     content: bytes | None
-    """What a repair puts in the place of the file; None where nothing in it can be read."""
+    """The repaired content; None if no part of the file can be read."""
     damaged: bool
-    """Whether the content itself is at fault, and not the mode alone."""
+    """Whether the content itself is damaged, and not only the mode."""
 
 
 def diagnose(path: Path, timeouts: Timeouts, largest: int = LARGEST_LINE) -> Diagnosis:
-    """Look for what is wrong. `largest` is the most bytes of a line.
+    """Check a file. `largest` is the maximum size of a line in bytes.
 
     Raises:
-        SessionError: where the file cannot be read.
-        MarvinError: where another process holds it.
+        SessionError: if the file cannot be read.
+        MarvinError: if another process holds it.
     """
     with _held(path, timeouts) as descriptor:
         return _diagnose(path, descriptor, largest)
 
 
 def repair(path: Path, timeouts: Timeouts, largest: int = LARGEST_LINE) -> tuple[Diagnosis, Path | None]:
-    """Mend a file; returns what was wrong, and where the original is kept where it had to be replaced.
+    """Repair a file; returns its problems, and the path of the original if it had to be replaced.
 
-    Raises as `diagnose`, `SessionError` also where the folder cannot be written; the file is then as it was.
+    Raises as `diagnose` does, and `SessionError` if the folder cannot be written; the file is then unchanged.
     """
     with _held(path, timeouts) as descriptor:
         found = _diagnose(path, descriptor, largest)
@@ -65,7 +65,7 @@ def repair(path: Path, timeouts: Timeouts, largest: int = LARGEST_LINE) -> tuple
                 path.unlink()
             else:
                 replace_file(path, found.content, _MODE, keep_mode=False)
-                os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))  # a repair is no use of the session
+                os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))  # a repair is not counted as use
             return found, kept
         except OSError as error:
             raise SessionError(f"{path} cannot be repaired: {error.strerror}. Make its folder writable.") from error
@@ -73,7 +73,7 @@ def repair(path: Path, timeouts: Timeouts, largest: int = LARGEST_LINE) -> tuple
 
 @contextmanager
 def _held(path: Path, timeouts: Timeouts) -> Iterator[int]:
-    """The open file, while nobody else can add to it."""
+    """The open file, locked so that no other process can append to it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -82,11 +82,11 @@ def _held(path: Path, timeouts: Timeouts) -> Iterator[int]:
         acquire(descriptor, timeouts.lock, timeouts.lock_poll, str(path))
         yield descriptor
     finally:
-        os.close(descriptor)  # which lets go of the lock
+        os.close(descriptor)  # this releases the lock
 
 
 def _keep(path: Path) -> Path:
-    """Give the original a second name, `NAME.damaged-1` or the next number; returns it."""
+    """Create a hard link `NAME.damaged-1`, or with the next number, to the original; returns it."""
     number = 1
     while True:
         kept = path.with_name(f"{path.name}.damaged-{number}")
@@ -110,19 +110,19 @@ def _diagnose(path: Path, descriptor: int, largest: int) -> Diagnosis:
 
 
 class _Waiting(Record):
-    """A call that has no output yet: the tool, and the line of the call."""
+    """A call without an output so far: the tool, and the line of the call."""
 
     tool: str
     line: int
 
 
 class FileCheck:
-    """One pass through a session file: what is wrong in it, and the lines without that.
+    """One pass through a session file: its problems, and its repaired lines.
 
     Args:
-        lines: the lines, each with whether it is whole.
-        name: the session's id, where the file does not say it.
-        written: when the file was last written, in seconds since the epoch.
+        lines: the lines, each with whether it is complete.
+        name: the session's id, if the file does not contain it.
+        written: the time of the last write, in seconds since the epoch.
     """
 
     def __init__(self, lines: Iterable[tuple[bytes, bool]], name: str, written: float) -> None:
@@ -134,11 +134,11 @@ class FileCheck:
         self._records: list[tuple[int, dict[str, Any]]] = []
         self._mended: list[dict[str, Any]] = []
         self._ids: dict[str, str] = {}
-        """By the id of a record in the file, the mended one that stands for it from here on."""
+        """The repaired record for each record id of the file."""
         self._open: dict[str, dict[str, _Waiting]] = {}
-        """By the id of a mended record, the calls by id that have no output yet on the way to it."""
+        """For each repaired record: the calls above it that have no output yet, by id."""
         self._closed: dict[str, dict[str, Any]] = {}
-        """By the id of a mended record, the outputs that were added right behind it."""
+        """For each repaired record: the outputs that were added right after it."""
         self._copies: dict[str, int] = {}
         self._read(lines)
         self._header = self._find_header()
@@ -146,7 +146,7 @@ class FileCheck:
             self._mend(self._header.id)
 
     def content(self) -> bytes | None:
-        """The mended file; None where there is nothing to mend."""
+        """The repaired file; None if no repair is needed."""
         if self._header is None:
             return None
         lines = [header_line(self._header)]
@@ -162,11 +162,11 @@ class FileCheck:
         return b"".join(lines)
 
     def told(self) -> list[str]:
-        """What is wrong, as far as it is worth telling one by one."""
+        """The problems, up to the number that is listed individually."""
         return [*self.problems, f"There are {self._more_problems:,} more."] if self._more_problems else self.problems
 
     def _read(self, lines: Iterable[tuple[bytes, bool]]) -> None:
-        """Take the lines apart into headers and records."""
+        """Split the lines into headers and records."""
         for number, (line, whole) in enumerate(lines, 1):
             if not line.strip() and whole:
                 continue
@@ -190,7 +190,7 @@ class FileCheck:
             self._more_problems += 1
 
     def _find_header(self) -> Header | None:
-        """The header that the mended file begins with; one is made up where there is none."""
+        """The header of the repaired file; a new one if there is none."""
         if not self._headers and not self._records:
             what = "Nothing in it can be read." if self.problems else "It is empty."
             self.problems.append(f"{what} A repair moves it aside.")
@@ -230,7 +230,7 @@ class FileCheck:
             self._close(end)
 
     def _parent(self, number: int, record: Mapping[str, Any], above: str, every: set[str]) -> str:
-        """What the record follows, by its id in the mended file: always one above it."""
+        """The parent of the record, by its id in the repaired file: always an earlier one."""
         parent = record.get("parent")
         if isinstance(parent, str) and parent in self._ids:
             return self._ids[parent]
@@ -252,7 +252,7 @@ class FileCheck:
         return identity
 
     def _add(self, number: int, record: dict[str, Any], original: str) -> None:
-        """Add a record to the mended ones; outputs that are missing before it are added, those too many left out."""
+        """Add a record to the repaired ones; missing outputs are inserted before it, and superfluous ones left out."""
         self._ids[original] = record["id"]
         if record["type"] == "compaction":
             self._add_compaction(number, record)
@@ -291,7 +291,7 @@ class FileCheck:
         self._open[record["id"]] = waiting
 
     def _close(self, parent: str) -> str:
-        """Add outputs for the calls that have none up to a record; returns the record that is then to be followed."""
+        """Add outputs for calls without one before a record; returns the new parent of the record."""
         waiting = self._open[parent]
         if not waiting:
             return parent
@@ -312,7 +312,7 @@ def _calls(message: Message, line: int) -> dict[str, _Waiting]:
 
 
 def _check(record: Any) -> None:
-    """Raises ValueError, KeyError or TypeError where a record cannot be used."""
+    """Raises ValueError, KeyError or TypeError if a record is invalid."""
     if not isinstance(record["id"], str) or not isinstance(record["type"], str):
         raise ValueError("its id or its type is not text")
     if record["type"] == "message":

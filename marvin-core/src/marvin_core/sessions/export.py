@@ -26,23 +26,23 @@ _SEEDED = "Earlier chats"
 
 
 class MessageItem(Record):
-    """A message of a person or a model, with the outputs of its calls by their ids."""
+    """A message of a person or a model, with the outputs of its calls by id."""
 
     message: Message
     outputs: dict[str, ToolOutput]
     time: float = 0.0
-    """When it was said, in seconds since the epoch; 0 where that is not known."""
+    """Its time in seconds since the epoch; 0 if unknown."""
 
 
 class CompactionItem(Record):
-    """A place where other messages took the place of what was said before; at the beginning, those of earlier chats."""
+    """A place where other messages replaced earlier ones; at the beginning, messages of earlier chats."""
 
     title: str
     texts: tuple[str, ...]
 
 
 def as_json(whole: FullTranscript) -> str:
-    """Everything that was said on the session's branch, and what it was compacted to, as one JSON object."""
+    """All messages of the session's branch, and the results of its compactions, as one JSON object."""
     compactions = [{"before": each.before, "messages": list(map(to_dict, each.messages))} for each in whole.compactions]
     messages = [
         {**to_dict(message), **({"time": time} if time else {})}
@@ -54,7 +54,7 @@ def as_json(whole: FullTranscript) -> str:
 
 
 def as_markdown(whole: FullTranscript) -> str:
-    """A page to read or to share: what was said, and each call with its output folded away. Thinking is left out."""
+    """A page to read or share: the messages, and each call with its output collapsed. Thinking is left out."""
     header = whole.header
     parts = [f"# {_plain(header.title) or 'A session'}", "\n".join(f"- {line}" for line in facts(header))]
     for item in story(whole):
@@ -80,17 +80,17 @@ def _summary(compacted: CompactionItem) -> str:
 
 
 def speaker(said: MessageItem) -> str:
-    """Who said it."""
+    """The speaker."""
     return {"user": "You", "assistant": "Marvin"}.get(said.message.role, "System")
 
 
 def heading(said: MessageItem) -> str:
-    """Who said it, and when, as far as that is known."""
+    """The speaker and the time, if known."""
     return f"{speaker(said)}, {local_time(said.time)}" if said.time else speaker(said)
 
 
 def facts(header: Header) -> list[str]:
-    """What the header says, a line each."""
+    """The data of the header, one per line."""
     lines = [
         f"Session: {header.id}",
         f"Time: {local_time(header.time)}",
@@ -101,9 +101,9 @@ def facts(header: Header) -> list[str]:
 
 
 def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
-    """What was said, every call with an output, and where it was compacted, in order."""
+    """The messages, each call with an output, and the compactions, in order."""
     healed, _ = heal(whole.messages)
-    # Healing touches only messages of tools, so that the others tell where a compaction stood.
+    # Healing changes only tool messages, so the positions of compactions follow from the others.
     others = [0, *accumulate(message.role != "tool" for message in whole.messages)]
     places = deque((others[each.before], each) for each in whole.compactions)
     times = [time for said, time in zip_longest(whole.messages, whole.times, fillvalue=0.0) if _is_said(said)]
@@ -125,12 +125,12 @@ def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
 
 
 def _is_said(message: Message | float) -> bool:
-    """Whether it is a message of a person or a model, which healing leaves as it is."""
+    """Whether it is a message of a person or a model, which healing does not change."""
     return isinstance(message, Message) and message.role != "tool"
 
 
 def _compacted(compaction: Compaction, first: Mapping[tuple[str, str], int]) -> CompactionItem:
-    """A compaction, and what it says beside the messages that it kept; `first` is where each text stands first."""
+    """A compaction, and its text besides the messages that it kept; `first` maps each text to its first position."""
     new = (
         message.text.strip()
         for message in compaction.messages
@@ -149,7 +149,7 @@ def _folded(call: ToolCall, output: ToolOutput | None) -> str:
 
 
 def _shown(item: Shown) -> str:
-    """What a tool showed people, as Markdown."""
+    """The items that a tool showed to people, as Markdown."""
     if isinstance(item, Link):
         url, text = one_line(item.url), _plain(item.text)
         return f"[{text or _plain(item.url)}](<{_address(url)}>)" if is_safe(url) else _plain(f"{item.text} {item.url}")
@@ -179,12 +179,12 @@ def is_safe(url: str) -> bool:
 
 
 def title_of(call: ToolCall, output: ToolOutput | None) -> str:
-    """A call on a line."""
+    """A call in one line."""
     return f"🔧 {one_line(call.name)}{' (failed)' if output is not None and output.is_error else ''}"
 
 
 def arguments(call: ToolCall) -> str:
-    """The arguments of a call, JSON indented."""
+    """The arguments of a call as indented JSON."""
     try:
         return json.dumps(parse_json(call.arguments), ensure_ascii=False, indent=2)
     except ValueError:
@@ -199,7 +199,7 @@ def _fenced(text: str, language: str) -> str:
 
 
 def _balanced(text: str) -> str:
-    """Markdown that somebody wrote, with a code block that was left open closed: what follows must not fall into it."""
+    """Markdown text in which an open code block is closed, so that it does not include what follows."""
     fence = ""
     for line in text.splitlines():
         found = _FENCE.match(line)
@@ -217,12 +217,12 @@ def _image(image: Image) -> str:
 
 
 def _plain(text: str) -> str:
-    """A title without anything that Markdown or HTML would take for markup."""
+    """A title without characters that Markdown or HTML would treat as markup."""
     return re.sub(r"([\\`*_\[\]<>#])", r"\\\1", one_line(text))
 
 
 def as_text(whole: FullTranscript) -> str:
-    """For a terminal: what was said in full, each call and its output on a line."""
+    """Plain text for a terminal: messages in full, each call and its output in one line."""
     parts = ["\n".join([one_line(whole.header.title), *facts(whole.header)])]
     for item in story(whole):
         if isinstance(item, CompactionItem):

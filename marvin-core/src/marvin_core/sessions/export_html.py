@@ -1,4 +1,4 @@
-"""A session as a page of HTML that needs nothing else: no scripts, and nothing is loaded from elsewhere."""
+"""A session as a self-contained HTML page: no scripts, and no external resources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .reader import FullTranscript
 _NOT_ALLOWED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _IMAGE_TYPE = re.compile(r"image/[a-z0-9.+-]+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-# A browser is told as well that nothing may run or be loaded, whatever a text should hold.
+# The policy also tells the browser to run and load nothing, whatever a text contains.
 _HEAD = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -44,7 +44,7 @@ th, td {{ border: 1px solid #8888; padding: .125rem .5rem; text-align: start; }}
 
 
 def as_html(whole: FullTranscript) -> str:
-    """A page to read or to share, as `as_markdown` but with the images."""
+    """A page to read or share, like `as_markdown` but with the images."""
     title = _escaped(one_line(whole.header.title) or "A session")
     parts = [_HEAD.format(title=title), f"<h1>{title}</h1>\n<ul>\n"]
     parts += [f"<li>{_escaped(line)}</li>\n" for line in facts(whole.header)]
@@ -77,7 +77,7 @@ def _folded(call: ToolCall, output: ToolOutput | None) -> Iterator[str]:
 
 
 def _shown(item: Shown) -> Iterator[str]:
-    """What a tool showed people. Of a picture only its path: what a file holds by now may not be for others."""
+    """The items that a tool showed to people. A picture is given by its path: its content may be private by now."""
     if isinstance(item, Picture):
         yield f"<p>{_escaped(picture_text(item))}</p>\n"
     elif isinstance(item, Link):
@@ -116,5 +116,5 @@ def _image(image: Image) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text for a page, without terminal sequences and characters that HTML does not allow."""
+    """Text for a page, without terminal sequences and characters that HTML forbids."""
     return html.escape(_NOT_ALLOWED.sub("\N{REPLACEMENT CHARACTER}", without_sequences(text)))

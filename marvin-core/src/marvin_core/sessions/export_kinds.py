@@ -1,4 +1,4 @@
-"""A session as a page or as JSON, by the name of the kind."""
+"""A session as a page or as JSON, selected by a format name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind: TypeAlias = Literal["md", "html", "json"]
 
 
 def exported(whole: FullTranscript, kind: Kind) -> str:
-    """Everything that was said on a branch: Markdown or HTML for reading, or JSON with all data."""
+    """All messages of a branch: Markdown or HTML for reading, or JSON with all data."""
     if kind == "html":
         from .export_html import as_html
 

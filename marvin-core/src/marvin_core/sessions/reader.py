@@ -1,4 +1,4 @@
-"""Reading a session file, from its end as far as is needed."""
+"""Reads a session file from its end, as far as needed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..util.untrusted_json import parse_json
 from .records import LARGEST_LINE, Header, header_of, kind_of
 
 _PROBLEMS = 1_000
-"""Damaged lines that are told one by one; the others are counted."""
+"""The number of damaged lines listed individually; the others are counted."""
 
 
 class BackwardReader:
-    """Reads a session file from its end, as far as is asked for; a context manager.
+    """Reads a session file from its end, as far as requested; a context manager.
 
-    Damaged lines are skipped and kept for `problems`, and so are those of more than `largest` bytes.
+    Damaged lines, and lines of more than `largest` bytes, are skipped and recorded for `problems`.
 
     Raises:
-        SessionError: at construction, where the file cannot be read.
+        SessionError: at construction, if the file cannot be read.
     """
 
     def __init__(self, path: Path, largest: int = LARGEST_LINE) -> None:
@@ -41,7 +41,7 @@ class BackwardReader:
         except OSError as error:
             raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
         self.records: dict[str, dict[str, Any]] = {}
-        """What was read so far by id, the newest first; of two with one id, the newer."""
+        """The records read so far by id, newest first; if two have the same id, the newer one."""
         self._header: Header | None = None
         self._passed = 0
         self._messages: int | None = None
@@ -68,24 +68,24 @@ class BackwardReader:
 
     @property
     def root(self) -> str | None:
-        """What the first records follow: the id of the header, None where none was found yet."""
+        """The parent of the first records: the id of the header, None if no header was found yet."""
         header = self._first or self._header
         return header.id if header else None
 
     def find(self, identity: str) -> dict[str, Any] | None:
-        """The record with this id, read on to as far as needed; None where there is none."""
+        """The record with this id, reading as far as needed; None if there is none."""
         while identity not in self.records:
             if self.next() is None:
                 return None
         return self.records[identity]
 
     def newest(self) -> str:
-        """The id of the newest record; empty where there is none. To be asked first."""
+        """The id of the newest record; empty if there is none. To be read first."""
         record = self.next()
         return record["id"] if record is not None else ""
 
     def next(self) -> dict[str, Any] | None:
-        """The next record above, None at the beginning of the file."""
+        """The next record upwards, None at the beginning of the file."""
         for offset, line, whole in self._lines:
             if not line.strip():
                 continue
@@ -102,7 +102,7 @@ class BackwardReader:
         return None
 
     def _parsed(self, line: bytes, whole: bool) -> dict[str, Any]:
-        """The record of a line. Raises ValueError where there is none that can be used."""
+        """The record of a line. Raises ValueError if it is invalid."""
         if not whole:
             raise ValueError(f"it is longer than {self._largest:,} bytes")
         record = parse_json(line, self._largest)
@@ -119,22 +119,22 @@ class BackwardReader:
             self._more_bad += 1
 
     def read_all(self) -> None:
-        """Read what is left."""
+        """Read the rest."""
         while self.next() is not None:
             pass
 
     def above(self, identity: str) -> dict[str, Any] | None:
-        """The record that stands above this one in the file; None for the first one."""
+        """The previous record in the file; None for the first one."""
         if self._above is None:
             self.read_all()
             self._above = dict(pairwise(self.records))
         return self.records.get(self._above.get(identity, ""))
 
     def header(self) -> Header:
-        """The newest header, looked for further up where none was met yet.
+        """The newest header, read further up if none was found yet.
 
         Raises:
-            SessionError: where there is none.
+            SessionError: if there is none.
         """
         self._look_for_headers(lambda: self._header is not None)
         if self._header is None:
@@ -142,12 +142,12 @@ class BackwardReader:
         return self._header
 
     def messages(self) -> int:
-        """How many messages the file holds, those of all branches; read on for it where that is not known yet."""
+        """The number of messages in the file, in all branches; reads as far as needed."""
         self._look_for_headers(lambda: self._messages is not None)
         return self._passed if self._messages is None else self._messages
 
     def _look_for_headers(self, found: Callable[[], bool]) -> None:
-        """Go on up, decoding nothing but headers."""
+        """Continue upwards, decoding headers only."""
         if found():
             return
         for offset, line, whole in self._lines:
@@ -169,7 +169,7 @@ class BackwardReader:
             self._messages = count + self._passed
 
     def problems(self) -> list[str]:
-        """Each line that was skipped, by its number, the first in the file first."""
+        """Each skipped line, by its number, in the order of the file."""
         told = []
         number, position = 1, 0
         for offset, error in sorted(self._bad.items()):
@@ -184,9 +184,9 @@ class BackwardReader:
 
 
 def branch_backwards(reader: BackwardReader, leaf: str, problems: list[str]) -> Iterator[dict[str, Any]]:
-    """The records of the branch that ends in `leaf`, the newest first; no more of the file is read than is taken.
+    """The records of the branch that ends in `leaf`, newest first; the file is read only as far as they are consumed.
 
-    Where one was lost, the way goes on to the one above it in the file; `problems` then says so.
+    If a record is missing, the branch continues with the previous one in the file, and `problems` reports it.
     """
     seen: set[str] = set()
     record = reader.find(leaf)
@@ -208,25 +208,25 @@ def branch_backwards(reader: BackwardReader, leaf: str, problems: list[str]) -> 
 
 
 class Compaction(Record):
-    """A place where a branch was compacted: before its message with this number, counted from 0, to these."""
+    """A compaction of a branch: its position, as the number of messages before it, and its result."""
 
     before: int
     messages: tuple[Message, ...]
 
 
 class FullTranscript(Record):
-    """Everything that was said on the branch that ends in the newest record, and where it was compacted."""
+    """All messages of the branch that ends in the newest record, and its compactions."""
 
     header: Header
     messages: tuple[Message, ...]
     compactions: tuple[Compaction, ...]
     problems: tuple[str, ...]
     times: tuple[float, ...] = ()
-    """When each message was said, as in `time_of`."""
+    """The time of each message, as by `time_of`."""
 
 
 def load_full(path: Path, largest: int = LARGEST_LINE, leaf: str = "") -> FullTranscript:
-    """Read everything on the branch that ends in `leaf`, or in the newest record. Raises as `load`."""
+    """Read everything on the branch that ends in `leaf`, or in the newest record. Raises as `load` does."""
     problems: list[str] = []
     messages: list[Message] = []
     times: list[float] = []
@@ -254,21 +254,21 @@ def load_full(path: Path, largest: int = LARGEST_LINE, leaf: str = "") -> FullTr
 
 
 def time_of(record: Mapping[str, Any]) -> float:
-    """When a record was written, in seconds since the epoch; 0 where it does not say, as older files do not."""
+    """The time of a record, in seconds since the epoch; 0 if it has none, as in older files."""
     return amount(record.get("time")) or 0.0
 
 
 def compaction_of(record: Mapping[str, Any]) -> tuple[Message, ...]:
-    """What a record says that its branch was compacted to.
+    """The result of a compaction record.
 
     Raises:
-        ValueError, KeyError, TypeError: where it is no compaction.
+        ValueError, KeyError, TypeError: if it is not a compaction.
     """
     return tuple(from_dict(message) for message in record["messages"])
 
 
 class EarlierPrompt(Record):
-    """A prompt that the user sent; `leaf` is the record that it follows."""
+    """A prompt of the user; `leaf` is the record before it."""
 
     text: str
     time: float
@@ -276,10 +276,10 @@ class EarlierPrompt(Record):
 
 
 class LoadedSession(Record):
-    """What was read from a session file: the live context of the branch that ends in its newest record.
+    """The content of a session file: the live context of the branch that ends in its newest record.
 
-    `leaf` is the id of that record, and `before_last` that of the one which its last message follows.
-    `problems` names each line that had to be skipped.
+    `leaf` is the id of that record, and `before_last` is the parent of its last message. `problems` lists each skipped
+    line.
     """
 
     header: Header
@@ -288,29 +288,29 @@ class LoadedSession(Record):
     leaf: str
     before_last: str
     compacted: tuple[Message, ...] | None
-    """What the branch was compacted to, where nothing was said since."""
+    """The result of a compaction, if no message followed it."""
     size: int
-    """The bytes of the file when it was read."""
+    """The size of the file in bytes when it was read."""
     count: int
-    """The messages in the file, those of all branches and those before a compaction included."""
+    """The number of messages in the file, including all branches and those before a compaction."""
     problems: tuple[str, ...]
     times: tuple[float, ...] = ()
-    """When each message was said, as in `time_of`; 0 for those that a compaction kept."""
+    """The time of each message, as by `time_of`; 0 for those that a compaction kept."""
     seeded: int = 0
-    """How many of the messages, the first ones, were said in earlier chats."""
+    """The number of messages from earlier chats; they come first."""
     prompts: tuple[EarlierPrompt, ...] = ()
-    """Those that can be gone back to, the oldest first."""
+    """The prompts to which a user can go back, oldest first."""
 
 
 def load(path: Path, leaf: str = "", largest: int = LARGEST_LINE) -> LoadedSession:
-    """Read a session from its end to the newest compaction of the branch, skipping and naming damaged lines.
+    """Read a session from its end to the newest compaction of the branch; damaged lines are skipped and listed.
 
     Args:
-        leaf: the record that the branch ends in; the newest one by default.
-        largest: the most bytes of a line; a longer one is skipped.
+        leaf: the last record of the branch; the newest one by default.
+        largest: the maximum size of a line in bytes; a longer one is skipped.
 
     Raises:
-        SessionError: where the file cannot be read or has no usable header.
+        SessionError: if the file cannot be read or has no valid header.
     """
     live = _Live()
     with BackwardReader(path, largest) as reader:
@@ -337,15 +337,15 @@ def load(path: Path, leaf: str = "", largest: int = LARGEST_LINE) -> LoadedSessi
 
 
 class _Live:
-    """The live context of a branch, gathered from its newest record upwards."""
+    """The live context of a branch, collected from its newest record upwards."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        """Those since the newest compaction, the newest one first."""
+        """The messages since the newest compaction, newest first."""
         self.times: list[float] = []
         self.prompts: list[EarlierPrompt] = []
         self.begins_with = ""
-        """What the compaction follows."""
+        """The parent of the compaction."""
         self.compacted: tuple[Message, ...] | None = None
         self.state: dict[str, Any] | None = None
         self.before_last = ""
@@ -353,11 +353,11 @@ class _Live:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing further up is needed."""
+        """Whether no earlier record is needed."""
         return self.compacted is not None and bool(self.before_last)
 
     def take(self, record: Mapping[str, Any]) -> None:
-        """Add the next record above."""
+        """Add the next record upwards."""
         try:
             if record["type"] == "message":
                 if self.compacted is None:
@@ -378,11 +378,11 @@ class _Live:
         time, parent = time_of(record), record.get("parent")
         self.messages.append(message)
         self.times.append(time)
-        # Without its time nobody knows what was done since then.
+        # Without its time, it is unknown what happened since then.
         if message.role == "user" and time and isinstance(parent, str) and not record.get("origin"):
             self.prompts.append(EarlierPrompt(text=message.text, time=time, leaf=parent))
 
 
 def _state_of(kept: Any) -> dict[str, Any]:
-    """What packs kept, each in a mapping of its own; what is none was damaged."""
+    """The state of packs, a mapping for each; other values are damaged."""
     return {name: value for name, value in dict(kept).items() if isinstance(value, dict)}

@@ -1,4 +1,4 @@
-"""The records of a session file: the header, and their lines, none of them longer than a file may hold."""
+"""The records of a session file: the header, and lines of bounded length."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ VERSION = 1
 LARGEST_LINE = Limits().session_line
 _TITLE = 80
 _LEAST = 1_000
-"""Characters that are left of a text in any case."""
+"""The minimum length to which a text is cut, in characters."""
 _GROWTH = 6
-"""The most bytes that a character takes as JSON."""
+"""The maximum size of a character in JSON, in bytes."""
 _CUT = "\n[The session file contains only this part: {:,} characters were left out.]"
 _NO_IMAGE = "[An image was too large for the session file.]"
 _KIND = re.compile(rb'\s*\{\s*"type"\s*:\s*"(\w+)"')
 
 
 class Header(Record):
-    """What a session file says of the session."""
+    """The description of the session in its file."""
 
     id: str
     title: str
@@ -38,16 +38,16 @@ class Header(Record):
     parent: str = ""
     """The session that this one was forked from."""
     spent: float = 0.0
-    """What the session cost so far, in USD, as far as that is known."""
+    """The known cost of the session so far, in USD."""
     depth: int = 0
-    """How deep its agent was nested; 0 for one that a person began."""
+    """The nesting depth of its agent; 0 for a session of a person."""
 
 
 def header_of(record: Any) -> Header:
-    """The header that a record holds.
+    """The header in a record.
 
     Raises:
-        SessionError: where it holds none.
+        SessionError: if it does not contain one.
     """
     if not isinstance(record, dict) or record.get("type") != "session":
         raise SessionError("not a header")
@@ -66,7 +66,7 @@ def title_of(words: str) -> str:
     """The words as a title.
 
     Raises:
-        UsageError: where there are none.
+        UsageError: if there are none.
     """
     title = one_line(words, _TITLE)
     if not title:
@@ -75,26 +75,26 @@ def title_of(words: str) -> str:
 
 
 def kind_of(line: bytes) -> bytes:
-    """What a line is, as in `message`, without decoding it."""
+    """The kind of a line, such as `message`, without decoding it."""
     found = _KIND.match(line)
     return found[1] if found else b""
 
 
 def header_line(header: Header, messages: int | None = None) -> bytes:
-    """The line of a header. A later one than the first also says how many messages stand above it in the file."""
+    """The line of a header. Headers after the first also contain the number of messages above them in the file."""
     count = {} if messages is None else {"messages": messages}
     return record_line({"type": "session", "version": VERSION, **header.as_dict(), **count})
 
 
 class LineTooLong(SessionError):
-    """A record is larger than a line may be, and cannot be cut."""
+    """A record is larger than a line may be, and cannot be shortened."""
 
 
 def line_of(record: Mapping[str, Any], largest: int) -> bytes:
-    """The line of a record. Where it is too long, the texts of its messages are cut, with a mark where that was.
+    """The line of a record. If it is too long, the texts of its messages are cut, with a mark at each cut.
 
     Raises:
-        LineTooLong: where that is not enough.
+        LineTooLong: if that is not enough.
     """
     line = record_line(record)
     most = largest
@@ -127,11 +127,11 @@ def _cut_block(block: Mapping[str, Any], most: int) -> dict[str, Any]:
         return cut if len(block["data"]) <= most else {"type": "text", "text": _NO_IMAGE}
     if block["type"] == "tool_output":
         cut["content"] = [_cut_block(part, most) for part in block["content"]]
-        for extra in ("show", "undo"):  # half of it would say something else
+        for extra in ("show", "undo"):  # half of it would have another meaning
             if len(record_line({"": block.get(extra)})) > most:
                 cut.pop(extra, None)
     elif block["type"] == "tool_call" and len(block["arguments"]) > most:
-        cut |= {"arguments": _cut_text(block["arguments"], most), "complete": False}  # it must never run like this
+        cut |= {"arguments": _cut_text(block["arguments"], most), "complete": False}  # it must never run in this form
     elif len(block.get("text", "")) > most:
         cut["text"] = _cut_text(block["text"], most)
     if len(record_line(block.get("provider_data") or {})) > most:

@@ -1,4 +1,4 @@
-"""Giving a session another title, which is no use of it: it keeps its place in the lists."""
+"""Changes the title of a session without counting as use: the session keeps its position in lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def rename(path: Path, title: str, config: Config) -> None:
     """Write a title into a session file. Blocks.
 
     Raises:
-        SessionError: where it cannot be read or written.
+        SessionError: if it cannot be read or written.
     """
     written = path.stat()
     loaded = load(path, largest=config.limits.session_line)

@@ -1,4 +1,4 @@
-"""The end of a conversation, as a chat shows it again where somebody goes on with it."""
+"""The end of a conversation, shown again in a chat that continues it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..api.messages import Message
 from ..util.text import cut
 
 _PROMPTS = 3
-"""How many of the newest prompts are shown again, with what came of them."""
+"""The number of newest prompts that are shown again, with their answers."""
 _ENTRIES = 12
 _LONGEST = 4_000
-"""Characters of a text."""
+"""The maximum length of a text in characters."""
 
 
 def end_of(messages: Sequence[Message], times: Sequence[float]) -> tuple[SaidEntry, ...]:
-    """The newest of what was said, the oldest first; `times` are those of the messages, 0 where unknown."""
+    """The newest messages, oldest first; `times` are those of the messages, 0 if unknown."""
     found: list[SaidEntry] = []
     prompts = 0
     said = zip_longest(reversed(messages), reversed(times), fillvalue=0.0)

@@ -1,4 +1,4 @@
-"""What was said in a folder, by the files of its sessions: what else is kept of a chat may not name the folder."""
+"""The messages of a folder, from its session files: other records of a chat may lack the folder."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .records import LARGEST_LINE
 from .search import entries
 
 _SESSIONS = 20
-"""The newest sessions of a folder that are looked through."""
+"""The number of newest sessions of a folder to search."""
 
 
 def said_in(folder: Path, working_dir: str, largest: int = LARGEST_LINE) -> frozenset[tuple[str, str]]:
     """Role and text of what users and models said in the newest sessions of a working directory. Blocks.
 
     Args:
-        folder: where the session files are.
-        largest: the most bytes of a line; longer ones are passed over.
+        folder: the folder of the session files.
+        largest: the maximum size of a line in bytes; longer ones are skipped.
     """
     found: set[tuple[str, str]] = set()
     for path, entry in islice(entries(folder, working_dir), _SESSIONS):

@@ -1,4 +1,4 @@
-"""Looking through the sessions on disk: lists, search, and the branches of one."""
+"""Searches the stored sessions: lists, full-text search, and the branches of a session."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from .records import LARGEST_LINE, Header
 from .store import read_header, sessions
 
 _AROUND = 60
-"""How many characters a snippet shows on each side of what was found."""
+"""The number of characters before and after a match in a snippet."""
 
 
 class SearchHit(Record):
-    """A session that holds a text: some snippets around it, and how many messages hold it in all."""
+    """A session that contains a text: some snippets around it, and the number of messages that contain it."""
 
     entry: SessionEntry
     snippets: tuple[str, ...]
     messages: int
     times: tuple[float, ...] = ()
-    """When the message of each snippet was said, in seconds since the epoch; 0 where that is not known."""
+    """The time of each snippet's message in seconds since the epoch; 0 if unknown."""
 
 
 def survey(path: Path) -> SessionEntry | None:
-    """What a list shows of a session; None where it has no usable header.
+    """The list entry of a session; None if it has no valid header.
 
-    No message is decoded, and nothing is read above the newest header that says how many messages it follows.
+    No message is decoded, and reading stops at the newest header with a count of messages.
     """
     try:
         written = path.stat().st_mtime
@@ -58,7 +58,7 @@ def _entry(header: Header, messages: int, written: float) -> SessionEntry:
 
 
 def entries(folder: Path, working_dir: str = "") -> Iterator[tuple[Path, SessionEntry | None]]:
-    """The sessions of a folder, the one written last first; None for a damaged one.
+    """The sessions of a folder, most recently written first; None for a damaged one.
 
     `working_dir` keeps only those of that folder.
     """
@@ -71,13 +71,13 @@ def entries(folder: Path, working_dir: str = "") -> Iterator[tuple[Path, Session
 
 
 def search(folder: Path, text: str, shown: int = 3, largest: int = LARGEST_LINE) -> Iterator[SearchHit]:
-    """The sessions with a text in their title or a message, the one written last first.
+    """The sessions with a text in their title or a message, most recently written first.
 
-    Capitals and line breaks do not matter. What was said before a compaction is found as well.
+    Case and line breaks are ignored. Messages before a compaction are found too.
 
     Args:
-        shown: how many snippets of a session to give at most.
-        largest: the most bytes of a line; longer ones are passed over.
+        shown: the maximum number of snippets per session.
+        largest: the maximum size of a line in bytes; longer ones are skipped.
     """
     wanted = re.compile(re.escape(one_line(text)), re.IGNORECASE)
     for path in sessions(folder):
@@ -98,7 +98,7 @@ def search(folder: Path, text: str, shown: int = 3, largest: int = LARGEST_LINE)
 
 
 def _read(path: Path, largest: int) -> tuple[Header, dict[str, dict[str, Any]]]:
-    """The newest header and all records by id, the oldest first."""
+    """The newest header, and all records by id, oldest first."""
     with BackwardReader(path, largest) as reader:
         reader.read_all()
         return reader.header(), dict(reversed(reader.records.items()))
@@ -109,7 +109,7 @@ def _messages(records: Iterable[Any]) -> Iterator[Message]:
 
 
 def _timed(records: Iterable[Any]) -> Iterator[tuple[Message, float]]:
-    """The messages among records, and when each was said."""
+    """The messages among records, and their times."""
     for record in records:
         try:
             if record["type"] == "message":
@@ -119,7 +119,7 @@ def _timed(records: Iterable[Any]) -> Iterator[tuple[Message, float]]:
 
 
 def visible_text(message: Message) -> str:
-    """All that a message shows: its text, its calls, and the outputs that it carries."""
+    """All visible texts of a message: its text, its calls, and the outputs that it carries."""
     calls = [f"{call.name} {call.arguments}" for call in message.calls]
     return "\n".join([message.text, *calls, *(output.text for output in message.outputs)]).strip()
 
@@ -130,10 +130,10 @@ def _snippet(text: str, start: int, end: int) -> str:
 
 
 def branches(path: Path, current: str, largest: int = LARGEST_LINE) -> list[Branch]:
-    """The branches of a session, in the order in which they ended. `current` is the record that the one in use ends in.
+    """The branches of a session, in the order of their ends. `current` is the last record of the branch in use.
 
     Raises:
-        SessionError: where the file cannot be read.
+        SessionError: if the file cannot be read.
     """
     _, records = _read(path, largest)
     lineages = _Lineages(records)
@@ -152,13 +152,13 @@ def branches(path: Path, current: str, largest: int = LARGEST_LINE) -> list[Bran
             time=time_of(records[place.last]),
         )
         for leaf, place in places.items()
-        # What only keeps state, half-way up another branch, is none of its own.
+        # A record with state only, in the middle of another branch, is not a branch.
         if place.last and (place.last == here.last or place.last not in inner)
     ]
 
 
 def _shown(record: dict[str, Any] | None, role: str) -> str:
-    """What a record says on one line, where it is a message of that role."""
+    """The content of a record in one line, if it is a message of that role."""
     return next((one_line(message.text) for message in _messages([record]) if message.role == role), "")
 
 
@@ -168,7 +168,7 @@ def _ends(records: Mapping[str, dict[str, Any]]) -> dict[str, None]:
 
 
 class _Place(Record):
-    """What lies on the way to a record, itself included."""
+    """The data of the path from the root to a record, including the record."""
 
     messages: int = 0
     last: str = ""
@@ -180,7 +180,7 @@ class _Place(Record):
 
 
 class _Lineages:
-    """The ways from the first record to each other one; every record is looked at once."""
+    """The paths from the first record to each other one; every record is visited once."""
 
     def __init__(self, records: Mapping[str, dict[str, Any]]) -> None:
         self._records = records
@@ -188,7 +188,7 @@ class _Lineages:
         self._shared: dict[str, int] = {}
 
     def place(self, leaf: str) -> _Place:
-        """What lies on the way to a record."""
+        """The data of the path to a record."""
         way: dict[str, None] = {}
         while leaf in self._records and leaf not in self._places and leaf not in way:
             way[leaf] = None
@@ -207,11 +207,11 @@ class _Lineages:
         return _Place(messages=above.messages + 1, last=key, previous=above.last, prompt=key if asked else above.prompt)
 
     def inner(self) -> set[str]:
-        """The messages that others follow."""
+        """The messages with children."""
         return {place.previous for place in self._places.values()}
 
     def messages(self, place: _Place) -> set[str]:
-        """The messages on a way."""
+        """The messages on a path."""
         found: set[str] = set()
         while place.last and place.last not in found:
             found.add(place.last)
@@ -219,7 +219,7 @@ class _Lineages:
         return found
 
     def shared(self, place: _Place, here: set[str]) -> int:
-        """How many messages of a way lie on that other one, which is always the same."""
+        """The number of messages that a path shares with that other one, which is always the same."""
         way: dict[str, None] = {}
         while place.last and place.last not in here and place.last not in self._shared and place.last not in way:
             way[place.last] = None

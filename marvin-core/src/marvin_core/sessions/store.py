@@ -1,4 +1,4 @@
-"""The session files of a folder: which there are, and finding one."""
+"""Finds session files in a folder."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .records import LARGEST_LINE, Header, header_of
 
 
 def sessions(folder: Path) -> list[Path]:
-    """The session files of a folder, the one written last first.
+    """The session files of a folder, most recently written first.
 
-    Nothing else is one, whatever its name: opening a pipe waits for somebody who writes, and a device has no end.
+    Only regular files count: opening a pipe waits for a writer, and a device has no end.
     """
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
@@ -26,7 +26,7 @@ def sessions(folder: Path) -> list[Path]:
 
 
 def _written_last(path: str) -> int | None:
-    """When a file was written; None for what is none, or was removed meanwhile."""
+    """The modification time of a file; None if it is not a regular file, or was removed meanwhile."""
     try:
         status = os.stat(path)
     except OSError:
@@ -35,9 +35,9 @@ def _written_last(path: str) -> int | None:
 
 
 def read_header(path: Path) -> Header | None:
-    """The header that a session file begins with, where that is damaged a later one; None where there is none.
+    """The first header of a session file, or a later one if that is damaged; None if there is none.
 
-    See `search.survey` for its newest title.
+    `search.survey` gives its newest title.
     """
     try:
         with path.open("rb") as stream:
@@ -56,10 +56,10 @@ def read_header(path: Path) -> Header | None:
 
 
 def find(folder: Path, session_id: str) -> Path:
-    """The file of the session whose id is, or starts with, this one.
+    """The file of the session with this id or id prefix.
 
     Raises:
-        SessionError: where there is none or more than one.
+        SessionError: if there is none or more than one.
     """
     matches = [path for path in sessions(folder) if path.stem == session_id]
     matches = matches or [path for path in sessions(folder) if path.stem.startswith(session_id)]
@@ -72,10 +72,10 @@ def find(folder: Path, session_id: str) -> Path:
 
 
 def newest_of(folder: Path, working_dir: str) -> Path:
-    """The file of the session of a working directory that was written last, those of agents left out.
+    """The most recently written session file of a working directory, without those of agents.
 
     Raises:
-        SessionError: where there is none.
+        SessionError: if there is none.
     """
     for path in sessions(folder):
         header = read_header(path)

@@ -1,8 +1,7 @@
-"""The session file: an append-only tree of records, one JSON object a line.
+"""The session file: an append-only tree of records, one JSON object per line.
 
-The first record is the header. Every other one names its parent, so that going back to an earlier
-point and on from there makes a branch and never rewrites anything. A compaction replaces what its
-branch held before, which stays in the file.
+The first record is the header. Every other record names its parent. Going back to an earlier point starts a new branch,
+and never rewrites the file. A compaction replaces the earlier messages of its branch, which stay in the file.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 class Transcript:
-    """Writes one session file. Nothing is created before the first `append`, or `claim`."""
+    """Writes one session file. No file is created before the first `append`, or `claim`."""
 
     def __init__(self, path: Path, header: Header, timeouts: Timeouts, largest: int = LARGEST_LINE) -> None:
         self.path = path
         self._name = str(path)
         self.header = header
         self.patient = True
-        """Whether to wait for another process that has the file."""
+        """Whether to wait for another process that holds the file."""
         self._timeouts = timeouts
         self._largest = largest
         self._begun = False
@@ -48,14 +47,14 @@ class Transcript:
         self._pending: Sequence[Message] | None = None
         self._descriptor: int | None = None
         self._written = 0
-        # What is known of the file: as far as this offset, that many messages. Others may have written since.
+        # The known part of the file: up to this offset, with this number of messages. Others may have written since.
         self._known, self._count = 0, 0
-        # Part of each record's id: a session is written by many processes, and even their numbers return.
+        # A part of each record's id: many processes write one session, and even process ids are reused.
         self._writer = os.urandom(6).hex()
 
     @classmethod
     def resumed(cls, path: Path, loaded: LoadedSession, timeouts: Timeouts, largest: int = LARGEST_LINE) -> Self:
-        """A writer that goes on where a session that was loaded ends."""
+        """A writer that continues at the end of a loaded session."""
         transcript = cls(path, loaded.header, timeouts, largest)
         transcript._begun = True
         transcript._leaf, transcript._before_last = loaded.leaf, loaded.before_last
@@ -65,12 +64,12 @@ class Transcript:
 
     @property
     def leaf(self) -> str:
-        """The record that the next one will follow; the session's id before the first."""
+        """The parent of the next record; the session's id before the first one."""
         return self._leaf
 
     def claim(self) -> bool:
-        """Make the file, so that no other session gets its name; False where there is one."""
-        with suppress(OSError):  # told when the first message is to be saved
+        """Create the file to reserve its name; False if it exists."""
+        with suppress(OSError):  # an error is reported when the first message is saved
             make_private_folder(self.path.parent)
             try:
                 self._descriptor = os.open(self.path, _FLAGS | os.O_EXCL, 0o600)
@@ -82,40 +81,40 @@ class Transcript:
         """Add messages after the newest one of this writer, in one write.
 
         Args:
-            at: when they were said, in seconds since the epoch; now without it.
-            origin: who put them in the user's place, where that was not the user.
+            at: their time in seconds since the epoch; by default now.
+            origin: their sender, if they stand for the user but do not come from the user.
 
         Raises:
-            SessionError: where the file cannot be written.
+            SessionError: if the file cannot be written.
         """
         said: dict[str, Any] = {} if at is None else {"time": _stamp(at)}
         said |= {"origin": origin} if origin else {}
         self._append([("message", {**said, "message": to_dict(message)}) for message in messages])
 
     def append_earlier(self, messages: Sequence[Message], times: Sequence[float]) -> None:
-        """Add messages of another session, each with when it was said, 0 where unknown. Raises as `append`."""
+        """Add messages of another session, each with its time, 0 if unknown. Raises as `append` does."""
         said = zip(messages, times, strict=True)
         self._append([("message", {"time": _stamp(time), "message": to_dict(message)}) for message, time in said])
 
     def append_state(self, state: Mapping[str, Any]) -> None:
-        """Add what packs keep in the session; the newest state counts. Raises as `append`."""
+        """Add the session state of packs; the newest state applies. Raises as `append` does."""
         self._append([("state", {"state": state})])
 
     def append_compaction(self, messages: Sequence[Message], state: Mapping[str, Any] | None = None) -> None:
-        """From here on, these messages stand for all that this branch held before. Raises as `append`.
+        """Replace everything before on this branch by these messages. Raises as `append` does.
 
         Args:
-            state: what packs keep in the session, so that nothing above has to be read for it.
+            state: the session state of packs, so that no earlier record has to be read for it.
         """
         self._pending = None
-        # With the header, so that nobody has to look for a newer title or model further up.
+        # With the header, so that a newer title or model need not be searched further up.
         self._append([_compaction(messages, state)], {})
         self._compacted = messages
 
     def change_header(self, **fields: str) -> None:
-        """Change fields of the header, which are its own in the file only after the first message. Raises as `append`.
+        """Change fields of the header; before the first message they are not written. Raises as `append` does.
 
-        What other processes changed meanwhile is kept.
+        Changes of other processes are kept.
         """
         if any(getattr(self.header, name) != value for name, value in fields.items()):
             if self._begun:
@@ -124,26 +123,26 @@ class Transcript:
                 self.header = self.header.replace(**fields)
 
     def add_spent(self, dollars: float) -> None:
-        """Add to what the session cost. What other processes added meanwhile is kept. Raises as `append`."""
+        """Add to the cost of the session. Additions of other processes are kept. Raises as `append` does."""
         if self._known or self._descriptor is not None:
             self._append([], {}, spent=dollars)
         else:
             self.header = self.header.replace(spent=self.header.spent + dollars)
 
     def step_back(self) -> None:
-        """Go back to before the last message; what is appended next becomes another branch beside it."""
+        """Go back to before the last message; the next append starts another branch beside it."""
         if self._compacted is not None:
-            # The last message is one of those that were compacted: the other branch begins with the rest of them.
+            # The last message belongs to a compaction: the other branch begins with the remaining ones.
             self._pending, self._compacted = self._compacted[:-1], None
         self._leaf = self._before_last
 
     def sync(self) -> None:
-        """Have the disk hold what was written. Blocks: call it in a thread."""
+        """Sync the file to disk. Blocks: call it in a thread."""
         if self._descriptor is not None:
             getattr(os, "fdatasync", os.fsync)(self._descriptor)
 
     def close(self) -> None:
-        """Close the file; appending again opens it again. One that was only claimed is removed."""
+        """Close the file; appending opens it again. A file that was only claimed is removed."""
         if self._descriptor is not None:
             if not self._begun and not os.fstat(self._descriptor).st_size and self._is_current(self._descriptor):
                 with suppress(OSError):
@@ -157,7 +156,7 @@ class Transcript:
         header_fields: Mapping[str, str] | None = None,
         spent: float = 0.0,
     ) -> None:
-        """Add records, and the header with these fields changed and `spent` added, unless the fields are None."""
+        """Add records. Unless the fields are None, also add the header with these changes and with `spent` added."""
         if self._pending is not None and records:
             records = [_compaction(self._pending), *records]
         lines = []
@@ -190,14 +189,14 @@ class Transcript:
 
     @contextmanager
     def _locked(self) -> Iterator[tuple[int, int]]:
-        """The open file and where it ends, under its lock."""
+        """The open file and its end, under its lock."""
         while True:
             descriptor = self._open()
             limit = self._timeouts.lock if self.patient else 0.0
             acquire(descriptor, limit, self._timeouts.lock_poll, self._name)
             if self._is_current(descriptor):
                 break
-            self.close()  # a repaired copy took its place while it was waited for, or somebody removed it
+            self.close()  # while waiting, a repaired copy replaced it, or it was removed
             self._known = self._count = 0
         try:
             yield descriptor, os.lseek(descriptor, 0, os.SEEK_END)
@@ -224,10 +223,10 @@ class Transcript:
             self._known, self._count = end + len(data), self._count + said
 
     def _catch_up(self, descriptor: int, end: int) -> None:
-        """Take over the header that another process wrote meanwhile, and count its messages."""
+        """Read the header that another process wrote meanwhile, and count its messages."""
         begin = max(0, self._known - 1)
         lines = lines_forwards(descriptor, begin, end, self._largest)
-        # The first one is the rest of one that was counted.
+        # The first line is the rest of one that was counted.
         for line, _ in islice(lines, 1 if self._known else 0, None):
             kind = kind_of(line)
             if kind == b"message":
@@ -235,7 +234,7 @@ class Transcript:
             elif kind == b"session":
                 try:
                     self.header = header_of(parse_json(line))
-                except (ValueError, SessionError):  # torn; the one before it counts
+                except (ValueError, SessionError):  # incomplete; the previous one applies
                     continue
         self._known = end
 
@@ -247,7 +246,7 @@ class Transcript:
 
 
 def _stamp(seconds: float) -> float:
-    """A moment as it stands in a record, to the millisecond."""
+    """A time as stored in a record, with milliseconds."""
     return round(seconds, 3)
 
 
@@ -257,7 +256,7 @@ def _compaction(messages: Iterable[Message], state: Mapping[str, Any] | None = N
 
 
 def new_session_id(now: float, title: str) -> str:
-    """The id of a session, which is also its file's name: the time in UTC and a slug of the title."""
+    """The id of a session, which is also its file name: the time in UTC and a slug of the title."""
     from datetime import UTC, datetime
 
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]

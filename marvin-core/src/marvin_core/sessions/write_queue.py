@@ -1,4 +1,4 @@
-"""The writes of one session file, in their order: at once where its lock is free, else in a thread."""
+"""The writes of one session file, in order: at once if its lock is free, otherwise in a thread."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Write: TypeAlias = Callable[[Transcript], None]
 
 
 class WriteQueue:
-    """Writes to a transcript without ever waiting in an event loop.
+    """Writes to a transcript without ever blocking an event loop.
 
-    What cannot be written stays, and is tried again before what comes next; `warn` is told once until that works. It
-    is called by whoever adds a write or waits for the end, never from a thread.
+    A failed write stays in the queue, and is retried before the next one. `warn` is called once until a write succeeds.
+    It is called when a write is added or the end is awaited, never from a thread.
     """
 
     def __init__(self, transcript: Transcript, warn: Callable[[str], None]) -> None:
@@ -29,7 +29,7 @@ class WriteQueue:
         self._warn = warn
         self._waiting: deque[Write] = deque()
         self._using = threading.Lock()
-        """Whoever holds it uses the transcript."""
+        """Held while the transcript is used."""
         self._thread: threading.Thread | None = None
         self._problems: deque[str] = deque()
         self._told = False
@@ -38,23 +38,23 @@ class WriteQueue:
 
     @property
     def idle(self) -> bool:
-        """Whether everything is written, and nobody is at it."""
+        """Whether everything is written, and no write is running."""
         return not self._waiting and not self._using.locked()
 
     @property
     def lacks(self) -> bool:
-        """Whether something is not written of which nobody was told that."""
+        """Whether there is an unwritten record without a warning so far."""
         return bool(self._waiting) and not self._given_up
 
     def add(self, write: Write) -> None:
-        """Have it written after what was added before: now, where nobody else has the file."""
+        """Queue a write after the earlier ones, and perform it now if the lock of the file is free."""
         self._waiting.append(write)
         if self._drain(patient=not _in_loop()):
             self._start_thread()
         self._report()
 
     async def settle(self) -> None:
-        """Wait until everything is written, or cannot be: for no longer than a lock may take."""
+        """Wait until everything is written or has failed; not longer than a lock may take."""
         thread = self._thread
         if thread is not None and thread.is_alive():
             await in_thread(thread.join)
@@ -63,16 +63,16 @@ class WriteQueue:
         self._report()
 
     async def sync(self, then: Callable[[], None]) -> None:
-        """Have the disk hold what was written, then do something else with the file. Raises OSError."""
+        """Sync the file to disk, then do something else with it. Raises OSError."""
         await in_thread(lambda: self._sync(then))
 
     def rescue(self) -> None:
-        """Write what waits, and have the disk hold it; blocks, in a thread that runs beside whoever adds writes."""
+        """Write the queue and sync the file; blocks, so it runs in a thread while others add writes."""
         self._drain(patient=True)
         self._sync(lambda: None)
 
     def close(self) -> None:
-        """Close the file, after what is being written; nothing more is to be added."""
+        """Close the file after the running write; no more writes may follow."""
         self._closing = True
         if self._using.acquire(blocking=False):
             self._leave()
@@ -89,7 +89,7 @@ class WriteQueue:
             then()
         finally:
             self._leave()
-        self._drain(patient=True)  # what was added meanwhile found the file in use
+        self._drain(patient=True)  # writes added meanwhile found the file in use
 
     def _start_thread(self) -> None:
         if self._thread is None or not self._thread.is_alive():
@@ -97,9 +97,9 @@ class WriteQueue:
             self._thread.start()
 
     def _drain(self, patient: bool) -> bool:
-        """Write what waits; whether there is something left since another process has the file.
+        """Write the queue; returns whether some of it remains because another process holds the file.
 
-        Where another thread is at it, it goes on with what was added.
+        If another thread is writing, that thread continues with the added writes.
         """
         while self._waiting:
             if not self._using.acquire(blocking=patient):
@@ -126,7 +126,7 @@ class WriteQueue:
                 self._waiting[0](self.transcript)
             except LineTooLong as error:
                 self._problems.append(str(error))
-            except (TypeError, ValueError, RecursionError) as error:  # it could never be written, and holds up the rest
+            except (TypeError, ValueError, RecursionError) as error:  # it could never be written
                 self._problems.append(f"A part of the conversation cannot be saved: {error}.")
             self._waiting.popleft()
         self._told = self._given_up = False

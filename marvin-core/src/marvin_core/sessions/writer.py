@@ -1,4 +1,4 @@
-"""Keeping a session on disk while it runs; a disk that fails costs the file, never the conversation."""
+"""Saves a session while it runs; a failing disk affects the file, never the conversation."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from .reader import LoadedSession
 
 Bill: TypeAlias = Callable[[float], Awaitable[float]]
-"""Takes USD; returns what the session cost in all, once that is written."""
+"""Takes USD; returns the total cost of the session once it is written."""
 _TICK = 1_000_000
-"""Nanoseconds that every file system tells apart."""
+"""Nanoseconds that every file system can distinguish."""
 
 
 class SessionWriter:
     """Writes the messages of one session.
 
-    Where that is not possible `warn` is told once, and what could not be written is written as soon as it can be.
-    Nothing waits for another process that has the file, but for `flush` and `finish`, which do so in a thread.
+    If that fails, `warn` is called once, and the messages are written as soon as possible. Only `flush` and `finish`
+    wait for another process that holds the file, and they do so in a thread.
     """
 
     def __init__(
@@ -49,27 +49,27 @@ class SessionWriter:
         self._kept = kept or KeptTexts()
         self._queue: WriteQueue | None = None
         self._left: list[WriteQueue] = []
-        """Those of earlier sessions that are not written to their end yet."""
+        """The writers of earlier sessions that have not finished."""
         self._state = "{}"
         self._state_saved = True
         self._times: list[float] = []
-        """When the newest messages of the conversation were said, up to the last one; 0 where that is not known."""
+        """The times of the newest messages of the conversation, up to the last one; 0 if unknown."""
         self.id = ""
         self.depth = 0
-        """How deep the agent is nested whose sessions these are."""
+        """The nesting depth of the agent of these sessions."""
 
     @property
     def position(self) -> tuple[Path, str] | None:
-        """The file, and the record in it that the next one will follow; None where nothing is being saved."""
+        """The file, and the parent of its next record; None if nothing is saved."""
         return (self._queue.transcript.path, self._queue.transcript.leaf) if self._queue is not None else None
 
     @property
     def cost(self) -> float:
-        """What the session cost so far, in USD, as far as that is known."""
+        """The known cost of the session so far, in USD."""
         return self._queue.transcript.header.spent if self._queue is not None else 0.0
 
     def begin(self, now: float, title: str, provider: str, model: str, working_dir: str, thinking: str = "off") -> None:
-        """Give a new session its id, and make its file, which is removed again where nothing is ever said."""
+        """Give a new session its id, and create its file, which is removed again if no message follows."""
         title = self._kept.text(title)
         identity = new_session_id(now, title)
         header = Header(
@@ -95,16 +95,16 @@ class SessionWriter:
         self._queue = WriteQueue(transcript, self._warn)
 
     def resume(self, path: Path, loaded: LoadedSession) -> None:
-        """Go on with a session that was loaded."""
+        """Continue a loaded session."""
         self._go_over_to(Transcript.resumed(path, loaded, self._timeouts, self._largest))
         self._times = [*loaded.times]
         self._state, self._state_saved = json.dumps(loaded.state), True
 
     def fork(self, now: float, messages: Sequence[Message]) -> None:
-        """Go on in a new file that begins with these messages, said when they were; the old one stays as it is.
+        """Continue in a new file that begins with these messages at their times; the old file is not changed.
 
         Raises:
-            SessionError: where this session is not being saved.
+            SessionError: if this session is not saved.
         """
         if self._queue is None:
             raise SessionError("This session is not on disk, so it cannot be forked. Type a request first.")
@@ -119,14 +119,14 @@ class SessionWriter:
         self._save_state(state)
 
     def clear(self) -> None:
-        """Stop writing to this session; the next `begin` makes another one."""
+        """Stop writing to this session; the next `begin` creates another one."""
         self.close()
         self._queue = None
         self.id = ""
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Write another session while the context lasts; then this one goes on from where it is."""
+        """Write another session while the context lasts; then this one continues."""
         kept = self._queue, self.id, self._state, self._state_saved, self._times
         self._queue, self.id, self._state, self._state_saved, self._times = None, "", "{}", True, []
         try:
@@ -136,30 +136,30 @@ class SessionWriter:
             self._queue, self.id, self._state, self._state_saved, self._times = kept
 
     def step_back(self) -> None:
-        """Go back to before the last message; what comes next becomes another branch of the file."""
+        """Go back to before the last message; what follows becomes another branch of the file."""
         if self._queue is not None:
             self._write(Transcript.step_back)
             del self._times[-1:]
-            self._state_saved = self._state == "{}"  # it may stand in the branch that was left
+            self._state_saved = self._state == "{}"  # the time may be in the previous branch
 
     def save(self, message: Message, origin: str = "") -> None:
-        """Add a message; `origin` says who put it in the user's place, where that was not the user."""
+        """Add a message; `origin` is its sender if it stands for the user but does not come from the user."""
         kept, now = self._kept.message(message), time.time()  # it may be written later
         self._times.append(now)
         self._write(lambda transcript: transcript.append(kept, at=now, origin=origin))
 
     def compacted(self, messages: Sequence[Message]) -> None:
-        """From here on, these messages stand for all that was said before, which stays in the file."""
+        """Replace everything before by these messages; the file keeps the earlier ones."""
         state, kept = json.loads(self._state), [*map(self._kept.message, messages)]
         self._times = [0.0] * len(kept)
         self._write(lambda transcript: transcript.append_compaction(kept, state))
 
     def changed(self, **fields: str) -> None:
-        """Note that the session goes on with another `provider`, `model` or `thinking` level."""
+        """Record that the session continues with another `provider`, `model` or `thinking` level."""
         self._write(lambda transcript: transcript.change_header(**fields))
 
     def bill(self) -> Bill:
-        """What notes that the session as it is now cost so much more, also once another one has taken its place."""
+        """A function that adds cost to the present session, even after another one has replaced it."""
         queue = self._queue
 
         async def note(dollars: float) -> float:
@@ -173,14 +173,14 @@ class SessionWriter:
         return note
 
     def spent(self, dollars: float) -> None:
-        """Note that the session cost so much more."""
+        """Add to the cost of the session."""
         self._write(lambda transcript: transcript.add_spent(dollars))
 
     async def flush(self, state: Mapping[str, Any]) -> None:
-        """Have everything on disk at the end of a turn, with what packs keep in the session."""
+        """Save everything at the end of a turn, including the session state of packs."""
         try:
             text = self._kept.text(json.dumps(state, default=str))
-        except (TypeError, ValueError) as error:  # a pack keeps what JSON cannot hold, such as a key that is no text
+        except (TypeError, ValueError) as error:  # a pack's state is not JSON, such as a key that is not text
             self._warn(f"The data of packs in this session could not be saved: {error}.")
             text = self._state
         self._save_state(text)
@@ -193,12 +193,12 @@ class SessionWriter:
                 self._warn(f"The session may not be on disk yet: {error.strerror}.")
 
     def rescue(self) -> None:
-        """Have on the disk what was said, where the event loop can no longer see to it; blocks. Raises OSError."""
+        """Write the pending messages when the event loop no longer runs; blocks. Raises OSError."""
         if self._queue is not None:
             self._queue.rescue()
 
     async def finish(self) -> None:
-        """Wait for what is still to be written, of earlier sessions too, and close the files."""
+        """Wait for pending writes, including those of earlier sessions, and close the files."""
         queues = list(filter(None, (*self._left, self._queue)))
         try:
             for queue in queues:
@@ -219,7 +219,7 @@ class SessionWriter:
             self._write(lambda transcript: transcript.append_state(json.loads(text)))
 
     def close(self) -> None:
-        """Close the file, once what is to be written is written."""
+        """Close the file after its pending writes."""
         if self._queue is not None:
             if not self._queue.idle:
                 self._left.append(self._queue)
@@ -231,7 +231,7 @@ class SessionWriter:
 
 
 def _count_as_newest(path: Path) -> None:
-    """Have a file count as the one written last: since it was written the clock may have been set back."""
+    """Make a file the most recently written one: the clock may have been set back since."""
     from .store import sessions
 
     newest = next(iter(sessions(path.parent)), path)

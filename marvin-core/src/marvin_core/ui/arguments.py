@@ -1,4 +1,4 @@
-"""What commands of the chat take, for completion: models, levels, modes, sessions by their titles, and so on."""
+"""The arguments of chat commands, for completion: models, levels, modes, sessions by title, and so on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..util.text import local_time, one_line
 
 _SESSIONS = 100
 _FRESH = 5.0
-"""Seconds for which what lies on disk is taken to be as it was."""
+"""The seconds for which data from the disk is assumed to be unchanged."""
 _TITLE = 60
 
 
 class Argument(Record):
-    """Something that a command takes; `also` is found by, as the title of a session is, and `help` is shown."""
+    """An argument of a command; `also` is searched too, like the title of a session, and `help` is shown."""
 
     text: str
     help: str = ""
@@ -31,7 +31,7 @@ class Arguments:
         self._kept: dict[str, tuple[float, list[Argument]]] = {}
 
     def of(self, command: str, word: str) -> Iterator[Argument]:
-        """What a command may take that begins with a word, or whose title holds it."""
+        """The arguments that begin with a word, or whose title contains it."""
         find = _FOUND.get(command)
         if find is None:
             return
@@ -44,7 +44,7 @@ class Arguments:
 
 
 def _models(session: SessionControl) -> list[Argument]:
-    """The models of the services that are set up, in both ways to name them."""
+    """The models of configured services, in both forms of their names."""
     entries = [entry for entry in session.models.listed() if entry.reason]
     full = {f"{entry.provider}/{model}": "" for entry in entries for model in entry.models}
     current = [model for entry in entries if entry.provider == session.models.provider_name for model in entry.models]

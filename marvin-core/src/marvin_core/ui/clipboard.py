@@ -1,21 +1,21 @@
-"""The clipboard of whoever looks at the terminal, over ssh too: OSC 52."""
+"""Access to the clipboard of the terminal's user, also over ssh: OSC 52."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 
 _SCREEN_CHUNK = 700
-"""Bytes that GNU screen passes on at once."""
+"""The number of bytes that GNU screen passes on in one sequence."""
 LONGEST = 70_000
-"""Bytes of a text; of more, xterm and others take nothing at all."""
+"""The maximum size of a text in bytes; xterm and others reject longer ones."""
 
 
 def clipboard_sequence(text: str, terminal: str) -> str:
-    """What has the terminal put a text on the clipboard; nothing for one that is too long, or has no such sequence.
+    """The sequence that copies a text to the clipboard; empty if the text is too long, or the terminal has none.
 
     Args:
-        terminal: what kind of terminal it is (TERM). GNU screen takes it for the terminal around it, in pieces; tmux,
-            which may have the same name, takes the sequence itself and passes over those pieces.
+        terminal: the type of the terminal (TERM). GNU screen passes it to the outer terminal in parts. tmux, which may
+            have the same TERM, handles the whole sequence and ignores those parts.
     """
     data = text.encode("utf-8", "replace")
     if not data or len(data) > LONGEST or terminal in ("", "dumb", "unknown", "linux"):

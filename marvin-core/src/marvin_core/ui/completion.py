@@ -1,4 +1,4 @@
-"""What a line can go on with: commands, tools, their parameters, files."""
+"""The completions of a line: commands, tools, their parameters, files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILE_PARAMETER = re.compile(r"(^|_)(path|paths|file|files|folder|dir|directory)
 
 
 class Candidate(Record):
-    """A text to put in place of the last `replaces` characters; `help` says what it is."""
+    """A text to replace the last `replaces` characters; `help` describes it."""
 
     text: str
     replaces: int
@@ -37,7 +37,7 @@ class Candidate(Record):
 
 
 class Completing:
-    """What lines of one chat can go on with. `changed` is called where there is more than a moment ago."""
+    """The completions for the lines of one chat. `changed` is called when there are new ones."""
 
     def __init__(self, session: SessionControl, changed: Callable[[], None]) -> None:
         self._session = session
@@ -45,11 +45,11 @@ class Completing:
         self._files = FileIndex(session, changed)
 
     async def close(self) -> None:
-        """Look for nothing any more."""
+        """Stop searching."""
         await self._files.close()
 
     def candidates(self, line: str) -> Iterator[Candidate]:
-        """What may follow the text before the cursor."""
+        """The completions for the text before the cursor."""
         session = self._session
         head, space, rest = line.partition(" ")
         word = re.split(r"[ \n]", line)[-1]
@@ -86,18 +86,18 @@ class Completing:
             yield from _files(word, session.working_dir, quoted=True)
 
     def _taken(self, command: str, rest: str) -> Iterator[Candidate]:
-        """What a command takes; a title may be found by several words."""
+        """The arguments of a command; several words may match a title."""
         for one in self._arguments.of(command, rest):
             yield Candidate(text=f"{one.text} ", replaces=len(rest), help=one.help)
 
 
 def candidates(line: str, session: SessionControl) -> Iterator[Candidate]:
-    """What may follow the text before the cursor, in a chat that begins with it."""
+    """The completions for the text before the cursor, at the start of a chat with it."""
     return Completing(session, lambda: None).candidates(line)
 
 
 def _at_places(word: str, session: SessionControl) -> Iterator[Candidate]:
-    """Files for a word that is a path which says from where it leads."""
+    """Files for a word that is a path with an explicit start."""
     if word.startswith(_BY_PLACE):
         for place in by_place(word, session):
             text = place.text if place.text.endswith("/") else f"{place.text} "
@@ -142,7 +142,7 @@ def _parameters(line: str, tool: str, word: str, session: SessionControl) -> Ite
 
 
 def _files(word: str, root: Path, *, quoted: bool) -> Iterator[Candidate]:
-    """Files and folders below the working directory whose path begins so."""
+    """Files and folders below the working directory whose path begins with this text."""
     folder, _, name = word.rpartition("/")
     if os.path.isabs(folder) or ".." in folder.split("/"):
         return

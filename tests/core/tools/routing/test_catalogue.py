@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.catalogue.measure import measured
-from benchmarks.catalogue.requests import NOTHING, PRACTICE, requests, set_aside, third_party_tools
+from benchmarks.catalogue.requests import (
+    NOTHING,
+    PRACTICE,
+    by_another_author,
+    requests,
+    set_aside,
+    third_party_tools,
+)
 from marvin_core.api.tools import ToolSpec
 from marvin_core.testing.tool_runner import installed_tools
 from marvin_core.tools.routing.phrases import Phrase
@@ -69,6 +76,22 @@ def test_requests_find_their_tools_among_ours_and_among_500(tmp_path: Path) -> N
     assert min(among_ours.first, many.first) >= 0.80
 
 
+@pytest.mark.slow
+def test_of_the_requests_by_another_author_none_is_taken_for_another_tool(tmp_path: Path) -> None:
+    said = by_another_author()
+    among_ours = measured(ours(), tmp_path, said)
+    many = measured([*ours(), *third_party_tools()][:500], tmp_path, said)
+    assert among_ours.of_five >= 0.95
+    assert many.of_five >= 0.90
+    assert max(among_ours.wrong, many.wrong) == 0
+    assert len(said) >= among_ours.requests + 30 >= 1.9 * len(ours())
+
+
+def test_nothing_was_tuned_on_the_requests_by_another_author() -> None:
+    tuned = [*requests()[0], *(one for part in requests(PRACTICE) for one in part)]
+    assert not {tuple(words(text)) for text, _ in tuned} & {tuple(words(text)) for text, _ in by_another_author()}
+
+
 def test_no_phrase_is_a_request_that_was_set_aside() -> None:
     asked = {frozenset(words(text)) for text, name in set_aside() if name != NOTHING}
     said = [frozenset(words(entry["say"])) for spec in ours() for entry in spec.phrases if not entry["slots"]]
@@ -116,6 +139,13 @@ def test_the_address_of_a_service_is_no_evidence_that_any_page_is_meant(word: st
 def test_any_other_address_is_opened_at_once(address: str) -> None:
     route = router().route(f"open {address}")
     assert (route.action, route.proposals[0].spec.name) == ("act", "browse_web")
+
+
+@pytest.mark.parametrize(("said", "action"), [("number 3498", "offer"), ("#28", "offer"), ("Anno 1800", "act")])
+def test_a_number_that_another_tool_nearby_takes_is_no_text_to_search_for(said: str, action: str) -> None:
+    route = router().route(f"which platforms is the game {said} on")
+    assert route.action == action
+    assert route.proposals[0].spec.name in ("get_game_details", "search_games")
 
 
 def test_what_is_in_the_path_of_a_file_keeps_nobody_from_reading_it() -> None:

@@ -1,4 +1,4 @@
-"""Starting a Marvin that goes on when this one ends: with the models of this session, and bound by nothing of it."""
+"""Starts a Marvin that outlives this one: with the models of this session, and without its limits."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _OF_THIS_RUN = (
     *("MARVIN_DEPTH", "MARVIN_LEDGER", "MARVIN_MAX_COST", "MARVIN_MODEL", "MARVIN_SUBAGENT_LOG", "MARVIN_TICKET"),
     MARKER,
 )
-"""Variables that bind what belongs to this run."""
+"""Variables that apply to this run only."""
 
 
 async def start_apart(host: AgentHost, task: ApartTask) -> Job:
-    """Start it, as `Agents.start_apart` says."""
+    """Start it, as `Agents.start_apart` does."""
     config = host.config
     if config.depth:
         raise ToolError(
@@ -54,7 +54,7 @@ async def start_apart(host: AgentHost, task: ApartTask) -> Job:
 
 
 def _models(host: AgentHost) -> Sequence[AgentModel]:
-    """The model of this session, and behind it those of the tiers that can be had."""
+    """The model of this session, followed by the available models of the tiers."""
     active = host.model
     try:
         found = [active.source.for_agent("", active.provider)]
@@ -67,7 +67,7 @@ def _models(host: AgentHost) -> Sequence[AgentModel]:
 
 
 def _trusts(config: Config, root: Path, folder: Path) -> bool:
-    """Whether a person said that what the folder brings may be loaded: of the same in the folder that it is about."""
+    """Whether a person trusts the extensions of the session's folder, and its target folder has the same ones."""
     store = TrustStore(config)
     trust, there = store.look(root), store.look(folder)
     return trust.trusted and there.digest == trust.digest
@@ -89,7 +89,7 @@ def _argv(host: AgentHost, task: ApartTask, model: AgentModel, *, trusts: bool) 
 
 
 def _environment(host: AgentHost, models: Sequence[AgentModel]) -> dict[str, str]:
-    """That of a command, without what belongs to this run, and with the keys of the models."""
+    """The environment of a command, without the variables of this run, and with the keys of the models."""
     left_out = {*NOT_INHERITED, *_OF_THIS_RUN}
     environment = {name: value for name, value in host.environment.items() if name not in left_out}
     needed = (*(name for model in models for name in model.variables), *host.secrets.of_agents)

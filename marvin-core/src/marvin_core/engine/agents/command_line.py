@@ -1,4 +1,4 @@
-"""How an agent is started: its command line, and its whole environment. Both are asserted name by name by a test."""
+"""The command line and the complete environment of an agent. A test compares both name by name."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from ...config.secrets import Secrets
 
 NOT_INHERITED = ("PYTHONPATH", "MARVIN_LIFELINE")
-"""Where a folder of the project stands in PYTHONPATH, a file of it could pass for a library."""
+"""If PYTHONPATH contains a folder of the project, a file in it could be imported instead of a library."""
 
 
 class AgentPlace(Record):
-    """Where an agent works, and the files that are made for it."""
+    """The folder of an agent, and the files that are made for it."""
 
     folder: Path
     prompt_file: Path
     log: Path
     environment: tuple[tuple[str, str], ...] = ()
-    """Variables that its place needs."""
+    """The variables that its folder needs."""
     is_trusted: bool = False
-    """Whether what the folder brings may be loaded, though it is not the working directory of the session."""
+    """Whether the folder's extensions may be loaded, although it is not the working directory of the session."""
 
 
 def argv_of(task: AgentTask, model: AgentModel, place: AgentPlace, config: Config, tools: str) -> list[str]:
-    """The command line of an agent. Each value is joined to its flag, so that none is read as another flag.
+    """The command line of an agent. Each value is joined to its flag, so that none is parsed as another flag.
 
     Raises:
-        ToolError: for a model whose name would be taken for something else.
+        ToolError: if the name of a model would be parsed as something else.
     """
     if "=" in model.model or model.model.startswith("-"):  # it would set a tier, or Python 3.11 would drop it
         raise ToolError(f"The model {model.model!r} cannot be passed to an agent: its name looks like a flag.")
@@ -64,7 +64,7 @@ def _trusts(place: AgentPlace, config: Config) -> bool:
 
 
 def tier_flags(config: Config) -> list[str]:
-    """The models of tiers, as they were set for this run: by a flag, perhaps, that an agent does not see."""
+    """The models of tiers as set for this run; a flag may have set them, which an agent does not get."""
     set_here = {name: model for name, model in config.tiers.items() if model != TIERS[name].model}
     return [f"--model={name}={model}" for name, model in set_here.items()]
 
@@ -79,11 +79,11 @@ def _thinking(task: AgentTask, config: Config) -> str:
 def environment_of(
     task: AgentTask, model: AgentModel, place: AgentPlace, base: Mapping[str, str], secrets: Secrets
 ) -> dict[str, str]:
-    """The whole environment of an agent: that of a command, which binds it as this one is bound, and what is its own.
+    """The complete environment of an agent: that of a command, with the limits of this run, and its own variables.
 
     Args:
-        base: the environment of commands. It has no secret, and MARVIN_DEPTH is one deeper there.
-        secrets: of these, the agent gets the key of its model's service, and what is for all agents.
+        base: the environment of commands. It contains no secret, and its MARVIN_DEPTH is one higher.
+        secrets: the secrets, of which the agent gets the key of its model's service and those for all agents.
     """
     environment = {name: value for name, value in base.items() if name not in NOT_INHERITED}
     environment["MARVIN_MODEL"] = model.model
@@ -102,7 +102,7 @@ def environment_of(
 
 
 def _writable(files: Sequence[str], folder: Path, base: Mapping[str, str]) -> str:
-    """The files that an agent may write, none that whoever starts it may not. A comma alone names no file at all."""
+    """The files that an agent may write, without those that its parent may not. A single comma names no file at all."""
     wanted = [os.path.join(folder, file) for file in files]
     if "MARVIN_WRITABLE_FILES" in base:
         allowed = {os.path.normpath(file) for file in base["MARVIN_WRITABLE_FILES"].split(",") if file}

@@ -1,4 +1,4 @@
-"""Agents that Markdown files define: a head with name, description, tools and model, and instructions below it."""
+"""Agents that Markdown files define: a head with name, description, tools and model, followed by instructions."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from ...api.config import Config
 
 KINDS = ("build", "research")
-"""The kinds of agents that no file defines."""
+"""The built-in kinds of agents."""
 PROJECT, USER = "project", "user"
-"""Whose an agent is, where it is no pack's."""
+"""The origin of an agent that does not come from a pack."""
 _PROJECT_FOLDER, _FOLDER = ".marvin/agents", "agents"
 _RESERVED = frozenset({"auto", *KINDS, *TIERS, *ALIASES})
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _LARGEST = 100_000
-"""Bytes of a file."""
+"""The maximum size of a file in bytes."""
 _MOST = 200
-"""Files that are read in one folder."""
+"""The maximum number of files read in one folder."""
 _DESCRIPTION = 300
 
 
 class AgentDefinition(Record):
-    """An agent that a file defines. With a problem it is not used."""
+    """An agent that a file defines. An agent with a problem is not used."""
 
     name: str
     origin: str
@@ -42,7 +42,7 @@ class AgentDefinition(Record):
     file: str
     description: str = ""
     tools: str = ""
-    """The tools it has, as `--tools` takes them; empty for those that agents have."""
+    """Its tools, in the syntax of `--tools`; empty for the default tools of agents."""
     model: str = "auto"
     read_only: bool = False
     instructions: str = ""
@@ -50,9 +50,9 @@ class AgentDefinition(Record):
 
 
 def find_definitions(config: Config, root: Path, packs: Mapping[str, str]) -> list[AgentDefinition]:
-    """All agents that files define, the nearest first: of the project, of the user, of packs. Blocks.
+    """All agents that files define, in order of precedence: of the project, the user, then packs. Blocks.
 
-    Those of a project that nobody trusts are listed, with that as their problem, and not read.
+    Those of an untrusted project are listed with that as their problem, and not read.
 
     Args:
         root: the working directory.
@@ -72,7 +72,7 @@ def _of_project(config: Config, root: Path) -> Iterator[AgentDefinition]:
     trust, why = store.look(root), ""
     if trust.trusted:
         found = _read_all(root, _PROJECT_FOLDER, PROJECT)
-        if store.look(root).digest == trust.digest:  # what was read is what was looked at
+        if store.look(root).digest == trust.digest:  # exactly the content that was checked
             yield from found
             return
         why = "it was changed just now"
@@ -111,7 +111,7 @@ def _read(base: Path, folder: str, name: str, origin: str) -> AgentDefinition:
 
 
 def _parsed(known: AgentDefinition, text: str) -> AgentDefinition:
-    """Raises `ValueError` where the text defines no agent."""
+    """Raises `ValueError` if the text does not define an agent."""
     from ...util.yaml.head import load_head, split_head
 
     head, body = split_head(text)
@@ -150,7 +150,7 @@ def _text(fields: Mapping[str, Any], key: str) -> str:
 
 
 def _list(fields: Mapping[str, Any], key: str) -> str:
-    """Names, given as a list or in one text with commas between them."""
+    """Names, given as a list or as one comma-separated text."""
     value = fields.get(key)
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
         return ",".join(name.strip() for name in value)
@@ -162,7 +162,7 @@ def _shown(file: str) -> str:
 
 
 def _without_doubles(found: Sequence[AgentDefinition]) -> Iterator[AgentDefinition]:
-    """All of them; of several with one name the first counts."""
+    """All agents; of several with one name, the first applies."""
     first: dict[str, AgentDefinition] = {}
     for one in found:
         other = None if one.problem else first.get(one.name)
@@ -175,15 +175,15 @@ def _without_doubles(found: Sequence[AgentDefinition]) -> Iterator[AgentDefiniti
 
 
 def is_defined(task: AgentTask) -> bool:
-    """Whether a task may mean an agent that a file defines, so that those are to be looked for."""
+    """Whether a task may refer to an agent from a file, so that files must be searched."""
     return task.kind not in KINDS or task.model not in _RESERVED
 
 
 def as_defined(task: AgentTask, definitions: Sequence[AgentDefinition]) -> AgentTask:
-    """The task with what defines its agent. That is named as its kind, or where a model may be named.
+    """The task with the definition of its agent. The agent is given as the kind, or in place of a model.
 
     Raises:
-        ToolError: there is no such agent, or its file defines none.
+        ToolError: there is no such agent, or its file is not a valid definition.
     """
     wanted = task.kind if task.kind not in KINDS else task.model
     usable = {one.name: one for one in definitions if not one.problem}

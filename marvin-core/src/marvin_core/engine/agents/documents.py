@@ -1,7 +1,7 @@
-"""The documents in `.marvin` that an agent in a worktree shares with the main folder: copied there, and brought back.
+"""Copies the documents in `.marvin` between the main folder and an agent's worktree, in both directions.
 
-What git keeps of them comes with the commit. The rest, and what was changed since, is copied. Git ignores the copies,
-so that no commit has them, and what the agent makes of them goes into the main folder when it has ended.
+Documents in git come with the commit. The others, and later changes, are copied. Git ignores the copies, so no commit
+contains them. The agent's changes to them are copied to the main folder when the agent has ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .git import Git, Repository
 
 _FOLDER = ".marvin"
 _OWN = frozenset({"logs", "report", "undo", "worktrees", "pipeline_state", "request.md", ".gitignore"})
-"""What each folder has for itself."""
+"""Entries that each folder has separately."""
 _INDEX = "memories/INDEX.md"
 _MOST_FILES = 500
 _MOST_BYTES = 20_000_000
@@ -27,12 +27,12 @@ _DEEP = 8
 
 
 class BroughtBack(Record):
-    """What became of the documents that an agent changed; the names are below `.marvin`."""
+    """The documents that an agent changed; the names are relative to `.marvin`."""
 
     taken: tuple[str, ...] = ()
-    """They are in the main folder now."""
+    """Those copied to the main folder."""
     refused: tuple[str, ...] = ()
-    """They differ from those of the main folder, which were changed meanwhile or are no agent's to change."""
+    """Those not copied: they were changed in the main folder meanwhile, or agents must not change them."""
 
 
 class SharedDocuments:
@@ -46,7 +46,7 @@ class SharedDocuments:
         self._copied: dict[str, str] = {}
 
     async def copy(self) -> None:
-        """Copy what the worktree does not have as the main folder has it.
+        """Copy the documents that the worktree lacks, or has in another version than the main folder.
 
         Raises:
             ToolError: git fails, or a file cannot be written.
@@ -54,7 +54,7 @@ class SharedDocuments:
         tracked = await self._tracked()
         copied = await in_thread(self._copy)
         hidden = [name for name in copied if name in tracked]
-        if hidden:  # the index of the worktree says that they are as they were
+        if hidden:  # the worktree's index marks them as unchanged
             stdin = "\0".join(f"{self._worktree.prefix}{_FOLDER}/{name}" for name in hidden)
             arguments = ("update-index", "--skip-worktree", "-z", "--stdin")
             await self._git.run(self._worktree, "git update-index", *arguments, stdin=os.fsencode(stdin))
@@ -68,7 +68,7 @@ class SharedDocuments:
         return (*differing, ".gitignore")
 
     async def bring_back(self) -> BroughtBack:
-        """Have the main folder get what the agent changed. Raises `ToolError` where git fails."""
+        """Copy the agent's changes to the main folder. Raises `ToolError` if git fails."""
         tracked = await self._tracked(skipped=False)
         return await in_thread(lambda: self._bring_back(tracked))
 
@@ -96,7 +96,7 @@ class SharedDocuments:
         return True
 
     async def _tracked(self, *, skipped: bool = True) -> frozenset[str]:
-        """The documents that the index of the worktree has; those that it takes for unchanged only where `skipped`."""
+        """The documents in the index of the worktree; with `skipped`, only those that it treats as unchanged."""
         prefix = f"{self._worktree.prefix}{_FOLDER}/"
         listed = await self._git.names(self._worktree, "git ls-files", "ls-files", "-t", "-z", "--", prefix)
         fields = (line.split(" ", 1) for line in listed)
@@ -104,7 +104,7 @@ class SharedDocuments:
 
 
 def _files(paths: SandboxPaths) -> Iterator[tuple[str, bytes]]:
-    """The documents of a folder with their contents. Links are left out, and what is too much."""
+    """The documents of a folder with their contents. Links are left out, and documents above the size limit."""
     left, size, folders = _MOST_FILES, _MOST_BYTES, [("", 0)]
     while folders:
         folder, depth = folders.pop()
@@ -124,7 +124,7 @@ def _files(paths: SandboxPaths) -> Iterator[tuple[str, bytes]]:
 
 
 def _entries(paths: SandboxPaths, folder: str) -> Sequence[tuple[str, bool]]:
-    """The files and folders in a folder below `.marvin`, links left out."""
+    """The files and folders in a folder below `.marvin`, without links."""
     where = f"{_FOLDER}/{folder}".rstrip("/")
     try:
         found = paths.list(where, most=_MOST_FILES)
@@ -135,7 +135,7 @@ def _entries(paths: SandboxPaths, folder: str) -> Sequence[tuple[str, bool]]:
 
 
 def _content(paths: SandboxPaths, name: str) -> bytes | None:
-    """A document; None where there is none that can be read, or where it is too large."""
+    """A document; None if it cannot be read, or is too large."""
     try:
         if not paths.exists(f"{_FOLDER}/{name}"):
             return None
@@ -160,6 +160,6 @@ def _with_new_lines(name: str, now: bytes, data: bytes) -> bytes | None:
 
 
 def differing_documents(main: Path, worktree: Path) -> Sequence[str]:
-    """The documents of a worktree that are not as in the main folder, where nobody knows any more what was copied."""
+    """The documents of a worktree that differ from the main folder, if it is no longer known which were copied."""
     theirs, ours = SandboxPaths(worktree), SandboxPaths(main)
     return [name for name, data in _files(theirs) if data != _content(ours, name)]

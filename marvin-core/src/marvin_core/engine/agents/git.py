@@ -1,4 +1,4 @@
-"""Git for what Marvin itself does in a repository: no hook runs, nothing is fetched, nobody is asked."""
+"""Git commands for Marvin's own work in a repository: without hooks, fetching or prompts."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ _IN_PROGRESS = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD"
 
 
 class GitFailure(ToolError):
-    """Git did not do what it was to do; the text has what it said."""
+    """A git command failed; the text contains its error."""
 
 
 class Repository(Record):
-    """A git working tree that may be used from a folder in it."""
+    """A git working tree, and a folder in it."""
 
     root: Path
-    """The folder that work is done in."""
+    """The folder to work in."""
     top: Path
     """The top of the working tree."""
     git_dir: Path
     common: Path
     """The git folder that all working trees of the repository share."""
     without: Mapping[str, str] = MappingProxyType({})
-    """Variables that switch off the hooks which stand in settings."""
+    """Variables that disable hooks defined in settings."""
 
     @property
     def prefix(self) -> str:
-        """What names of files below the root have in front where git counts from the top."""
+        """The prefix of paths below the root when git counts from the top."""
         return "" if self.root == self.top else f"{self.root.relative_to(self.top)}/"
 
     @property
     def in_progress(self) -> str:
-        """What a merge, rebase or the like has left in the git folder until it is ended; empty where none is."""
+        """The unfinished operation in the git folder, such as a merge or rebase; empty if there is none."""
         return next((name for name in _IN_PROGRESS if os.path.lexists(self.git_dir / name)), "")
 
 
 class Git:
-    """Runs git in working trees, in the sandbox of the session."""
+    """Runs git in working trees, in the session's sandbox."""
 
     def __init__(self, processes: Processes, timeout: float) -> None:
         self._processes = processes
@@ -71,10 +71,10 @@ class Git:
         env: Mapping[str, str] | None = None,
         outside: bool = False,
     ) -> ProcessResult:
-        """Git in a working tree. Its `.git` is not looked at: whoever works there may have changed it.
+        """Git in a working tree. Its `.git` is not read, since the agent there may have changed it.
 
         Args:
-            outside: run it outside of the sandbox, for what writes no file by way of a filter.
+            outside: run it outside of the sandbox; only for commands that write no file through a filter.
         """
         places = {"GIT_DIR": str(at.git_dir), "GIT_WORK_TREE": str(at.top)}
         return await self._run(
@@ -82,15 +82,15 @@ class Git:
         )
 
     async def look(self, folder: Path, *arguments: str) -> ProcessResult:
-        """Git in a folder of which nothing is known yet; it is to change nothing."""
+        """Git in a folder that has not been examined yet; for commands that change nothing."""
         return await self._run(folder, arguments, {}, None, outside=False)
 
     async def run(self, at: Repository, what: str, *arguments: str, stdin: bytes | None = None) -> str:
-        """The same, as text. Raises `GitFailure` where it fails, with `what` was tried."""
+        """The same, with text as the result. Raises `GitFailure` if it fails; `what` describes the attempt."""
         return text_of(checked(what, await self.attempt(at, *arguments, stdin=stdin)))
 
     async def names(self, at: Repository, what: str, *arguments: str) -> list[str]:
-        """The fields that end with NUL which git lists. Raises `GitFailure` as `run`, and where there are too many."""
+        """The NUL-terminated fields that git lists. Raises `GitFailure` as `run` does, and if there are too many."""
         result = checked(what, await self.attempt(at, *arguments))
         if result.omitted:
             raise GitFailure(f"{what} failed: there are too many files.")
@@ -100,7 +100,7 @@ class Git:
         """The repository of a folder.
 
         Raises:
-            GitFailure: there is none, or it keeps its files in another place.
+            GitFailure: there is none, or its files are in another place.
         """
         options = ("--git-dir", "--git-common-dir", "--show-toplevel")
         result = await self._run(root, ("rev-parse", "--path-format=absolute", *options), {}, None, outside=False)
@@ -132,7 +132,7 @@ class Git:
         )
 
     async def identity(self, at: Repository) -> dict[str, str]:
-        """Variables that say who commits, where nothing else does."""
+        """Variables with the identity of the committer, used if nothing else sets it."""
         found = await self.attempt(at, "var", "GIT_COMMITTER_IDENT")
         if found.exit_code == 0:
             return {}
@@ -141,43 +141,43 @@ class Git:
 
 
 def real(path: Path | str) -> Path:
-    """The same place without links on the way."""
+    """The same folder with links resolved."""
     return Path(os.path.realpath(path))
 
 
 def _case_of(top: Path) -> Sequence[str]:
-    """The setting that has git see files whose names differ in case alone, where the file system does.
+    """The setting by which git ignores the case of names, if the file system does.
 
-    A repository that came from another system may say otherwise, and a renamed file would then be missing in commits.
+    A repository from another system may have another setting, and a renamed file would then be missing in commits.
     """
     return () if os.path.lexists(top / ".GIT") else ("-c", "core.ignorecase=false")
 
 
 def _is_top(top: Path, root: Path) -> bool:
-    """Whether a folder is the next one, this one or one above, that has a `.git`."""
+    """Whether a folder is the nearest one, starting here and going up, with a `.git`."""
     between = [folder for folder in (root, *root.parents) if folder != top and folder.is_relative_to(top)]
     return root.is_relative_to(top) and not any(os.path.lexists(folder / ".git") for folder in between)
 
 
 def _is_own(dot: Path, common: Path) -> bool:
-    """Whether a repository is that of a `.git`, or of one that it leads to and that leads back."""
+    """Whether a repository belongs to a `.git`, or to one that it points to and that points back."""
     return common == dot if dot.is_dir() and not dot.is_symlink() else linked_folder(dot) == common
 
 
 def checked(what: str, result: ProcessResult) -> ProcessResult:
-    """A result of git that did what it was to do. Raises `GitFailure` for another."""
+    """The result of a successful git command. Raises `GitFailure` for another."""
     if result.exit_code != 0:
         raise GitFailure(f"{what} failed. git says: {said(result) or f'nothing (exit code {result.exit_code})'}")
     return result
 
 
 def said(result: ProcessResult) -> str:
-    """What git has to say of a failure."""
+    """Git's description of a failure."""
     if result.timed_out:
         return "nothing in the time it had"
     return (result.stderr + result.output).decode("utf-8", "replace")[:_SAID].strip()
 
 
 def text_of(result: ProcessResult) -> str:
-    """Its output; names that are no UTF-8 stay what they are."""
+    """Its output; names that are not UTF-8 stay as they are."""
     return os.fsdecode(result.output)

@@ -1,4 +1,4 @@
-"""What sub-agents have to do with the session that starts them."""
+"""The parts of a session that its sub-agents use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AgentHost(Record):
-    """The parts of a session that its agents have to do with. `environment` is that of its commands."""
+    """The parts of a session that its sub-agents use. `environment` is that of its commands."""
 
     config: Config
     secrets: Secrets
@@ -31,4 +31,4 @@ class AgentHost(Record):
     meter: UsageMeter
     redactor: Redactor
     packs: Mapping[str, str]
-    """The folders of packs, which may define agents, by their names."""
+    """The folders of packs, by name; they may define agents."""

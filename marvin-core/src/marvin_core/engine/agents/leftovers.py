@@ -1,4 +1,4 @@
-"""What an agent left uncommitted: found, and committed in its name as far as it belongs into a commit."""
+"""Finds the changes that an agent left uncommitted, and commits those that belong into a commit."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ _STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodule
 _NO_BRANCH = ("## HEAD (no branch)", "## No commits yet on ")
 _IGNORED = "!!"
 _TITLE = 60
-"""Characters of a ticket in the first line of a message."""
+"""The maximum length of a ticket in the first line of a message, in characters."""
 
 
 class Change(Record):
-    """A file that differs from the newest commit, as `git status` tells it; its name counts from the top."""
+    """A file that differs from the newest commit, according to `git status`; its path is relative to the top."""
 
     code: str
     name: str
 
     @property
     def is_new(self) -> bool:
-        """Whether git does not know the file yet."""
+        """Whether the file is untracked."""
         return self.code == "??"
 
     @property
     def is_unmerged(self) -> bool:
-        """Whether a conflict in it is not resolved."""
+        """Whether it has an unresolved conflict."""
         return "U" in self.code or self.code in ("AA", "DD")
 
     @property
     def counts(self) -> bool:
-        """Whether something is lost with it: what lies in `node_modules` and the like is made again."""
+        """Whether its loss would matter: the content of `node_modules` and the like can be made again."""
         made_again = any(part in HABITUALLY_IGNORED for part in self.name.split("/")[:-1])
         return not (self.is_new and (made_again or is_marvins(self.name)))
 
 
 class Leftovers(Record):
-    """What became of uncommitted files."""
+    """The result for uncommitted files."""
 
     commit: str = ""
-    """The commit that holds them; empty where none was made."""
+    """The commit that contains them; empty if there is none."""
     committed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Names with the reason, as people read them."""
+    """Names of the other files, each with the reason, for people."""
 
 
 async def changes(git: Git, at: Repository, *, folders: bool = False) -> list[Change]:
-    """The uncommitted changes of a working tree, without what git ignores.
+    """The uncommitted changes of a working tree, without files that git ignores.
 
     Args:
-        folders: name a new folder instead of the files in it.
+        folders: list a new folder instead of its files.
 
     Raises:
         GitFailure: git fails, or there are too many.
@@ -67,7 +67,7 @@ async def changes(git: Git, at: Repository, *, folders: bool = False) -> list[Ch
 
 
 async def ignored_files(git: Git, at: Repository) -> list[str]:
-    """What git ignores in a working tree, folders as a whole, but for what is made again and Marvin's own.
+    """The ignored files of a working tree, folders as a whole, without those that can be made again and Marvin's own.
 
     Raises:
         GitFailure: git fails, or there are too many.
@@ -80,9 +80,9 @@ async def ignored_files(git: Git, at: Repository) -> list[str]:
 
 
 async def changes_on_branch(git: Git, folder: Path) -> list[Change] | None:
-    """The same for the repository that a folder is in, by one look; None where that is on no branch with a commit."""
+    """The same for the repository of a folder, by a single git command; None if it is on no branch with a commit."""
     if not any(map(os.path.lexists, (place / ".git" for place in (folder, *folder.parents)))):
-        return None  # every agent that writes waits for this, and a sandbox may have to be started for git
+        return None  # every writing agent waits for this, and git may need a new sandbox
     looked = await git.look(folder, *_STATUS, "--untracked-files=all", "--branch")
     heading, *fields = text_of(looked).split("\0")
     is_usable = looked.exit_code == 0 and not looked.omitted and not heading.startswith(_NO_BRANCH)
@@ -96,12 +96,12 @@ def _parsed(fields: Iterable[str]) -> list[Change]:
 async def commit_leftovers(
     git: Git, at: Repository, found: Sequence[Change], ticket: str, *, only: bool = False
 ) -> Leftovers:
-    """Commit changes on the branch that the working tree is on.
+    """Commit changes on the current branch of the working tree.
 
-    New files of keys, logs, dumps, repositories and very large ones are left out.
+    New key files, logs, dumps, repositories and very large files are left out.
 
     Args:
-        only: commit nothing else that is staged.
+        only: commit no other staged changes.
 
     Raises:
         GitFailure: git fails.
@@ -131,7 +131,7 @@ def _message(ticket: str, count: int) -> str:
 
 
 def _reason(at: Repository, change: Change) -> str:
-    """Why a change is left out; empty where it is not."""
+    """Why a change is left out; empty if it is not."""
     if not change.is_new:
         return ""
     return why_left_out(change.name) or _reason_within(at, change.name)
@@ -146,11 +146,11 @@ def _reason_within(at: Repository, name: str) -> str:
         ):
             return why_content_left_out(os.fstat(file.fileno()).st_size, file.read(KEY_SAMPLE))
     except OSError:
-        return ""  # a link, which git keeps as one, or what git says itself that it cannot read
+        return ""  # a link, which git stores as one, or a file that git itself reports as unreadable
 
 
 async def head_of(git: Git, at: Repository) -> tuple[str, str]:
-    """The branch that a working tree is on, empty for none, and its commit, empty where there is none yet."""
+    """The current branch of the working tree (empty for none) and its commit (empty before the first)."""
     branch = await git.attempt(at, "symbolic-ref", "--quiet", "HEAD")
     commit = await git.attempt(at, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     named = [text_of(one).strip() if one.exit_code == 0 else "" for one in (branch, commit)]

@@ -1,7 +1,7 @@
-"""Taking what an agent did on its branch over into the branch of the main folder, where that goes without a conflict.
+"""Merges an agent's branch into the branch of the main folder, if there is no conflict.
 
-A merge is tried in the worktree of the agent, where no file of anybody else lies. The main folder then only moves
-forward to what came out, which git refuses as a whole where a file there has changes of its own.
+The merge takes place in the agent's worktree, which contains only files of the agent. The main folder is then
+fast-forwarded to the result. Git refuses that as a whole if a file there has other changes.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from .git import Git, GitFailure, Repository, checked, said, text_of
 from .leftovers import head_of
 
 _TRIES = 3
-"""How often a merge is tried where the branch of the main folder moves meanwhile."""
+"""The number of attempts if the branch of the main folder moves meanwhile."""
 
 
 class Merged(Record):
-    """How a merge ended: the commit that the branch of the main folder is at, or why it did not move."""
+    """The result of a merge: the new commit of the main folder's branch, or why the branch did not move."""
 
     commit: str = ""
     files: tuple[str, ...] = ()
-    """What the main folder got, by the names that git has."""
+    """The changed files of the main folder, by their names in git."""
     refusal: str = ""
     conflicts: tuple[str, ...] = ()
 
 
 class Merging:
-    """Merges branches of worktrees into the working tree that they were made from."""
+    """Merges branches of worktrees into the working tree from which they were made."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
 
     async def merge(self, main: Repository, place: Repository, into: str, title: str) -> Merged:
-        """Merge what the worktree at `place` is at into the branch `into` (a full name) of `main`.
+        """Merge the current commit of the worktree at `place` into the branch `into` (a full name) of `main`.
 
         Raises:
-            GitFailure: git fails in a way that says nothing of the merge.
+            GitFailure: git fails for a reason other than the merge itself.
         """
         at = await head_of(self._git, main)
         for _ in range(_TRIES):
@@ -62,7 +62,7 @@ class Merging:
         return await self._moved(main, head, joint.commit) if joint.commit else joint
 
     async def _joined(self, place: Repository, head: str, tip: str, title: str) -> Merged:
-        """A commit of both sides, which no branch has yet."""
+        """A merge commit of both sides, which no branch contains yet."""
         who = await self._git.identity(place)
         options = ("--no-commit", "--no-ff", "--no-verify", "--quiet")
         tried = await self._git.attempt(place, "merge", *options, head, env=who)
@@ -80,7 +80,7 @@ class Merging:
         return Merged(refusal=why, conflicts=tuple(conflicts))
 
     async def _moved(self, main: Repository, head: str, commit: str) -> Merged:
-        """Have the branch of the main folder, with its files, go forward to a commit."""
+        """Fast-forward the branch of the main folder, with its files, to a commit."""
         options = ("--name-only", "--no-renames", "-z", head, commit)
         files = await self._git.names(main, "git diff", "diff-tree", "-r", *options)
         outside = [name for name in files if not name.startswith(main.prefix)]
@@ -93,7 +93,7 @@ class Merging:
 
 
 async def count_commits(git: Git, at: Repository, base: str, tip: str) -> int:
-    """How many commits a branch has beyond the one that it began at. Raises `GitFailure` where there is no such one."""
+    """The number of commits of a branch since its start. Raises `GitFailure` if that commit does not exist."""
     number = await git.run(at, "git rev-list", "rev-list", "--count", tip, f"^{base}", "--")
     if not number.strip().isdigit():
         raise GitFailure("git rev-list did not return a number.")

@@ -1,4 +1,4 @@
-"""The prompt of an agent: its task, how it works, and what the project is, so that it need not find its way first."""
+"""The prompt of an agent: its task, working rules, and a summary of the project, so that it need not explore first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...api.tool_context import Paths
 _SPEC, _DESIGN, _INDEX = ".marvin/spec.md", ".marvin/design.md", ".marvin/memories/INDEX.md"
 _SPEC_SHOWN, _DESIGN_SHOWN = 2_000, 1_500
 _ENOUGH = 4
-"""Bytes that a character takes at most."""
+"""The maximum size of a character in bytes."""
 
 _NO_MOCKS = (
     "Tests use real components: no mocks and no test doubles. Use temporary folders, local servers and in-memory "
@@ -29,10 +29,10 @@ _READING = "You change nothing. Only your last answer is returned: make it compl
 
 
 def prompt_of(task: AgentTask, folder: Path, paths: Paths, *, reads_only: bool) -> str:
-    """The whole prompt of an agent. Blocks: it reads documents and lists the folder.
+    """The complete prompt of an agent. Blocks: it reads documents and lists the folder.
 
     Args:
-        folder: where it works.
+        folder: its working directory.
         paths: the files below that folder.
     """
     way = f"# How you work\n{_way(task, reads_only=reads_only)}"
@@ -64,7 +64,7 @@ def _way(task: AgentTask, *, reads_only: bool) -> str:
 
 
 def _beginning(paths: Paths, name: str, most: int) -> str:
-    """So many characters of a document; nothing where there is none that can be read."""
+    """The first characters of a document; empty if it cannot be read."""
     try:
         if not paths.exists(name):
             return ""

@@ -1,4 +1,4 @@
-"""The service of sub-agents: each one a Marvin of its own, bound as this session is, and ended with it."""
+"""The service of sub-agents. Each one is a separate Marvin with the limits of this session, and ends with it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .writers import Writers
 
 _PREFIX, _DAY = "agent-", 86_400
 _KEPT = 100_000
-"""Bytes of each of its streams that are kept; the events are read as they come."""
+"""The number of bytes of each stream that are kept; events are read as they arrive."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _ENDINGS: dict[int, AgentEnding] = {0: "answered", 3: "budget", 130: "cancelled"}
 
@@ -44,7 +44,7 @@ class AgentService:
         self._writers = Writers()
         self._slots = AgentSlots(host.config)
         self.working = 0
-        """How many agents work now."""
+        """The number of running agents."""
 
     async def run(self, task: AgentTask, progress: AgentProgress | None = None) -> AgentResult:
         """Run an agent to its end; see `Agents.run`."""
@@ -72,18 +72,18 @@ class AgentService:
             finally:
                 self.working -= 1
         finally:
-            # Where this is cancelled, what the agent did is kept all the same.
+            # The results of the agent are kept even after a cancellation.
             told = await asyncio.shield(self._workplaces.close(work, task, result))
         return result.replace(worktree=told)
 
     async def start_apart(self, task: ApartTask) -> Job:
-        """Start a Marvin that goes on when this one ends; see `Agents.start_apart`."""
+        """Start a Marvin that outlives this one; see `Agents.start_apart`."""
         from .apart import start_apart
 
         return await start_apart(self._host, task)
 
     def _checked(self, task: AgentTask) -> AgentTask:
-        """The task with what its kind and this session bind it to. Raises `ToolError` where it cannot be done."""
+        """The task with the limits of its kind and of this session. Raises `ToolError` if it is not possible."""
         config = self._host.config
         if config.depth >= MAX_DEPTH:
             raise ToolError(
@@ -97,7 +97,7 @@ class AgentService:
         return task.replace(read_only=task.read_only or task.kind == "research" or config.read_only)
 
     async def _defined(self, task: AgentTask) -> AgentTask:
-        """The task with what a file says of its agent. Raises `ToolError` where it names one that there is not."""
+        """The task with the definition of its agent from a file. Raises `ToolError` for an unknown agent."""
         if not is_defined(task):
             return task
         task = as_defined(task, await self._definitions())
@@ -122,7 +122,7 @@ class AgentService:
             raise ToolError(f"No agent was started: {str(error) or 'no model is configured.'}{others}") from error
 
     def _folder(self, task: AgentTask) -> Path:
-        """Where it works: no other folder than one of this session's. Raises `ToolError` where there is none."""
+        """Its working directory, which must be one of this session's folders. Raises `ToolError` for another."""
         paths, root = self._host.workspace.paths, self._host.workspace.root
         if not task.working_dir or task.working_dir == ".":
             return root
@@ -133,10 +133,10 @@ class AgentService:
         return Path(os.path.realpath(root / paths.locate(task.working_dir)))
 
     def _prepared(self, task: AgentTask, work: WorkPlace) -> AgentPlace:
-        """Write the prompt into a file, and begin the log of calls. Raises `ToolError` where that cannot be done."""
+        """Write the prompt to a file, and start the log of calls. Raises `ToolError` if that fails."""
         host, workspace = self._host, self._host.workspace
         told = task.replace(instructions="\n\n".join(filter(None, (task.instructions, work.instructions))))
-        # The pipeline tells its agents itself how they work, and knows a prompt again by its text.
+        # The pipeline adds its own working rules, and recognises a prompt by its text.
         prompt = (
             task.prompt
             if task.phase
@@ -175,7 +175,7 @@ class AgentService:
                 cwd=place.folder,
                 timeout=limit,
                 output_limit=_KEPT,
-                outside=True,  # it has a sandbox of its own for what it starts
+                outside=True,  # it starts a sandbox for its own programs
                 enough=stream.feed,
                 agent=life,
             )
@@ -186,9 +186,9 @@ class AgentService:
         return _result(done, stream, limit).replace(cost=cost, log=place.log)
 
     def _tools(self, task: AgentTask) -> str:
-        """The tools it has, none that this session was not given. Raises `ToolError` where one is named wrongly."""
+        """Its tools, limited to those of this session. Raises `ToolError` for an invalid name."""
         chosen = task.tools or "coding"
-        if task.ticket and task.tools and not task.read_only:  # without one of its own it could do nothing
+        if task.ticket and task.tools and not task.read_only:  # without a tool of its own it could do nothing
             chosen = ",".join([chosen, *(spec.name for spec in self._host.toolbox.offered if spec.ticket_line)])
         try:
             beyond = self._host.toolbox.beyond(chosen)
@@ -197,9 +197,9 @@ class AgentService:
         return ",".join([chosen, *(f"-{name}" for name in beyond)]) if beyond or task.tools else ""
 
     def _count(self, stream: AgentStream, stderr: bytes) -> float | None:
-        """Add what it used to what this session used; returns its cost in USD, None where that is unknown."""
+        """Add its usage to that of this session; returns its cost in USD, None if that is unknown."""
         used = used_by(stderr)
-        if used is None:  # it came to no end of its own, and those below it are not counted
+        if used is None:  # it did not end by itself, and the agents below it are not counted
             used = stream.used
         self._host.meter.add_agent(used)
         costs = [model.cost for model in used.values()]
@@ -207,7 +207,7 @@ class AgentService:
 
 
 def _files(task: AgentTask, folder: Path) -> list[str] | None:
-    """The files that an agent may write, by their whole paths; None for any."""
+    """The absolute paths of the files that an agent may write; None for any."""
     if task.writable_files is None:
         return None
     return [os.path.normpath(folder / file) for file in task.writable_files]
@@ -218,7 +218,7 @@ def _remove_old(folder: int, days: int) -> None:
     oldest = time.time() - days * _DAY
     for name in os.listdir(folder):
         if name.startswith(_PREFIX):
-            with suppress(OSError):  # another Marvin was faster, or somebody made a folder of this name
+            with suppress(OSError):  # another Marvin was faster, or the name is that of a folder
                 if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < oldest:
                     os.unlink(name, dir_fd=folder)
 

@@ -1,8 +1,8 @@
-"""Room for agents. All that belong to one run share it, however deep they are nested: each of them starts others.
+"""Limits the number of agents. All agents of one run share the limit, at any depth of nesting.
 
-A place is a lock on one byte of a file. So it is free again as soon as whoever held it is gone, also where that was
-killed. An agent waits while the one that it started works, and needs no place of its own for that: its first one at a
-time is always let in, so that no run waits for itself.
+A slot is a lock on one byte of a file, so it is released when its process ends, even if the process is killed. An agent
+waits while its sub-agent works, so the two need a single slot: the first sub-agent at a time always starts, and no run
+waits for itself.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ...api.config import Config
 
 VARIABLE = "MARVIN_AGENT_SLOTS"
-"""The variable that tells an agent where in the file the places of its run begin."""
+"""The variable that tells an agent where the slots of its run begin in the file."""
 _FILE = "agents.lock"
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _LAST = 1 << 50
 
 
 class AgentSlots:
-    """The places for the agents of one session. The file is the same for all sessions of a user, and stays empty."""
+    """The slots for the agents of one session. All sessions of a user share the file, which stays empty."""
 
     def __init__(self, config: Config) -> None:
         given = config.agent_slots
@@ -42,7 +42,7 @@ class AgentSlots:
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
-        """Wait for a place, in the order of those who ask, and hold it."""
+        """Wait for a slot, in order of request, and hold it."""
         async with self._queue:
             place = await self._taken()
         try:
@@ -51,7 +51,7 @@ class AgentSlots:
             self._release(place)
 
     async def _taken(self) -> int | None:
-        """The number of a place that is held now; None for the one that needs no lock."""
+        """The number of a slot that is now held; None for an agent that needs no lock."""
         while True:
             self._freed.clear()
             if not self._has_own:
@@ -79,7 +79,7 @@ class AgentSlots:
         self._freed.set()
 
     def _is_locked(self, number: int) -> bool:
-        """Whether the lock of a place was free, and is held now. Where there are no locks the session counts alone."""
+        """Try to lock a slot; returns success. Without support for locks, only this session is counted."""
         try:
             if self._descriptor < 0:
                 self._descriptor = os.open(self._path, _OPEN, 0o600)

@@ -1,4 +1,4 @@
-"""What an agent says while it runs: its events, one a line, read as they come and within a bounded memory."""
+"""The events of a running agent, one per line, read as they arrive and with bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...util.text import one_line
 from ...util.untrusted_json import parse_json
 
 _LONGEST = 8_000_000
-"""Bytes of one event; a longer one is passed over."""
+"""The maximum size of an event in bytes; a longer one is skipped."""
 _READ = (
     *(b"session_start", b"session_resume", b"turn_start", b"tool_execution_start", b"message_end", b"usage"),
     b"agent_end",
@@ -22,11 +22,11 @@ _BEGINNINGS = tuple(b'{"type":"%b"' % name for name in _READ)
 _SHOWN = 120
 _COST = "MARVIN_COST:"
 _REASON = 2_000
-"""Characters of the end of standard error that say why an agent failed."""
+"""The number of characters at the end of standard error that explain why an agent failed."""
 
 
 class AgentStream:
-    """Reads the events of one agent. `tell` gets a line for each call that it makes."""
+    """Reads the events of one agent. `tell` gets a line for each tool call of the agent."""
 
     def __init__(self, tell: AgentProgress | None) -> None:
         self._tell = tell
@@ -37,15 +37,15 @@ class AgentStream:
         self.session_id = ""
         self.error = ""
         self.used: dict[str, ModelUsage] = {}
-        """What its own requests used, by the names of models."""
+        """The usage of its own requests, by model."""
 
     @property
     def text(self) -> str:
-        """What it said last."""
+        """Its last message."""
         return self._said
 
     def feed(self, chunk: bytes) -> bool:
-        """Take the next bytes of standard output. It is never enough: an agent ends by itself."""
+        """Take the next bytes of standard output. It never asks to stop: an agent ends by itself."""
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             self._add(line)
@@ -60,7 +60,7 @@ class AgentStream:
         if self._passing_over:
             return
         self._line += part
-        # What is not read is not kept either, and most of what comes is not.
+        # Most events are not used, and unused ones are not kept.
         if len(self._line) > _LONGEST or not any(
             self._line.startswith(start[: len(self._line)]) for start in _BEGINNINGS
         ):
@@ -73,7 +73,7 @@ class AgentStream:
         try:
             event = parse_json(line)
             self._note(event["type"], event)
-        except (ValueError, KeyError, TypeError, AttributeError):  # no event of ours: an agent of another version
+        except (ValueError, KeyError, TypeError, AttributeError):  # not one of our events: an agent of another version
             return
 
     def _note(self, kind: str, event: Mapping[str, Any]) -> None:
@@ -92,7 +92,7 @@ class AgentStream:
             self.error = str(event.get("error") or "")
 
     def _heard(self, message: Mapping[str, Any], origin: object) -> None:
-        """Keep what it said with its last answer; of one that goes on to calls there is nothing to hand back."""
+        """Keep the text of its last answer; an answer with tool calls is not a result."""
         if origin != "model":
             return
         blocks = [block for block in message.get("content", ()) if isinstance(block, dict)]
@@ -110,14 +110,14 @@ class AgentStream:
         given = ", ".join(f"{key}={value}" for key, value in arguments.items())
         try:
             self._tell(one_line(f"round {self._round}: {name} {given}", _SHOWN))
-        except Exception as error:  # of an interface; the agent goes on
+        except Exception as error:  # an error of an interface; the agent continues
             if not is_failure(error):
                 raise
             self._tell = None
 
 
 def used_by(stderr: bytes) -> dict[str, ModelUsage] | None:
-    """What an agent and those below it used, by the names of models, as its last line says; None without that line."""
+    """The usage of an agent and those below it, by model, from its last line; None without that line."""
     last = stderr.decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]
     if not last.startswith(_COST):
         return None
@@ -132,7 +132,7 @@ def used_by(stderr: bytes) -> dict[str, ModelUsage] | None:
 
 
 def said_on_stderr(stderr: bytes) -> str:
-    """The end of what an agent told people, without the line of its cost."""
+    """The end of an agent's output for people, without the line of its cost."""
     lines = stderr.decode("utf-8", "replace").splitlines()
     text = "\n".join(line.removeprefix("marvin: ") for line in lines if not line.startswith(_COST)).strip()
     return text if len(text) <= _REASON else "…" + text[-_REASON:]

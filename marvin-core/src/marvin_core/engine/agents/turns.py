@@ -1,4 +1,4 @@
-"""One after the other: whoever changes a repository for its agents, in this session and in every other Marvin."""
+"""Serialises changes of a repository for agents, in this session and across all running Marvins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Turns:
-    """The turns of one session. The lock is on the folder of git itself: nothing is left there."""
+    """The turns of one session. The lock is on git's own folder, so no file is left there."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self._timeouts = timeouts
@@ -28,15 +28,15 @@ class Turns:
 
     @asynccontextmanager
     async def one(self, common: Path) -> AsyncIterator[None]:
-        """Wait for a turn in the repository that has this folder, and hold it.
+        """Wait for a turn in the repository of this folder, and hold it.
 
         Raises:
-            GitFailure: another Marvin does not come to the end of its own.
+            GitFailure: another Marvin does not finish its turn in time.
         """
         async with self._here:
             try:
                 descriptor = os.open(common, _FOLDER)
-            except OSError:  # git will say what is wrong with it
+            except OSError:  # git will report the problem
                 yield
                 return
             try:

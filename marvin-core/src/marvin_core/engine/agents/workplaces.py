@@ -1,4 +1,4 @@
-"""Where an agent that writes works, and what is made of what it leaves there."""
+"""The working directory of an agent that writes, and the handling of its results."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _IN_WORKTREE = (
 
 
 class WorkPlace(Record):
-    """The folder of one agent. Either it is a worktree, or it is that of the session, with what was changed before."""
+    """The working directory of one agent: a worktree, or the session's folder with its previous changes."""
 
     folder: Path
     instructions: str = ""
-    """What the agent is told of it."""
+    """The information about it for the agent."""
     environment: tuple[tuple[str, str], ...] = ()
-    """Variables that lead it to what it shares with the main folder."""
+    """Variables that point to entries shared with the main folder."""
     is_trusted: bool = False
-    """Whether what the folder brings may be loaded, since a person said so of the same in the main folder."""
+    """Whether the folder's extensions may be loaded: a person trusts the same ones in the main folder."""
     tree: Worktree | None = None
     before: tuple[Change, ...] | None = None
-    """What was uncommitted when the agent began; None where nothing is committed for it."""
+    """The uncommitted changes when the agent began; None if nothing is committed for the agent."""
 
 
 class WorkPlaces:
-    """The places of the agents of one session. `tickets_dir` is the value of TICKETS_DIR."""
+    """The working directories of the agents of one session. `tickets_dir` is the value of TICKETS_DIR."""
 
     def __init__(self, config: Config, processes: Processes, tickets_dir: str = "") -> None:
         self._config = config
@@ -56,13 +56,13 @@ class WorkPlaces:
         self._worktrees = Worktrees(processes, config.timeouts)
 
     async def open(self, task: AgentTask, folder: Path) -> WorkPlace:
-        """The place of an agent.
+        """The working directory of an agent.
 
         Args:
-            folder: where it works unless it gets a worktree.
+            folder: its working directory unless it gets a worktree.
 
         Raises:
-            ToolError: a worktree is asked for, and cannot be made.
+            ToolError: a worktree is requested, and cannot be made.
         """
         if task.isolation == "worktree":
             tree = await self._worktrees.open(folder, task.ticket)
@@ -86,10 +86,10 @@ class WorkPlaces:
         )
 
     async def close(self, place: WorkPlace, task: AgentTask, result: AgentResult | None) -> str:
-        """Take over what an agent did; `result` is None where nobody waits for it any more.
+        """Take over the results of an agent; `result` is None if its caller no longer waits.
 
         Returns:
-            What became of it, for the model that started the agent; empty where there is nothing to tell.
+            A summary for the model that started the agent; empty if there is nothing to report.
         """
         answered = result is not None and result.answered
         if place.tree is not None:
@@ -105,7 +105,7 @@ class WorkPlaces:
             return f"Its uncommitted changes could not be committed: {failure}"
 
     async def _left_in(self, at: Repository, before: Sequence[Change], task: AgentTask, result: AgentResult) -> str:
-        """Commit what an agent wrote itself and left uncommitted in the folder of the session, and nothing else."""
+        """Commit the files that an agent wrote itself and left uncommitted in the session's folder, and no others."""
         known = {change.name for change in before}
         found = [change for change in await changes(self._git, at) if change.name not in known and change.counts]
         new = [change for change in found if NAME not in change.name.split("/")]
@@ -129,7 +129,7 @@ class WorkPlaces:
 
 
 def _written(ledger: UndoLedger, session: str, top: Path) -> frozenset[str]:
-    """The files that the tools of a session wrote, by the names that git has for them."""
+    """The files that the tools of a session wrote, by their names in git."""
     files = ledger.files_of(session) if session else ()
     return frozenset(os.path.relpath(os.path.join(one.root, one.path), top) for one in files)
 

@@ -1,4 +1,4 @@
-"""What Marvin knows of the worktree of an agent: a file in git's folder for it, which its session keeps locked."""
+"""The record of an agent's worktree: a file in git's folder for the worktree, which the session keeps locked."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from ...guard.sandbox.places import beginning
 from ...util.untrusted_json import parse_json
 
 FOLDER = ".marvin/worktrees"
-"""Where worktrees lie in the folder that they are made for."""
+"""The location of worktrees, relative to the main folder."""
 _FILE = "marvin.json"
 _BEGUN = "marvin-worktree.json"
-"""A file in git's folder: the worktree that is being made. Who makes one holds the turn, so there is one at most."""
+"""A file in git's folder that names the worktree being made. Only the holder of the turn makes one."""
 _SIZE = 100_000
 _LINK = 16_384
-"""Bytes of a `.git` file."""
+"""The maximum size of a `.git` file in bytes."""
 _MOST = 1_000
-"""Worktrees of a repository that are looked at."""
+"""The maximum number of worktrees of a repository to examine."""
 
 
 class RecordedWorktree(Record):
     """A worktree that was made for an agent."""
 
     root: str
-    """The folder that it was made for."""
+    """The main folder."""
     path: str
-    """Its top."""
+    """Its top folder."""
     branch: str
     base: str
-    """The commit that it was made from."""
+    """The commit from which it was made."""
     into: str
-    """The branch of the main folder at that time, as a full name; empty where it was on none."""
+    """The branch of the main folder at that time, as a full name; empty for a detached one."""
     ticket: str
 
 
 def note_begun(common: Path, known: RecordedWorktree) -> None:
-    """Note a worktree before it is made, so that it is found where this is killed before there is a record in it.
+    """Note a worktree before it is made, so that it is found if this process is killed before the record exists.
 
     Raises:
         ToolError: it cannot be written.
@@ -61,13 +61,13 @@ def note_begun(common: Path, known: RecordedWorktree) -> None:
 
 
 def end_begun(common: Path) -> None:
-    """Remove that note: there is a record, or no worktree. Raises `OSError` where it stays."""
+    """Remove that note: the record exists, or the worktree does not. Raises `OSError` if the note stays."""
     with suppress(FileNotFoundError), standing_for(common) as folder:
         os.unlink(_BEGUN, dir_fd=folder)
 
 
 def begun_record(common: Path) -> RecordedWorktree | None:
-    """The worktree that somebody was killed over; for who holds the turn."""
+    """The worktree whose creation was interrupted by a kill; the caller must hold the turn."""
     with suppress(OSError, ValueError, TypeError), _opened(common, _BEGUN) as descriptor:
         return _parsed(os.read(descriptor, _SIZE))
     return None
@@ -76,7 +76,7 @@ def begun_record(common: Path) -> RecordedWorktree | None:
 def kept_record(git_dir: Path, known: RecordedWorktree) -> int:
     """Write the record of a new worktree; the descriptor holds its lock until it is closed.
 
-    Another Marvin that looks for what was left sees it whole and locked, or not at all.
+    Another Marvin that searches for abandoned worktrees sees the record complete and locked, or not at all.
 
     Raises:
         ToolError: it cannot be written.
@@ -95,20 +95,20 @@ def kept_record(git_dir: Path, known: RecordedWorktree) -> int:
 
 
 def forget(git_dir: Path) -> None:
-    """Remove the record of a worktree that is over; what stays of it was told."""
+    """Remove the record of a finished worktree; any remaining content was reported."""
     with suppress(OSError), standing_for(git_dir) as folder:
         os.unlink(_FILE, dir_fd=folder)
 
 
 def left_records(common: Path, root: Path) -> list[tuple[RecordedWorktree, Path]]:
-    """The worktrees of a folder whose sessions ended without a word, with git's folder for each."""
+    """The abandoned worktrees of a folder, whose sessions ended without a report, each with git's folder for it."""
     places = [common / "worktrees" / name for name in _names(common / "worktrees")]
     found = [(known, place) for place in places if (known := _left_record(place)) is not None]
     return [(known, place) for known, place in found if known.root == str(root)]
 
 
 def interrupted(root: Path) -> list[RecordedWorktree]:
-    """The same for a start, which asks no git: found by what the worktrees in a folder say of themselves."""
+    """The same for the start, without git: found by the `.git` files of the worktrees in a folder."""
     found = []
     for name in _names(root / FOLDER):
         path = root / FOLDER / name
@@ -127,17 +127,17 @@ def _names(folder: Path) -> list[str]:
 
 
 def _left_record(git_dir: Path) -> RecordedWorktree | None:
-    """What is known of a worktree; None where nothing is, or where its session lives."""
+    """The record of a worktree; None if there is none, or if its session is still running."""
     with suppress(OSError, ValueError, TypeError), _opened(git_dir) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while the session lives
         if not os.fstat(descriptor).st_nlink:
-            return None  # it was forgotten in between
+            return None  # it was removed in between
         return _parsed(os.read(descriptor, _SIZE))
     return None
 
 
 def _parsed(data: bytes) -> RecordedWorktree:
-    """Raises `ValueError` or `TypeError` where it is no record."""
+    """Raises `ValueError` or `TypeError` if it is not a record."""
     return RecordedWorktree(**{str(name): str(value) for name, value in dict(parse_json(data)).items()})
 
 

@@ -1,7 +1,7 @@
-"""Git worktrees for agents that write: made from the current commit, and removed once nothing in them can be lost.
+"""Git worktrees for agents that write: made from the current commit, and removed once no work in them can be lost.
 
-They lie in `.marvin/worktrees`, each with a branch of its own. What Marvin knows of one lies in git's folder for it,
-in a file that stays locked for as long as the agent works: an unlocked one was left by a run that was killed.
+They are in `.marvin/worktrees`, each with a branch of its own. The record of a worktree is a file in git's folder for
+it, which stays locked while the agent works. An unlocked record belongs to a run that was killed.
 """
 
 from __future__ import annotations
@@ -41,58 +41,58 @@ if TYPE_CHECKING:
 
 _BRANCHES = "refs/heads/"
 _PREFIXES = ("marvin/", "marvin-")
-"""What branches of agents begin with; the second where `marvin` is a branch, which git then lets be no folder."""
+"""Prefixes of agents' branches; the second is used if a branch `marvin` exists, which rules out `marvin/...`."""
 _SHARED = re.compile(r"(?:^|/)(?:\.marvin|\.tickets)/")
-"""What is in the worktree without a commit: documents are copied, and tickets are those of the main folder."""
+"""Files in the worktree that are not committed: documents are copies, and tickets are those of the main folder."""
 _TRIES = 100
 _NAME_LENGTH = 60
 _SHOWN = 10
 _NAME = 200
-"""Characters of the name of a file."""
+"""The maximum length of a file name in characters."""
 
 
 class _TakenError(GitFailure):
-    """Somebody who takes no turns has made a worktree or a branch of this name meanwhile, and keeps it."""
+    """Another program has created a worktree or a branch of this name meanwhile; it is kept."""
 
 
 class Worktree(Record):
-    """A worktree that an agent works in."""
+    """The worktree of an agent."""
 
     main: Repository
-    """The working tree that it was made from, and that what it holds goes back to."""
+    """The working tree from which it was made, and into which its results are merged."""
     place: Repository
-    """The worktree itself; its root is the folder that the agent works in."""
+    """The worktree itself; its root is the agent's working directory."""
     known: RecordedWorktree
     documents: SharedDocuments
     lock: int
     """The descriptor of its record, which is locked."""
     lacks: str = ""
-    """What of the main folder is not in it; empty for nothing."""
+    """The parts of the main folder that it lacks; empty for none."""
     left: tuple[str, ...] = ()
     """The worktrees that earlier runs left."""
 
     @property
     def notes(self) -> list[str]:
-        """What is to be known of it before its agent begins."""
+        """The information about it for its agent."""
         return [*self.left, *([self.lacks] if self.lacks else [])]
 
 
 class Worktrees:
-    """The worktrees of one session. One after the other is made and merged; agents work side by side in them."""
+    """The worktrees of one session. They are made and merged one at a time; their agents work in parallel."""
 
     def __init__(self, processes: Processes, timeouts: Timeouts) -> None:
         self._git = Git(processes, timeouts.agent_git)
         self._merging = Merging(self._git)
         self.turns = Turns(timeouts)
-        """Held by whoever changes the repository."""
+        """Held while the repository is changed."""
         self._told: set[str] = set()
 
     async def open(self, root: Path, ticket: str) -> Worktree:
         """Make a worktree for an agent.
 
         Args:
-            root: the folder that the agent would work in; in the worktree it works in the same one.
-            ticket: what its branch is named after.
+            root: the folder in which the agent would work; it works in the corresponding folder of the worktree.
+            ticket: the ticket after which its branch is named.
 
         Raises:
             ToolError: there is no git, no repository or no commit, or the worktree cannot be made.
@@ -127,12 +127,12 @@ class Worktrees:
             ) from None
 
     async def _is_ignored(self, main: Repository) -> bool:
-        """Whether git takes nothing from the folder that an agent would work in."""
+        """Whether git ignores the whole folder in which an agent would work."""
         if not main.prefix:
             return False
         if await self._git.names(main, "git ls-files", "ls-files", "-z", "--", main.prefix):
             return False
-        options = ("--no-literal-pathspecs", "check-ignore", "--stdin", "-z")  # it knows no literal names
+        options = ("--no-literal-pathspecs", "check-ignore", "--stdin", "-z")  # it does not support literal names
         ignored = await self._git.attempt(main, *options, stdin=os.fsencode(main.prefix))
         return ignored.exit_code == 0
 
@@ -150,7 +150,7 @@ class Worktrees:
         except _TakenError:
             await in_thread(lambda: end_begun(main.common))
             raise
-        except BaseException:  # no agent has begun in it
+        except BaseException:  # no agent has started in it
             await asyncio.shield(self._tidy_up(main, known))
             raise
 
@@ -180,7 +180,7 @@ class Worktrees:
         return Worktree(main=main, place=place, known=known, documents=documents, lock=lock)
 
     async def _free_name(self, main: Repository, folder: Path, ticket: str) -> tuple[str, str]:
-        """A folder and a branch that there are not yet."""
+        """A folder and a branch with unused names."""
         slug = re.sub(r"[^A-Za-z0-9]+", "-", ticket)[:_NAME_LENGTH].strip("-") or "agent"
         is_taken = await self._git.attempt(main, "show-ref", "--verify", "--quiet", f"{_BRANCHES}marvin")
         start = _PREFIXES[is_taken.exit_code == 0]
@@ -196,16 +196,16 @@ class Worktrees:
         return name, start + name
 
     async def close(self, tree: Worktree, *, answered: bool, is_told: bool = True) -> str:
-        """Take over what an agent did, and remove its worktree where nothing can be lost with it.
+        """Take over the results of an agent, and remove its worktree if no work can be lost.
 
-        What it left uncommitted is committed on its branch first. The branch is merged where that goes without a
-        conflict, and the agent came to its own end.
+        Uncommitted changes are committed on its branch first. The branch is merged if there is no conflict, and the
+        agent ended by itself.
 
         Args:
-            is_told: whether somebody gets what this returns; else a worktree that stays counts as interrupted.
+            is_told: whether the return value is reported; otherwise a remaining worktree counts as interrupted.
 
         Returns:
-            What became of it, for the model that started the agent.
+            A summary for the model that started the agent.
         """
         try:
             async with self.turns.one(tree.main.common):
@@ -216,7 +216,7 @@ class Worktrees:
             if is_told:
                 forget(tree.place.git_dir)
             else:
-                self._told.clear()  # what was left by others, too, was told to nobody
+                self._told.clear()  # worktrees of other runs were not reported either
             os.close(tree.lock)
 
     async def _closed(self, tree: Worktree, *, answered: bool) -> str:
@@ -248,16 +248,16 @@ class Worktrees:
         return " ".join([*told, "The worktree and its branch were removed."])
 
     async def _remove(self, main: Repository, path: str, branch: str) -> None:
-        """Remove a worktree in which nothing can be lost, and its branch. Raises `GitFailure` where git fails."""
+        """Remove a worktree in which no work can be lost, and its branch. Raises `GitFailure` if git fails."""
         if await in_thread(lambda: _is_link(path)):
             raise GitFailure(f"The worktree {path} was replaced by a link, so it was not removed.")
-        # The sandbox keeps the files that tie it to the repository as they are. No filter has a part in this.
+        # The sandbox protects the files that tie it to the repository. No filter is involved.
         removed = await self._git.attempt(main, "worktree", "remove", "--force", path, outside=True)
         checked("git worktree remove", removed)
         await self._git.attempt(main, "update-ref", "-d", _BRANCHES + branch, outside=True)
 
     async def _tidy_up(self, main: Repository, known: RecordedWorktree) -> None:
-        """Remove what is there of a worktree that was not made to the end; git keeps one locked until then."""
+        """Remove the parts of an incomplete worktree; git keeps it locked until it is complete."""
         with suppress(ToolError):
             if not await in_thread(lambda: _is_link(known.path)):
                 await self._git.attempt(main, "worktree", "remove", "--force", "--force", known.path, outside=True)
@@ -266,7 +266,7 @@ class Worktrees:
             await in_thread(lambda: end_begun(main.common))
 
     async def _after_interruptions(self, main: Repository) -> list[str]:
-        """Remove empty worktrees that killed runs left, and tell of those in which there is something, once."""
+        """Remove empty worktrees that killed runs left, and report the others once."""
         begun = await in_thread(lambda: begun_record(main.common))
         if begun is not None and _is_ours(begun):
             await self._tidy_up(main, begun)
@@ -288,7 +288,7 @@ class Worktrees:
         return told
 
     async def _holds(self, main: Repository, place: Repository, known: RecordedWorktree) -> str:
-        """What would be lost with a worktree; empty for nothing."""
+        """The work that would be lost with a worktree; empty for none."""
         found = []
         commits = await count_commits(self._git, main, known.base, _BRANCHES + known.branch)
         if commits:
@@ -309,7 +309,7 @@ class Worktrees:
 
 
 def _make_folder(root: Path, folder: Path) -> None:
-    """Make the folder of the worktrees, which git is to ignore. Raises `GitFailure` where a link stands in the way."""
+    """Create the folder of the worktrees, which git must ignore. Raises `GitFailure` if a link is in its place."""
     try:
         with own_folder(root, folder, 0o777) as opened:
             try:
@@ -330,17 +330,17 @@ def _make_folder(root: Path, folder: Path) -> None:
 
 
 def _is_ours(known: RecordedWorktree) -> bool:
-    """Whether a record is of a worktree where Marvin makes them; no other one is removed, whatever it says."""
+    """Whether a record is of a worktree in Marvin's own location; no other one is removed, whatever its record says."""
     return os.path.dirname(known.path) == os.path.join(known.root, FOLDER) and known.branch.startswith(_PREFIXES)
 
 
 def _is_link(path: str) -> bool:
-    """Whether a link stands in the place of a worktree: git would remove the one that it leads to, whosever that is."""
+    """Whether a link replaces a worktree: git would remove the link's target, whatever it is."""
     return str(real(path)) != path
 
 
 def _is_taken(branch: str, branches: Collection[str]) -> bool:
-    """Whether there is such a branch, or one below it: for git that one makes a folder of the name."""
+    """Whether a branch of this name exists, or one below it: git treats the name as a folder then."""
     return branch in branches or any(name.startswith(f"{branch}/") for name in branches)
 
 
@@ -349,7 +349,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _holds_others(place: Repository) -> bool:
-    """Whether more goes with a worktree than its files: worktrees of its own agents, or repositories of submodules."""
+    """Whether removal would lose more than files: worktrees of its own agents, or repositories of submodules."""
     if (place.git_dir / "modules").is_dir():
         return True
     try:
@@ -385,7 +385,7 @@ def _told_of(merged: Merged, known: RecordedWorktree, commits: int) -> list[str]
 
 
 def _stays(known: RecordedWorktree) -> str:
-    """Where a worktree stays, and the commands that go on from there."""
+    """The location of a remaining worktree, and the commands to continue from it."""
     from shlex import quote
 
     main, path, branch = quote(known.root), quote(known.path), quote(known.branch)

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 class Writers:
     """The agents of a session that write in its folder.
 
-    One that may write anything works alone. Those that are held to files work side by side, where no two of them have
-    a file in common.
+    An agent that may write anything works alone. Agents limited to certain files work in parallel if no two of them
+    share a file.
     """
 
     def __init__(self) -> None:
@@ -20,10 +20,10 @@ class Writers:
 
     @asynccontextmanager
     async def turn(self, files: Sequence[str] | None) -> AsyncIterator[None]:
-        """Wait for a turn, and have it until the block ends.
+        """Wait for a turn, and hold it until the block ends.
 
         Args:
-            files: what the agent may write, as normal paths of one folder; None for anything.
+            files: the files that the agent may write, as normalized paths of one folder; None for any.
         """
         wanted = None if files is None else frozenset(files)
         while any(_clash(wanted, other) for other in self._at_work):
@@ -37,7 +37,7 @@ class Writers:
             self._at_work.remove(wanted)
             waiting, self._waiting = self._waiting, []
             for free in waiting:
-                if not free.done():  # else whoever waited was cancelled
+                if not free.done():  # otherwise the waiting call was cancelled
                     free.set_result(None)
 
 

@@ -1,4 +1,4 @@
-"""The way to sub-agents that one call of a tool has."""
+"""Access to sub-agents for one tool call."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class CallAgents:
-    """The `Agents` of one call. An agent has a time-out of its own, so that the one of the call waits meanwhile."""
+    """The `Agents` of one call. An agent has its own time-out, so the time-out of the call is paused meanwhile."""
 
     def __init__(self, parts: SessionParts, timer: CallTimer) -> None:
         self._parts = parts
         self._timer = timer
 
     async def run(self, task: AgentTask, progress: AgentProgress | None = None) -> AgentResult:
-        """Run an agent to its end, as `Agents.run` says."""
+        """Run an agent to its end, as `Agents.run` does."""
         with self._timer.stopped():
             return await self._parts.agents.run(task, progress)
 
     async def start_apart(self, task: ApartTask) -> Job:
-        """Start a Marvin that goes on when this one ends, as `Agents.start_apart` says."""
+        """Start a Marvin that outlives this one, as `Agents.start_apart` does."""
         return await self._parts.agents.start_apart(task)

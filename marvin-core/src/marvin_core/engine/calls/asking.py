@@ -1,4 +1,4 @@
-"""Putting a question to the interface: in its own form, or as text where it has none."""
+"""Passes a question to the interface: by its own method, or as text if it has none."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ..ports import Asker
 
 _WORDS: Mapping[PermissionAnswer, str] = {"once": "yes", "session": "session", "always": "always", "no": "no"}
-"""What each answer is called where only words can be chosen; a command cannot be changed there."""
+"""The label of each answer if only labels can be chosen; a command cannot be edited there."""
 
 
 async def put(question: Question, setup: SessionSetup) -> Sequence[Reply]:
-    """The replies to a question, as many as it takes; a reply that was not offered is a no."""
+    """The replies to a question, one for each call; a reply that was not offered counts as a no."""
     if setup.permit is not None:
         replies = list(await setup.permit(question))
     elif setup.asker is not None:
@@ -37,7 +37,7 @@ def _checked(reply: object, answers: Sequence[PermissionAnswer]) -> Reply:
 
 
 async def by_words(call: AskedCall, asker: Asker) -> Reply:
-    """The reply to a question about a call that is put as text, with words to choose from."""
+    """The reply to a question about a call that is asked as text, with labels to choose from."""
     words = [_WORDS[answer] for answer in call.answers if answer in _WORDS]
     said = await asker(_text_of(call), words)
     return next((Reply(says=answer) for answer in call.answers if _WORDS.get(answer) == said), NO)
@@ -49,10 +49,10 @@ async def _in_general(question: Question, asker: Asker) -> Reply:
 
 
 def _text_of(call: AskedCall) -> str:
-    """All that is known of a call, as text."""
+    """All details of a call, as text."""
     alarm = [f"DANGER: this {call.alarm}."] if call.alarm else []
     always = [f"always stores the rule: {call.remember}"] if call.remember else []
     given = "\n".join([call.text, *call.findings, *filter(None, [call.diff.rstrip("\n")])])
-    quoted = [f"  | {line}" for line in given.split("\n")]  # nothing of it can pass for the question itself
+    quoted = [f"  | {line}" for line in given.split("\n")]  # no part of it can be mistaken for the question itself
     lines = [*alarm, f"{call.name}:", *quoted, *always]
     return "\n".join([*filter(None, lines), f"({call.reason}) Run it?"])

@@ -1,4 +1,4 @@
-"""Snapshots around the commands of a prompt, so that what they change can be taken back."""
+"""Snapshots around the commands of a prompt, so that their changes can be undone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMMAND = 60
 
 
 class _Open(Record):
-    """Commands that are not over: the folder before the first, and what the ledger has of them until then."""
+    """Unfinished commands: the folder before the first, and the data in the ledger until they finish."""
 
     snapshots: Snapshots
     span: Span
@@ -34,7 +34,7 @@ class _Open(Record):
 class CommandSpans:
     """Takes one snapshot before the first of several commands and one after the last.
 
-    The commands of a prompt are taken back as one, unless a tool that changes something itself was called in between.
+    The commands of a prompt are undone together, unless a tool with changes of its own was called in between.
     """
 
     def __init__(self, parts: SessionParts, recorder: Recorder) -> None:
@@ -48,7 +48,7 @@ class CommandSpans:
         parts.progress.settle = self.settle
 
     async def before(self, spec: ToolSpec, values: Mapping[str, Any]) -> None:
-        """A call is about to run."""
+        """Prepare for a call that is about to run."""
         if not spec.changes:
             return
         root = self._parts.workspace.root
@@ -74,7 +74,7 @@ class CommandSpans:
         except (MarvinError, OSError) as error:
             self._tell(error)
             if isinstance(error, SnapshotFailure) and error.is_lasting:
-                self._hopeless.add(root)  # each command would wait for it
+                self._hopeless.add(root)  # every command would wait for it
         else:
             self._open = _Open(snapshots=snapshots, span=span, entry=entry, kept=kept)
 
@@ -85,7 +85,7 @@ class CommandSpans:
         return self._stores[root]
 
     async def settle(self) -> None:
-        """The commands are over: what they changed is written to the ledger. Whoever is cancelled waits for it."""
+        """The commands have finished: write their changes to the ledger. A cancelled caller waits for it."""
         if self._open is None:
             return
         ended, self._open = self._open, None
@@ -119,7 +119,7 @@ class CommandSpans:
             ended.kept.unlink()
 
     def _tell(self, error: Exception) -> None:
-        """Say once why, for each reason."""
+        """Report each reason once."""
         text = str(error)
         if text not in self._failing:
             self._failing.add(text)
@@ -127,6 +127,6 @@ class CommandSpans:
 
 
 def _joined(values: Iterable[Any]) -> str:
-    """The words among the arguments of a call."""
+    """The words in the arguments of a call."""
     several = (value if isinstance(value, list | tuple) else [value] for value in values)
     return " ".join(word for words in several for word in words if isinstance(word, str))

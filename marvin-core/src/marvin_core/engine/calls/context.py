@@ -38,12 +38,12 @@ T = TypeVar("T")
 
 _LET = ("yes", "no")
 _OF_PERSONS = ("person", "typed", "router")
-"""Calls whose arguments a person wrote."""
+"""The origins of calls whose arguments a person wrote."""
 S = TypeVar("S", bound="Settings")
 
 
 class ContextOfCall(Record):
-    """What is particular to one call: its id, who makes it, its time, and whether its programs leave the sandbox."""
+    """The properties of one call: its id, its caller, its time, and whether its programs leave the sandbox."""
 
     id: str
     origin: CallOrigin
@@ -74,7 +74,7 @@ class CallContext(SecretAccess):
         self.changes = Changes(parts.config.limits.undo_file)
 
     def end(self) -> None:
-        """The call has its output: nothing more is told of it, by a thread that it left behind either."""
+        """The call has its output: suppress later reports, including those of a thread that it left running."""
         self._over = True
 
     @property
@@ -84,7 +84,7 @@ class CallContext(SecretAccess):
 
     @property
     def agents(self) -> Agents:
-        """The way to sub-agents."""
+        """Access to sub-agents."""
         from .agents import CallAgents
 
         return CallAgents(self._parts, self._timer)
@@ -100,7 +100,7 @@ class CallContext(SecretAccess):
         return self._parts.setup.clients.for_tools()
 
     async def may_reach(self, url: str) -> None:
-        """Let tools reach an address that a person typed, or allows."""
+        """Let tools reach an address that a person typed or approves."""
         clients = self._parts.setup.clients
         host = await in_thread(lambda: clients.refused_host(url))
         if not host:
@@ -113,12 +113,12 @@ class CallContext(SecretAccess):
             try:
                 if await self.ask(question, _LET) != _LET[0]:
                     return
-            except ToolError:  # nobody is there to ask: the request itself says what is wrong
+            except ToolError:  # nobody can be asked: the request itself reports the error
                 return
         clients.trust(url)
 
     async def proxied(self) -> Mapping[str, str]:
-        """The variables that lead a program's requests to a proxy."""
+        """The variables that direct a program's requests to a proxy."""
         from .proxied import Leading
 
         try:
@@ -128,7 +128,7 @@ class CallContext(SecretAccess):
 
     @property
     def origin(self) -> CallOrigin:
-        """Who makes the call."""
+        """The origin of the call."""
         return self._origin
 
     @property
@@ -138,7 +138,7 @@ class CallContext(SecretAccess):
 
     @property
     def mode(self) -> Mode:
-        """chat or coding."""
+        """The mode: chat or coding."""
         return self._parts.workspace.mode
 
     @property
@@ -163,12 +163,12 @@ class CallContext(SecretAccess):
 
     @property
     def state(self) -> dict[str, Any]:
-        """What this pack keeps in the session."""
+        """The state of this pack in the session."""
         return self._parts.state.setdefault(self._spec.source, {})
 
     @property
     def session(self) -> SessionView:
-        """The session, as far as tools may know it."""
+        """The session, as far as tools may see it."""
         return self._session
 
     @property
@@ -177,7 +177,7 @@ class CallContext(SecretAccess):
 
     @property
     def timeouts(self) -> Timeouts:
-        """How long things may take, as the user set it."""
+        """The user's time limits."""
         return self._parts.config.timeouts
 
     @property
@@ -186,7 +186,7 @@ class CallContext(SecretAccess):
         return FoldersOfCall(self._pack.folders)
 
     def settings(self, model: type[S]) -> S:
-        """The settings of the pack. Tools reach the addresses that the user set there."""
+        """The settings of the pack. Tools may reach the addresses in them."""
         pack = self._pack
         try:
             found = pack.settings(model)
@@ -196,7 +196,7 @@ class CallContext(SecretAccess):
         return found
 
     async def fetch_secrets(self) -> None:
-        """Have at hand what the keyring holds for the tool, which asks for it in the event loop."""
+        """Load the tool's secrets from the keyring in advance, since tools read them in the event loop."""
         if self._parts.setup.secrets.in_keyring:
             await self._parts.fetch_secrets((*self._spec.secrets, *self._pack.secrets))
 
@@ -226,7 +226,7 @@ class CallContext(SecretAccess):
         )
 
     def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
-        """Tell the user how far the call is; a number that cannot be one is left out."""
+        """Report the progress of the call to the user; an invalid number is left out."""
         told = self._parts.redactor.text(_text(text))
         done, total = amount(done), amount(total)
         if done is not None and total is not None:
@@ -235,7 +235,7 @@ class CallContext(SecretAccess):
         if threading.get_ident() == self._thread:
             self._tell(update)
         else:
-            with suppress(RuntimeError):  # the loop is closed: the session is over
+            with suppress(RuntimeError):  # the loop is closed: the session has ended
                 self._loop.call_soon_threadsafe(self._tell, update)
 
     def _tell(self, update: ToolExecutionUpdate) -> None:
@@ -243,13 +243,13 @@ class CallContext(SecretAccess):
             self._parts.bus.emit(update)
 
     def reading(self, folder: Path) -> ToolContext:
-        """The same, held to another folder, where nothing is written."""
+        """The same context for another folder, which is read-only."""
         if not folder.is_dir():
             raise ToolError(f"{str(folder)!r} is not a folder.")
         return ContextElsewhere(self, self._parts.workspace.paths_of(folder, reading=True))
 
     def writing(self, folder: Path) -> ToolContext:
-        """The same, held to another folder, whose files are written and put back as those of the working directory."""
+        """The same context for another folder, whose files are written and undone like those of the session's own."""
         if self._parts.workspace.playing:
             raise ToolError(f"In play mode, {folder} is neither read nor changed. Work in the playground.")
         try:
@@ -259,11 +259,11 @@ class CallContext(SecretAccess):
         return ContextElsewhere(self, WatchedPaths(self._parts.workspace.paths_of(folder), self.changes))
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask the user; the call's time-out waits for the answer."""
+        """Ask the user; the call's time-out is paused meanwhile."""
         return await self._asked(self._parts.setup.asker, question, choices)
 
     async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
-        """Ask the user what may be answered in any words; the call's time-out waits for the answer."""
+        """Ask the user for free text; the call's time-out is paused meanwhile."""
         setup = self._parts.setup
         if setup.asker is not None and setup.text_asker is None and not choices:
             raise ToolError("The current interface accepts no free text as an answer. Ask with choices.")
@@ -283,12 +283,12 @@ class CallContext(SecretAccess):
         return choices[shown.index(answer)] if answer in shown else answer
 
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """What the factory yields, once a session."""
+        """The resource that the factory yields, created once per session."""
         return await self._parts.resources.get(factory)
 
 
 class ContextElsewhere(CallContext):
-    """All that the context of a call gives, but for the files: those of another folder."""
+    """Everything that the context of a call provides, except the files: those of another folder."""
 
     def __init__(self, context: CallContext, paths: Paths) -> None:
         self.__dict__.update(vars(context))
@@ -301,12 +301,12 @@ class ContextElsewhere(CallContext):
         return self._elsewhere
 
     def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
-        """Told by the call itself, which knows when it is over."""
+        """Called by the call itself when it has ended."""
         self._call.progress(text, done, total)
 
 
 def _text(given: object) -> str:
-    """What a tool tells as text that every interface can show: packs give numbers and None at times."""
+    """A tool's report as text that every interface can show: packs sometimes give numbers and None."""
     if isinstance(given, str):
         return storable(given)
     from ...util.plain_data import as_text

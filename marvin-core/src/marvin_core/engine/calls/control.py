@@ -1,4 +1,4 @@
-"""How much a session asks, as interfaces see and change it."""
+"""The permissions of a session, for interfaces to show and change."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from ..parts import SessionParts
 
 
 class SessionPermissions:
-    """The mode, what was allowed, and the trust in the folder; `PermissionControl` says what each is for."""
+    """The mode, the approvals, and the trust in the folder; `PermissionControl` explains each."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
         self.standing = StandingPermissions(parts.config, attended=parts.setup.asker is not None)
 
     def switch(self, mode: str) -> None:
-        """Go over to another mode. Raises `UsageError` for one that there is not."""
+        """Switch to another mode. Raises `UsageError` for an unknown one."""
         self.standing.switch(mode)
         self._hand_on()
 
     def cycle(self) -> PermissionMode:
-        """Go over to the next mode, and return it."""
+        """Switch to the next mode, and return it."""
         self.standing.cycle()
         self._hand_on()
         return self.mode
 
     def _hand_on(self) -> None:
-        """Have a Marvin that a command starts from now on be held to the mode."""
+        """Apply the mode to each Marvin that a command starts from now on."""
         self._parts.environment["MARVIN_PERMISSION_MODE"] = self.mode
 
     @property
     def mode(self) -> PermissionMode:
-        """The mode that is on."""
+        """The current mode."""
         return self.standing.mode
 
     async def settle(self) -> None:
-        """Find out which mode is on, where that depends on the sandbox."""
+        """Determine the current mode, if it depends on the sandbox."""
         if self.standing.is_open:
             self.standing.settle(holds=(await self._parts.sandbox.state()).holds)
 
     @property
     def remembered(self) -> Sequence[str]:
-        """What was allowed for this session, a line each."""
+        """The approvals of this session, one per line."""
         return self.standing.remembered
 
     def project(self) -> ProjectTrust:
-        """Whether what the working directory brings may be loaded. Blocks: call it in a thread."""
+        """Whether the extensions of the working directory may be loaded. Blocks: call it in a thread."""
         from ...guard.trust import TrustStore
 
         return TrustStore(self._parts.config).look(self._parts.workspace.root)
 
     async def trust_project(self) -> ProjectTrust:
-        """Ask whether the working directory is trusted, where it is not and somebody is there; keep the answer."""
+        """Ask whether to trust the working directory, if that is undecided and a person is there; store the answer."""
         from ...guard.trust import TrustStore
         from ...util.terminal_text import exact_line
         from .asking import put
@@ -74,7 +74,7 @@ class SessionPermissions:
         return await in_thread(self.project)
 
     def distrust_project(self) -> None:
-        """Forget the trust in the working directory. Blocks: call it in a thread."""
+        """Revoke the trust in the working directory. Blocks: call it in a thread."""
         from ...guard.trust import TrustStore
 
         TrustStore(self._parts.config).forget(self._parts.workspace.root)

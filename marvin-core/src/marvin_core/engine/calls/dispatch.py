@@ -1,4 +1,4 @@
-"""One tool call, from its raw arguments to its output. Never raises; the output always says how to go on."""
+"""Runs one tool call, from its raw arguments to its output. Never raises; the output always says how to continue."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from .recording import Recorder
 
 _LONG_ARGUMENTS = 20_000
-"""Characters of arguments that are read beside the event loop: where they are broken, mending them takes long."""
+"""The length in characters from which arguments are parsed outside of the event loop: repairing broken ones is slow."""
 
 
 class Dispatcher:
-    """Runs the calls of one session. `session` is what tools may know of it."""
+    """Runs the calls of one session. `session` is its description for tools."""
 
     def __init__(
         self,
@@ -63,11 +63,11 @@ class Dispatcher:
         self._by_hand = 0
 
     async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput], origin: CallOrigin = "model") -> None:
-        """Run the calls of one answer and fill `outputs` with exactly one output each, in their order.
+        """Run the calls of one answer and fill `outputs` with exactly one output each, in order.
 
-        Neighbouring calls that only read run side by side, and those of tools that say that they may, as many at a
-        time as config allows; every other call runs alone. When this is cancelled, the calls that have not finished
-        get the output "interrupted" and the cancellation goes on.
+        Adjacent calls run in parallel if they only read, or if their tool allows it, up to the limit in the
+        configuration. Every other call runs alone. After a cancellation, unfinished calls get the output "interrupted",
+        and the cancellation propagates.
         """
         beside = asyncio.Semaphore(self._parts.config.limits.parallel_calls)
         try:
@@ -82,13 +82,13 @@ class Dispatcher:
         except asyncio.CancelledError:
             await self._cancel_running()
             raise
-        finally:  # whoever cancels twice does not wait for what is slow to stop, but each call gets its output
+        finally:  # a second cancellation does not wait for calls that are slow to stop, but each call gets its output
             outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
             self._running.clear()
             self._fit_all(outputs)
 
     async def _ask_together(self, calls: Sequence[ToolCall], origin: CallOrigin) -> None:
-        """Ask about the calls of an answer in one question; what is wrong with one is told when its turn comes."""
+        """Ask about the calls of an answer in one question; errors of a call are reported in its turn."""
         understood = []
         try:
             for call in calls:
@@ -99,12 +99,12 @@ class Dispatcher:
                         given = loaded.named(await self._parsed(call, spec))
                         understood.append(await self._pending(call, loaded, given, origin))
             await self.permission.ask_together(understood)
-        except BaseException as error:  # of a stranger's tool or interface: each call is asked about alone
+        except BaseException as error:  # a failure of a third-party tool or interface: each call is asked about alone
             if not is_failure(error) or isinstance(error, asyncio.CancelledError):
                 raise
 
     def cancel(self, call_id: str) -> bool:
-        """Cancel one running call; the others of its round go on. False where it does not run."""
+        """Cancel one running call; the others of its round continue. False if it is not running."""
         task = self._running.get(call_id)
         return task is not None and task.cancel()
 
@@ -130,7 +130,7 @@ class Dispatcher:
         try:
             return self._parts.toolbox.spec(call.name).runs_beside(lambda: as_written(call))
         except ToolError:
-            return True  # it will only be told that there is no such tool
+            return True  # the output will only say that there is no such tool
 
     def _fit_all(self, outputs: list[ToolOutput]) -> None:
         added = 0
@@ -147,17 +147,17 @@ class Dispatcher:
             return await self.call(call, origin)
 
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
-        """Run one call; `origin` says who made it."""
+        """Run one call; `origin` is its caller."""
         looked = await self._parts.redactor.prepare(call.arguments)
         call = call.replace(
             arguments=self._parts.redactor.text(call.arguments, looked)
-        )  # no tool keeps or sends a secret
+        )  # no tool stores or sends a secret
         started = self._parts.clock.monotonic()
         arguments: dict[str, Any] = {}
         result = ToolResult(content=INTERRUPTED, is_error=True)
         try:
             result = await self._result(call, arguments, origin, looked)
-        finally:  # a call that is cancelled ends, too
+        finally:  # a cancelled call ends, too
             self._parts.progress.calls.pop(call.id, None)
             output, details = self._shown(call, result)
             output = self.permission.marked(output)
@@ -189,10 +189,10 @@ class Dispatcher:
         self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=shown, origin=origin))
 
     def _shown(self, call: ToolCall, result: ToolResult) -> tuple[ToolOutput, Mapping[str, Any] | None]:
-        """The output of a call, and the details of its result, as people and models are shown them."""
+        """The output of a call, and the details of its result, as people and models see them."""
         try:
             return self._redacted(call, result), self._parts.redactor.value(result.details)
-        except Exception as error:  # a result of a stranger's class: the call has an output all the same
+        except Exception as error:  # the result has a third-party class: the call must have an output anyway
             text = f"Error: what {call.name} returned cannot be shown: {told(error)}. {GO_ON}"
             return ToolOutput(call_id=call.id, name=call.name, content=(Text(text=text),), is_error=True), None
 
@@ -208,10 +208,10 @@ class Dispatcher:
             return result
         except ToolError as error:
             return ToolResult(content=f"Error: {text_of(error)}", is_error=True)
-        except BaseException as error:  # a tool may raise anything, SystemExit too; the model gets something to act on
+        except BaseException as error:  # a tool may raise anything, even SystemExit; the model gets advice
             if not is_failure(error):
                 raise
-            if isinstance(error, asyncio.CancelledError):  # it cancelled itself, or something that it waited for
+            if isinstance(error, asyncio.CancelledError):  # it cancelled itself, or a task for which it waited did
                 return ToolResult(content=INTERRUPTED, is_error=True)
             from traceback import format_exception_only
 
@@ -219,7 +219,7 @@ class Dispatcher:
             return ToolResult(content=f"Error: {call.name} failed unexpectedly: {why}. {GO_ON}", is_error=True)
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin, by: Spellings) -> ToolResult:
-        """Parse, validate, judge, ask, run. `shown` is filled with the arguments, cleaned `by` this before."""
+        """Parse, validate, judge, ask, run. `shown` receives the arguments, redacted by `by` before."""
         try:
             spec = self._parts.toolbox.spec(call.name)
             shown.update(await self._parsed(call, spec))
@@ -232,7 +232,7 @@ class Dispatcher:
             self._parts.carried.reveal([call.name])
         given = loaded.named(shown)
         shown.clear()
-        shown.update(given)  # who judges a call knows the parameters of the tool, and no other names
+        shown.update(given)  # the judges of a call know the parameters of the tool, and no other names
         self._gates.check(spec, shown, self._parts.toolbox.offered)
         pending = await self.permission.permit(await self._pending(call, loaded, shown, origin))
         shown.update(pending.given)
@@ -251,8 +251,8 @@ class Dispatcher:
         return Pending(call=call, loaded=loaded, given=dict(given), values=values, origin=origin, leaving=leaving)
 
     async def _parsed(self, call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
-        """The arguments of a call. Where they are broken and long, mending them takes too long for the event loop."""
-        from ...tools.arguments import parse_arguments  # not needed before the first request is out
+        """The arguments of a call. Repairing long broken ones would block the event loop."""
+        from ...tools.arguments import parse_arguments  # not needed before the first request is sent
 
         others = self._parts.toolbox.offered
         parse = partial(parse_arguments, call.arguments, spec, complete=call.complete, others=others)
@@ -279,7 +279,7 @@ class Dispatcher:
         except BaseException as error:
             if timer.expired or isinstance(error, asyncio.CancelledError):
                 context.changes.stop()
-            if context.changes.any and origin != "undo":  # what it did before it failed, or was cancelled
+            if context.changes.any and origin != "undo":  # its changes before it failed or was cancelled
                 self._recorder.keep_now(loaded.spec, context.changes)
             raise
         finally:
@@ -291,7 +291,7 @@ class Dispatcher:
         return await self._with_instructions(result, context) if origin == "model" else result
 
     async def _with_instructions(self, result: ToolResult, context: CallContext) -> ToolResult:
-        """The result, with instructions of folders below the working directory that the call was the first to reach."""
+        """The result, with the instructions of subfolders of the working directory that the call reached first."""
         used = [path for path in context.changes.used(self._parts.workspace.root) if "/" in path]
         if not used or result.is_error or not isinstance(result.content, (str, tuple)):
             return result
@@ -319,7 +319,7 @@ class Dispatcher:
             context.end()
 
     def _noted(self, spec: ToolSpec, result: ToolResult, lines: Sequence[str]) -> ToolResult:
-        """The result, with a line on what the sandbox held back of its programs."""
+        """The result, with a line about actions of its programs that the sandbox blocked."""
         if not lines or not isinstance(result.content, (str, tuple)):
             return result
         return result.replace(content=(*result.blocks, Text(text=f"\n{held_back(self._parts, spec, lines)}")))

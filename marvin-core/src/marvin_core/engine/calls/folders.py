@@ -1,4 +1,4 @@
-"""The folders of a pack, as a tool gets them."""
+"""The folders of a pack, as a tool receives them."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from ...api.tool_context import PackFolders
 
 
 class FoldersOfCall:
-    """The folders of a pack. What cannot be made is an error of the tool's, which ends its call and no more."""
+    """The folders of a pack. Failure to create one is an error of the tool, which ends only its call."""
 
     def __init__(self, folders: PackFolders) -> None:
         self._folders = folders
 
     @property
     def data(self) -> Path:
-        """For what must not be lost."""
+        """For data that must not be lost."""
         return self._made("data")
 
     @property
     def cache(self) -> Path:
-        """For what can be made again."""
+        """For data that can be created again."""
         return self._made("cache")
 
     @property
     def state(self) -> Path:
-        """For what outlives a run."""
+        """For data that outlives a run."""
         return self._made("state")
 
     @property
     def profile(self) -> Path:
-        """For what belongs to the person."""
+        """For files that belong to the person."""
         return self._made("profile")
 
     def _made(self, name: str) -> Path:

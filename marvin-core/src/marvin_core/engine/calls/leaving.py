@@ -1,4 +1,4 @@
-"""Calls that ask to run outside of the sandbox, and what they are told where it held something back."""
+"""Calls that request to run outside of the sandbox, and their notes about blocked actions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _HOW = (
 
 
 async def asked(parts: SessionParts, spec: ToolSpec, arguments: Mapping[str, Any]) -> Ask | None:
-    """The question that a call brings which asks to leave the sandbox; None where it does not, or where there is none.
+    """The question for a call that requests to leave the sandbox; None if it does not, or if there is no sandbox.
 
     Raises:
-        ToolError: where nobody can say yes.
+        ToolError: if nobody can approve it.
     """
     why = arguments.get(PARAMETER) if takes(spec) else None
     if not why or (await parts.sandbox.state()).kind == "none":
@@ -37,5 +37,5 @@ async def asked(parts: SessionParts, spec: ToolSpec, arguments: Mapping[str, Any
 
 
 def held_back(parts: SessionParts, spec: ToolSpec, lines: Sequence[str]) -> str:
-    """What the sandbox held back of a call, and how to ask for more where that can be granted."""
+    """The actions of a call that the sandbox blocked, and how to request permission if it can be granted."""
     return "\n".join([*lines, _HOW] if takes(spec) and not parts.workspace.playing else lines)

@@ -1,4 +1,4 @@
-"""MARVIN_SUBAGENT_LOG: one JSON line for each call, appended in one write."""
+"""MARVIN_SUBAGENT_LOG: one JSON line for each call, appended in a single write."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...util.state_files import make_private_folder
 
 _TOOL, _ARGUMENTS, _RESULT = 100, 200, 400
 _BEGINNING = 20_000
-"""Characters in which secrets are looked for: so many that none of those that are kept ends in a part of one."""
+"""The number of characters searched for secrets: enough that no stored text ends in a part of one."""
 
 
 class CallLog:
-    """The log of one session. `warn` is told once where it cannot be written, and again if that begins anew."""
+    """The log of one session. `warn` is called once when writing fails, and again if it fails after a success."""
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         self._path = path
@@ -24,7 +24,7 @@ class CallLog:
         self._failing = False
 
     def add(self, now: float, tool: str, arguments: str, result: str, elapsed: float) -> None:
-        """Add the line of one call; `elapsed` is in seconds. A log that cannot be written stops nothing."""
+        """Add the line of one call; `elapsed` is in seconds. A failure to write stops nothing."""
         from datetime import UTC, datetime
 
         entry = {
@@ -47,7 +47,7 @@ class CallLog:
 
     def _append(self, line: bytes) -> None:
         make_private_folder(self._path.parent)
-        # Not blocking: a pipe that nobody reads would hold up the whole session.
+        # Not blocking: a pipe without a reader would block the whole session.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
         descriptor = os.open(self._path, flags, 0o600)
         try:
@@ -60,18 +60,18 @@ class CallLog:
 
 
 def _is_torn(descriptor: int) -> bool:
-    """Whether the last line has no end: its writer was killed, or the disk was full."""
+    """Whether the last line is incomplete: its writer was killed, or the disk was full."""
     size = os.fstat(descriptor).st_size
     return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
 
 
 def arguments_text(arguments: Mapping[str, Any], received: str) -> str:
-    """How the arguments of a call begin, as one text; as they were received where nobody could read them."""
+    """The beginning of a call's arguments as one text; as received if they could not be parsed."""
     if arguments or received.strip() == "{}":
         return beginning(", ".join(f"{name}={value}" for name, value in arguments.items()))
     return beginning(received.strip())
 
 
 def beginning(text: str) -> str:
-    """So much of a text that no secret in what is kept of it ends in the middle."""
+    """A prefix of a text that does not end within a secret."""
     return text[:_BEGINNING]

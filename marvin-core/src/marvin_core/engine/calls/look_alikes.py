@@ -1,4 +1,4 @@
-"""Characters that look like those of ASCII: a name with one of them is another name, and looks the same."""
+"""Detects characters that look like ASCII ones: a name with one of them looks the same, but is different."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _LETTERS = (
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
     "\u03bf\u03bd\u03c1\u03b9\u03ba\u03c5\u0261\u0251\u0131\u0578\u057d\u0585"
 )
-"""Letters of other scripts. They count in a word that has letters of ASCII as well, as no language writes it."""
+"""Letters of other scripts. They count in a word that also has ASCII letters, as no language mixes them."""
 _SIGNS = "\u2044\u2215\u29f8\u2024\u2010\u2011\u2212\ua789\u2236\u01c3\u037e\u2223\u02d0"
-"""What looks like / . - : ! ; or |, wherever it stands."""
+"""Characters that look like / . - : ! ; or |, anywhere."""
 _STYLED = "\uff01-\uff5e\U0001d400-\U0001d7ff"
-"""Wide characters and those of mathematics."""
+"""Wide and mathematical characters."""
 _MOST = 5
 _LONGEST = 40
 
 
 def look_alikes(texts: Sequence[str]) -> str:
-    """A sentence that names such characters in what runs or is changed; empty where there are none."""
+    """A sentence that lists such characters in a command or path; empty if there are none."""
     text = "\n".join(text for text in texts if not text.isascii())
     if not text:
         return ""
@@ -40,5 +40,5 @@ def look_alikes(texts: Sequence[str]) -> str:
 
 
 def _is_mixed(word: str) -> bool:
-    """Whether a part of a word between signs has letters of ASCII and others."""
+    """Whether a part of a word between signs mixes ASCII letters with others."""
     return any(re.search("[A-Za-z]", part) is not None and not part.isascii() for part in re.split(r"[^\w]|_|\d", word))

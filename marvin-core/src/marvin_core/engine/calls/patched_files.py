@@ -1,4 +1,4 @@
-"""The files that a call with a patch would change: what the rules say of each of them counts."""
+"""The files that a patch call would change: the rules apply to each of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...guard.permissions.verdicts import Judgement, strongest
 
 
 def files_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> list[str]:
-    """Every file that patches and lists of edits among the arguments name; empty for a call without any."""
+    """Every file that patches and lists of edits in the arguments name; empty for a call without any."""
     if "patch" not in spec.parameters.get("properties", {}):
         return []
     from ...kit.editing.formats import is_patch, paths_in
@@ -25,7 +25,7 @@ def files_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def together(whole: Judgement, parts: Sequence[Judgement]) -> Judgement:
-    """What is said of a call by what is said of all of it and of each file: it is allowed where each of them is."""
+    """The verdict on a call from those on the whole call and on each file: allowed only if all files are."""
     verdict = strongest(*(one.verdict for one in (whole, *parts) if isinstance(one.verdict, (Deny, Ask))))
     if verdict is None and all(one.verdict is not None for one in parts):
         verdict = parts[0].verdict
@@ -33,7 +33,7 @@ def together(whole: Judgement, parts: Sequence[Judgement]) -> Judgement:
 
 
 def _named(edits: Any) -> Iterator[str]:
-    """What the edits of a list call their files, by whatever name."""
+    """The paths in a list of edits, under any of the usual names."""
     for edit in edits if isinstance(edits, list) else [edits]:
         if isinstance(edit, Mapping):
             for name, value in edit.items():

@@ -1,4 +1,4 @@
-"""Between the rules and the run: modes, hooks, and the questions to the person who is there."""
+"""Decides between judgement and run: modes, hooks, and the questions to a person."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from .preview import Previews
 
 _TRIES = 5
-"""How often one question is asked where what is written in answer to it is none."""
+"""The number of times a question is repeated if the typed answer is not valid."""
 
 
 class Pending(Record):
-    """A call that is about to run: its tool, what was given, and the values that its function gets."""
+    """A call that is about to run: its tool, the given arguments, and the values for its function."""
 
     call: ToolCall
     loaded: LoadedTool
@@ -46,9 +46,9 @@ class Pending(Record):
     values: Mapping[str, Any]
     origin: CallOrigin
     leaving: Ask | None = None
-    """The question that it brings because it asks to leave the sandbox."""
+    """Its question because it requests to leave the sandbox."""
     replaced: str = ""
-    """The command that it had before a person changed it."""
+    """Its command before a person changed it."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -57,43 +57,43 @@ class Pending(Record):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """All values, by the names that were given and those of the function."""
+        """All values, by the names in the call and those of the function."""
         return {**self.given, **self.values}
 
     @property
     def named(self) -> Mapping[str, Any]:
-        """What was given, as it was understood."""
+        """The arguments as parsed."""
         return {name: self.values.get(name, value) for name, value in self.given.items()}
 
     @property
     def outside(self) -> bool:
-        """Whether it runs outside of the sandbox. What a person types behind `!` does, as in a shell of theirs."""
+        """Whether it runs outside of the sandbox. A command that a person types after `!` does, as in a shell."""
         return self.leaving is not None or self.origin == "typed"
 
     @property
     def exactly(self) -> str:
-        """What tells it from every other call of its tool."""
+        """The key that distinguishes it from every other call of its tool."""
         return json.dumps(self.values, sort_keys=True, ensure_ascii=False, default=str)
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a reply is for. A service may give two calls one id, and a yes is to what was shown alone."""
+        """The key of its reply. Two calls may have the same id, and an approval applies only to the call shown."""
         return self.call.id, self.spec.name, self.exactly
 
     @property
     def change(self) -> str:
-        """What tells the model that not its command ran, a line."""
+        """A line that tells the model that a different command ran."""
         return f"[The user changed the command before it ran. This ran: {self.given[self.spec.command]}]\n"
 
     def with_command(self, command: str) -> Pending:
-        """The same call with another command. Raises `ToolError` where the tool does not take it."""
+        """The same call with another command. Raises `ToolError` if the tool does not accept it."""
         given = {**self.given, self.spec.command: command}
         before = self.replaced or str(self.arguments[self.spec.command])
         return self.replace(given=given, values=self.loaded.validate(given), replaced=before)
 
 
 class _Judged(Record):
-    """What is said of a call. `by_mode`: nothing but the mode asks, so that a yes may hold for longer."""
+    """The judgement on a call. `by_mode`: only the mode asks, so an approval may apply to later calls."""
 
     verdict: Allow | Verdict
     judgement: Judgement
@@ -101,7 +101,7 @@ class _Judged(Record):
 
 
 class Permission:
-    """Lets calls of one session run, has a person asked about them, or refuses them."""
+    """Lets calls of one session run, asks a person about them, or refuses them."""
 
     def __init__(
         self, parts: SessionParts, hooks: HookRunner, session: SessionView, standing: StandingPermissions
@@ -118,16 +118,16 @@ class Permission:
         self._asked: dict[str, str] = {}
 
     def add_wait(self, call_id: str, seconds: float) -> None:
-        """A person was waited for so long because of a call."""
+        """Record the seconds that a call waited for a person."""
         self._waited[call_id] = self._waited.get(call_id, 0.0) + seconds
 
     def ran(self, pending: Pending, stood: float) -> None:
-        """A call has run, or failed: what it read counts from now on. `stood` is for how many seconds it waited."""
+        """A call has run or failed: its data counts as read from now on. `stood` is the seconds that it waited."""
         self.add_wait(pending.call.id, stood)
         self._came(pending, origins_of(pending.spec, pending.arguments))
 
     def told(self, pending: Pending, origins: object) -> None:
-        """The tool says where its very result comes from; that adds to what is known of the tool."""
+        """Record the origin that the tool gives for this result, in addition to the known origins of the tool."""
         self._came(pending, told_origins(origins))
 
     def _came(self, pending: Pending, origins: Sequence[Origin]) -> None:
@@ -135,9 +135,9 @@ class Permission:
         self._origins.setdefault(pending.call.id, []).extend(origins)
 
     def marked(self, output: ToolOutput) -> ToolOutput:
-        """The output of a call with where it comes from and what a person said, as the model is shown it. Once a call.
+        """The output of a call with its origin and a person's remarks, as the model sees it. Once per call.
 
-        What a secret was taken out of is labelled here.
+        An output from which a secret was redacted is labelled here.
         """
         origins, asked = self._origins.pop(output.call_id, []), self._asked.pop(output.call_id, "")
         if REDACTED in output.text:
@@ -146,22 +146,22 @@ class Permission:
         return output.replace(origins=tuple(dict.fromkeys(origins)), asked=asked) if origins or asked else output
 
     def waited(self, call_id: str) -> float:
-        """For how many seconds a person was waited for because of a call; asked once."""
+        """The number of seconds that a call waited for a person; to be read once."""
         return self._waited.pop(call_id, 0.0)
 
     def may_ask(self, spec: ToolSpec) -> bool:
-        """Whether rules, the mode or a hook may want a yes for calls of a tool."""
+        """Whether rules, the mode or a hook may require approval for calls of a tool."""
         return spec.changes or spec.confirm or bool(self._parts.config.permissions.ask) or self._hooks.judges
 
     async def ask_together(self, calls: Sequence[Pending]) -> None:
-        """Ask about those calls of an answer that rules, mode or hooks want a yes for, where they are several.
+        """Ask about the calls of an answer that need approval because of rules, mode or hooks, if there are several.
 
-        Hooks say what they think as things stand; right before a call runs they are asked again, and that counts.
+        Hooks judge the current state here. They are called again right before a call runs, and that judgement decides.
         """
         self._replies.clear()
         if self._parts.setup.asker is None or self._parts.workspace.playing:
             return
-        from .preview import Previews  # where nobody is asked, nothing is shown
+        from .preview import Previews  # a non-interactive run shows no questions
 
         previews = Previews(self._parts, self._session)
         asked: list[tuple[Pending, _Judged, AskedCall]] = []
@@ -172,7 +172,7 @@ class Permission:
             try:
                 asked.append((pending, judged, await self._shown(pending, judged, judged.verdict, previews)))
             except ToolError:
-                continue  # it fails on its own, and nobody need be asked
+                continue  # it fails by itself, so no question is needed
         if len(asked) < 2:
             return
         question = Question(kind="calls", text=f"Run these {len(asked)} calls?", calls=tuple(one for *_, one in asked))
@@ -180,15 +180,15 @@ class Permission:
             reason = judged.verdict.reason if isinstance(judged.verdict, Ask) else ""
             wrong = await self._keep(pending, shown, reply)
             if wrong:
-                self._parts.bus.warn(wrong)  # it is asked about alone when its turn comes
+                self._parts.bus.warn(wrong)  # it is asked about alone in its turn
             else:
                 self._replies.setdefault(pending.key, []).append((reply, reason))
 
     async def permit(self, pending: Pending) -> Pending:
-        """Return once the call may run; with another command where a person wants that.
+        """Return once the call may run, possibly with another command from the person.
 
         Raises:
-            ToolError: where it may not; the text is for the model.
+            ToolError: if it may not; the text is for the model.
         """
         given = self._replies.get(pending.key) if self._replies else None
         reply, approved = given.pop(0) if given else (None, "")
@@ -205,12 +205,12 @@ class Permission:
             if not isinstance(verdict, Ask) or pending.origin in ("typed", "undo") or self._is_allowed(pending, judged):
                 return pending
             if judged.by_mode and pending.replaced:
-                return pending  # who typed the command need not say yes to it
+                return pending  # a command that a person typed needs no approval
             if verdict.reason == approved and not pending.replaced:
                 return pending
             async with self._one_question:
                 if judged.by_mode and not isinstance((await self._by_rules(pending)).verdict, Ask):
-                    return pending  # the answer to the question before this one allows it by now
+                    return pending  # the answer to the previous question may allow it now
                 reply = await self._ask(pending, judged, verdict)
             pending = self._answered(pending, reply, verdict.reason)
             if reply.says != "edit":
@@ -224,7 +224,7 @@ class Permission:
         return judged.by_mode and self._standing.allows_call(pending.spec.name, pending.exactly)
 
     async def _by_rules(self, pending: Pending) -> _Judged:
-        """What rules and mode say, without the hooks."""
+        """The judgement of rules and mode, without the hooks."""
         spec, root = pending.spec, self._parts.workspace.root
         holds = not pending.outside and await self._holds(spec)
         judgement = await self._standing.policy.judged(spec, pending.arguments, root, confined=holds)
@@ -249,7 +249,7 @@ class Permission:
         return judged.replace(verdict=verdict, by_mode=by_mode)
 
     def _by_labels(self, pending: Pending) -> Verdict:
-        """What is said of a call because of what the session has read before."""
+        """The judgement on a call because of data that the session has read before."""
         rules, attended = self._parts.config.labels, self._parts.setup.asker is not None
         if pending.origin != "model" or not (rules.unattended or (attended and not self._parts.workspace.playing)):
             return None
@@ -265,7 +265,7 @@ class Permission:
         return self._parts.config.in_home and self._parts.workspace.root == self._parts.config.working_dir
 
     async def _holds(self, spec: ToolSpec) -> bool:
-        """Whether the sandbox holds what a call runs; where that does not matter nobody looks."""
+        """Whether the sandbox confines the programs of a call; evaluated only if it matters."""
         if not spec.changes or not ("exec" in spec.access or self._standing.is_open):
             return False
         state = await self._parts.sandbox.state()
@@ -273,7 +273,7 @@ class Permission:
         return state.holds
 
     def _unattended(self, spec: ToolSpec, verdict: Allow | Verdict) -> None:
-        """Answer for the person who is not there: yes, unless --on-ask says otherwise."""
+        """The answer in a non-interactive run: yes, unless --on-ask says otherwise."""
         config, reason = self._parts.config, ""
         if isinstance(verdict, Ask) and config.when_asked(spec.name) == "deny":
             reason = f"{verdict.reason}, and nobody can give it in this run (--on-ask deny)"
@@ -304,7 +304,7 @@ class Permission:
         return asked_call(pending.call.id, pending.spec, pending.named, asking, preview, redactor)
 
     async def _put(self, question: Question) -> Sequence[Reply]:
-        """Ask, and make sure of a reply for each call; the time is not that of the calls."""
+        """Ask, and ensure a reply for each call; the waiting does not count towards their time-outs."""
         from .asking import put
 
         clock = self._parts.clock
@@ -312,14 +312,14 @@ class Permission:
         try:
             return await put(question, self._parts.setup)
         finally:
-            if len(question.calls) == 1:  # a list is asked before any of its calls has begun
+            if len(question.calls) == 1:  # a list is asked before any of its calls starts
                 self.add_wait(question.calls[0].call_id, clock.monotonic() - begun)
 
     async def _keep(self, pending: Pending, shown: AskedCall, reply: Reply) -> str:
-        """Remember a yes that is to hold for longer; returns why it is no answer, where its rule is none for the call.
+        """Store an approval for later calls; returns why it is not valid, if its rule does not match the call.
 
-        Whoever writes a rule means the call in question by it. A rule that says something else is a slip, and would
-        stay unseen: the call would run all the same.
+        A person who writes a rule intends it for the call in question. A rule that does not match is a mistake, and
+        would go unnoticed, since the call would run anyway.
         """
         if reply.says not in ("session", "always"):
             return ""
@@ -335,7 +335,7 @@ class Permission:
         return ""
 
     async def _wrong(self, pending: Pending, rule: str) -> str:
-        """Why a rule that a person wrote does not allow the call that was asked about; empty where it does."""
+        """Why a rule that a person wrote does not allow the call in question; empty if it does."""
         from ...config.file.rules import rule_text
 
         name, shown = pending.spec.name, exact_line(rule)
@@ -364,14 +364,14 @@ class Permission:
 
 
 def _both(first: Allow | Verdict, second: Allow | Verdict) -> Any:
-    """The stronger of two verdicts; of two questions one that has the reasons of both."""
+    """The stricter of two verdicts; two questions are joined with the reasons of both."""
     if isinstance(first, Ask) and isinstance(second, Ask):
         return Ask(reason=f"{first.reason}; {second.reason}")
     return strongest(second, first)
 
 
 def _answered(pending: Pending, reply: Reply, reason: str) -> Pending:
-    """The call as a reply leaves it. Raises `ToolError` where that is a no."""
+    """The call after a reply, which may change it. Raises `ToolError` for a no."""
     if reply.says == "edit":
         return pending.with_command(reply.command)
     if reply.says == NO.says:

@@ -1,4 +1,4 @@
-"""What a call would change in files, found out by running its tool on files that are not written."""
+"""Previews a call's changes to files by running its tool on an overlay that is not written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Preview(Record):
-    """What a call would change. `fails` is why it would fail as things stand."""
+    """The changes that a call would make. `fails` is why it would fail in the current state."""
 
     paths: tuple[str, ...] = ()
     diff: str = ""
@@ -35,19 +35,19 @@ class Preview(Record):
 
 
 def can_be_tried(spec: ToolSpec) -> bool:
-    """Whether a tool declares that it writes nothing but files, through the paths of its context."""
+    """Whether a tool declares that it only writes files, by the paths of its context."""
     return "writable-files" in spec.passes and spec.access <= {"read", "write"}
 
 
 class _Trial(Record):
-    """What calls that are tried together share: the files as they would be, and what packs keep in the session."""
+    """The shared state of calls that are previewed together: the resulting files, and the packs' session state."""
 
     paths: PreviewPaths
     states: dict[str, dict[str, Any]]
 
 
 class _TrialContext(CallContext):
-    """What a tool gets that is only tried: files that are not written, and nothing that reaches further."""
+    """The context of a tool in a preview: files that are not written, and no access to anything else."""
 
     def __init__(
         self,
@@ -64,62 +64,62 @@ class _TrialContext(CallContext):
 
     @property
     def paths(self) -> Paths:
-        """The files as they would be."""
+        """The resulting files."""
         return self._trial_paths
 
     @property
     def processes(self) -> NoReturn:
-        """No programs run for a trial."""
+        """No programs run in a preview."""
         raise NoPreviewError
 
     @property
     def agents(self) -> NoReturn:
-        """No agents are started for a trial."""
+        """No agents are started in a preview."""
         raise NoPreviewError
 
     @property
     def http(self) -> httpx.AsyncClient:
-        """Nothing is fetched for a trial."""
+        """Nothing is fetched in a preview."""
         raise NoPreviewError
 
     @property
     def session(self) -> SessionView:
-        """What a tool does to the session cannot be tried."""
+        """A tool's effects on the session cannot be previewed."""
         raise NoPreviewError
 
     @property
     def state(self) -> dict[str, Any]:
-        """What this pack keeps in the session: a copy, for all calls that are tried together."""
+        """The state of this pack in the session: a copy, shared by all calls that are previewed together."""
         if self._spec.source not in self._states:
             self._states[self._spec.source] = deepcopy(super().state)
         return self._states[self._spec.source]
 
     def reading(self, folder: Path) -> NoReturn:
-        """What lies elsewhere is no part of a trial."""
+        """Files in other folders are not part of a preview."""
         raise NoPreviewError
 
     def writing(self, folder: Path) -> NoReturn:
-        """The same of what would be written elsewhere."""
+        """The same for files written in other folders."""
         raise NoPreviewError
 
     def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
-        """A trial tells nothing."""
+        """A preview reports no progress."""
 
     async def ask(self, question: str, choices: Sequence[str]) -> NoReturn:
-        """Nobody is asked for a trial."""
+        """Nobody is asked in a preview."""
         raise NoPreviewError
 
     async def ask_text(self, question: str, choices: Sequence[str] = ()) -> NoReturn:
-        """Nobody is asked for a trial."""
+        """Nobody is asked in a preview."""
         raise NoPreviewError
 
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[Any]]) -> NoReturn:
-        """Nothing is entered for a trial."""
+        """Nothing is entered in a preview."""
         raise NoPreviewError
 
 
 class Previews:
-    """Tries calls one after the other: each sees what those before it would have written."""
+    """Previews calls in sequence: each sees the changes that the previous ones would make."""
 
     def __init__(self, parts: SessionParts, session: SessionView) -> None:
         self._parts = parts
@@ -128,10 +128,10 @@ class Previews:
         self._trial = _Trial(paths=self._paths, states={})
 
     async def of(self, loaded: LoadedTool, values: Mapping[str, Any], origin: CallOrigin) -> Preview:
-        """What a call would change; empty where that cannot be known.
+        """The changes that a call would make; empty if they cannot be determined.
 
         Raises:
-            ToolError: where the path is refused, or is not what the call needs, so that nobody need be asked.
+            ToolError: if the path is refused or unsuitable for the call, so that no question is needed.
         """
         if not can_be_tried(loaded.spec):
             return Preview()
@@ -143,8 +143,8 @@ class Previews:
         except ToolError as error:
             if isinstance(error, (PathRefused, FileChanged)) or isinstance(error.__cause__, OSError):
                 raise
-            return Preview(fails=str(error).partition("\n")[0])  # the rest may hold parts of files
-        except Exception:  # a stranger's tool: what it would do is not known
+            return Preview(fails=str(error).partition("\n")[0])  # the rest may contain parts of files
+        except Exception:  # a third-party tool: its effects are unknown
             return Preview()
         changes = dict(self._paths.changes)
         return Preview(paths=tuple(changes), diff=await in_thread(lambda: _difference(changes)))

@@ -1,4 +1,4 @@
-"""The way to child processes that one call has, which notes what the sandbox held back of them."""
+"""Access to child processes for one call, with a record of actions that the sandbox blocked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .timer import CallTimer
 
 
 class CallProcesses:
-    """The `Processes` of one call, which `timer` ends. `outside`: what it starts runs outside of the sandbox."""
+    """The `Processes` of one call, whose time-out is `timer`. `outside`: its programs run outside of the sandbox."""
 
     def __init__(self, runner: ProcessRunner, timer: CallTimer, *, outside: bool) -> None:
         self._runner = runner
         self._timer = timer
         self._outside = outside
         self.held_back: list[str] = []
-        """What the sandbox kept its programs from, and what else it has to say of them."""
+        """The actions of its programs that the sandbox blocked, and other notes about them."""
         self.which = runner.which
         self.job_list = runner.job_list
         self.converse = runner.converse
@@ -42,7 +42,7 @@ class CallProcesses:
         on_output: Callable[[str], None] | None = None,
         title: str = "",
     ) -> ProcessResult:
-        """Run a program to its end, as the runner of the session does."""
+        """Run a program to its end, as the session's runner does."""
         with self._runner.counted(self._timer):
             result = await self._runner.run(
                 argv,
@@ -67,6 +67,6 @@ class CallProcesses:
     async def start_job(
         self, argv: Sequence[str], *, cwd: Path | None = None, stdin: bytes | None = None, title: str = ""
     ) -> Job:
-        """Start a program as a job, as the runner of the session does."""
+        """Start a program as a job, as the session's runner does."""
         with self._runner.counted(self._timer):
             return await self._runner.start_job(argv, cwd=cwd, stdin=stdin, title=title, outside=self._outside)

@@ -1,4 +1,4 @@
-"""The proxy for programs of tools that make requests of their own: it reaches what the client of tools reaches."""
+"""A proxy for programs of tools that make their own requests: it reaches the same addresses as the HTTP client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXCEPTIONS = ("NO_PROXY", "no_proxy", "npm_config_noproxy")
 
 
 class Leading:
-    """A factory for the resources of a session: the variables that lead a program to a proxy, as long as it runs."""
+    """A factory for a session resource: the variables that direct a program to a proxy while the proxy is running."""
 
     def __init__(self, clients: ToolClients) -> None:
         self._clients = clients
@@ -35,12 +35,12 @@ class Leading:
             listener = socket.create_server((_LOOPBACK, 0))
             port = listener.getsockname()[1]
             await proxy.serve(listener)
-            # No host is exempt, this machine least of all: whether it may be reached is for the proxy to say.
+            # No host bypasses the proxy, not even this machine: the proxy decides whether it may be reached.
             yield {**proxy_environment(port), **dict.fromkeys(_EXCEPTIONS, "")}
         finally:
             await proxy.close()
 
 
 async def _anywhere(host: str, port: int) -> str:
-    """Every host: which addresses are reached is decided where the connection is made."""
+    """Every host: the addresses are checked when the connection is made."""
     return ""

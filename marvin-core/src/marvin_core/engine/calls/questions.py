@@ -1,4 +1,4 @@
-"""What a person is shown of a call before it runs: all of it, with nothing that could hide a part."""
+"""The details of a call that a person sees before it runs: all of them, with nothing that could hide a part."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .look_alikes import look_alikes
 from .preview import Preview
 
 _LONG = 200
-"""Characters of an argument from which on its difference stands for it, where there is one."""
+"""The length in characters from which an argument is replaced by its diff, if there is one."""
 _PLACES = ("path", "paths", "file", "files", "folder", "to", "url")
-"""Parameters that say where something happens; they come first."""
+"""Parameters that name the location of an action; they come first."""
 _ESCAPED = "(Invisible characters are shown as escapes, and a backslash as two.)"
 
 
 class Asking(Record):
-    """Why a call is asked about. `repeats`: nothing but the mode asks, so that a yes may hold for longer."""
+    """Why a call needs approval. `repeats`: only the mode asks, so an approval may apply to later calls."""
 
     reason: str
     judgement: Judgement
@@ -34,7 +34,7 @@ class Asking(Record):
 def asked_call(
     call_id: str, spec: ToolSpec, arguments: Mapping[str, Any], asking: Asking, preview: Preview, redactor: Redactor
 ) -> AskedCall:
-    """The call as a person is shown it."""
+    """The call as a person sees it."""
     judgement = asking.judgement
     given = arguments.get(spec.command)
     command = given if isinstance(given, str) and redactor.text(given) == given else ""
@@ -67,7 +67,7 @@ def _answers(asking: Asking, command: str, remember: str) -> tuple[PermissionAns
 
 
 def _text(spec: ToolSpec, arguments: Mapping[str, Any], has_diff: bool) -> str:
-    """The command first, else what says where it happens; then each argument on lines of its own."""
+    """The command first, or else the location; then each argument on its own lines."""
     given = dict(arguments)
     command = given.pop(spec.command, None)
     lines = [] if command is None else [_shown(command)]

@@ -1,4 +1,4 @@
-"""Keeping what a call changed, so that it can be taken back later."""
+"""Records the changes of a call, so that they can be undone later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTHING_GIVEN = "no arguments"
 
 
 class Recorder:
-    """Writes the calls of a session to the undo ledger; where that fails, it says so once, and the calls go on."""
+    """Writes the calls of a session to the undo ledger; a failure is reported once, and the calls continue."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
@@ -28,16 +28,16 @@ class Recorder:
         self._ledgers: dict[Path, UndoLedger] = {}
 
     async def keep(self, spec: ToolSpec, given: Mapping[str, Any], undo: Call | None, changes: Changes) -> None:
-        """Keep a call that has ended.
+        """Record a call that has ended.
 
         Args:
             given: its arguments as the caller gave them, without defaults.
-            undo: the call that takes it back. Without one its files are put back.
+            undo: the call that undoes it. Without one, its files are restored.
         """
         await in_thread(self._writing(spec, given, undo, changes))
 
     def keep_now(self, spec: ToolSpec, changes: Changes) -> None:
-        """Keep what a call changed that failed or was cancelled, before anything else happens."""
+        """Record the changes of a call that failed or was cancelled, before anything else happens."""
         self._writing(spec, {}, None, changes)()
 
     def _writing(
@@ -65,14 +65,14 @@ class Recorder:
         return self._ledgers.setdefault(root, UndoLedger(config.data_folder / "undo", root, config.limits))
 
     def entry(self, tool: str) -> LedgerEntry:
-        """A call that is made now; the ledger chooses its path."""
+        """A call at the current time; the ledger chooses its path."""
         parts, now = self._parts, self._parts.clock.now()
         return LedgerEntry(
             path=parts.workspace.root, time=now, session=parts.writer.id, process=this_process(), tool=tool, what=""
         )
 
     def told(self, entry: LedgerEntry, what: str) -> LedgerEntry:
-        """The entry with what the call did, in a line, without secrets."""
+        """The entry with a one-line summary of the call, without secrets."""
         return entry.replace(what=cut(one_line(self._parts.kept.text(what), 2 * _WHAT), _WHAT))
 
     def _tell(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Recorder:
 
 
 def _told(spec: ToolSpec, given: Mapping[str, Any], clean: Callable[[str], str]) -> str:
-    """What a person would type for a call: neither defaults nor parameters that no schema tells of. Never empty."""
+    """The arguments that a person would type for a call: no defaults, and no undeclared parameters. Never empty."""
     known = spec.parameters.get("properties", {})
     is_open = bool(spec.parameters.get("additionalProperties"))
     typed = {

@@ -1,4 +1,4 @@
-"""What tools return and raise, as everything behind them can hold it."""
+"""Converts results and errors of tools into forms that the rest of the program can handle."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ GO_ON = "It may have done its work. Check, then try another way."
 
 
 def as_result(returned: object) -> ToolResult:
-    """What a tool returned as a result; a text stands for one."""
+    """The return value of a tool as a result; a text is converted to one."""
     if isinstance(returned, ToolResult):
         return returned
     return ToolResult(content="(no output)" if returned in (None, "") else str(returned))
 
 
 def presentable(name: str, result: ToolResult) -> ToolResult:
-    """The result as a model can be shown it, and a session file and interfaces can hold it.
+    """The result in a form that a model, a session file and interfaces can handle.
 
     Raises:
-        ToolError: where it is none.
+        ToolError: if it is not a valid result.
     """
     content: object = result.content
     blocks = content if isinstance(content, (tuple, list)) else [Text(text=content)]  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def presentable(name: str, result: ToolResult) -> ToolResult:
 
 
 def text_of(error: ToolError) -> str:
-    """What a tool says of its failure; of a class of its own, which may fail at that too."""
+    """The error text of a tool; an error class of its own may fail at that too."""
     try:
         return str(error)
     except Exception:
@@ -59,7 +59,7 @@ def _is_content(block: object) -> bool:
 
 
 def as_written(call: ToolCall) -> Mapping[str, Any]:
-    """The arguments of a call as the model wrote them; none where they are not to be read as they are."""
+    """The arguments of a call as the model wrote them; empty if they cannot be parsed without repair."""
     from ...util.untrusted_json import parse_json
 
     try:

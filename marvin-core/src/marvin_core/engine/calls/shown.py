@@ -1,4 +1,4 @@
-"""What a result has beside its output, for people, for undo, for later: checked, bounded, redacted."""
+"""The parts of a result besides its output, for people, undo and later use: checked, bounded, redacted."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from ...util.plain_data import as_text, plain
 from ...util.text import cut, storable
 
 _MOST = 100
-"""Things that one call may show."""
+"""The maximum number of items that one call may show."""
 LASTING = 8_000
-"""Characters that stay of a call once it was summed up: it shares the summary with everything else."""
+"""The maximum length of a call's lasting text after a summary, in characters: it shares the summary with others."""
 _LARGEST = 2**53
-"""The largest count or size: most readers of JSON know no larger whole number for certain."""
+"""The largest count or size: most JSON readers represent no larger integer exactly."""
 
 
 def checked(name: str, result: ToolResult, root: Path, limit: int) -> dict[str, Any]:
-    """`show`, `undo`, `lasting` and `reveals` of a result as a session file and interfaces can hold them.
+    """`show`, `undo`, `lasting` and `reveals` of a result, in a form for session files and interfaces.
 
     Args:
-        root: what the paths of pictures are relative to.
-        limit: the most characters of all that is shown.
+        root: the folder to which the paths of pictures are relative.
+        limit: the maximum length of all shown items, in characters.
 
     Raises:
-        ToolError: where they are something else than they should be.
+        ToolError: if they are invalid.
     """
     return {
         "show": _Checker(name, root, limit).all_of(result.show),
@@ -52,16 +52,16 @@ def _lasting_of(name: str, result: ToolResult) -> str:
 
 
 def revealed_by(name: str, result: ToolResult) -> tuple[str, ...]:
-    """The names that a result reveals. Raises `ToolError` where they are something else."""
+    """The tool names that a result reveals. Raises `ToolError` if they are invalid."""
     reveals: object = result.reveals
     if isinstance(reveals, (list, tuple)) and all(isinstance(one, str) for one in reveals):
-        # What is longer or holds other characters is the name of no tool, and is not to fill the session file.
+        # A longer text, or one with other characters, is not a tool's name, and must not fill the session file.
         return tuple(name for name in reveals[:_MOST] if is_tool_name(name))
     raise ToolError(f"{name} returned {_beginning(reveals)} as reveals, which are no names. It may have done its work.")
 
 
 def undo_of(name: str, result: ToolResult) -> Call | None:
-    """The call that takes one back, as it can be kept. Raises `ToolError` where it is none."""
+    """The call that undoes this one, in a form for storage. Raises `ToolError` if it is invalid."""
     undo: object = result.undo
     if undo is None:
         return None
@@ -75,7 +75,7 @@ def undo_of(name: str, result: ToolResult) -> Call | None:
 
 
 class _Checker:
-    """Checks the things that one call shows. `left` is how many characters may still be shown."""
+    """Checks the items that one call shows. `left` is the remaining number of characters."""
 
     def __init__(self, name: str, root: Path, left: int) -> None:
         self._name = name
@@ -83,7 +83,7 @@ class _Checker:
         self._left = left
 
     def all_of(self, show: object) -> tuple[Shown, ...]:
-        """All of them, or as many as there may be."""
+        """All items, up to the maximum number."""
         if not isinstance(show, (tuple, list)):
             raise self._wrong(show)
         return tuple(map(self._one, show[:_MOST]))
@@ -161,7 +161,7 @@ class _Checker:
 
 
 def _beginning(value: object) -> str:
-    """How a value of a stranger begins, for an error."""
+    """The beginning of a third-party value, for an error."""
     try:
         return f"{value!r:.100}"
     except Exception:
@@ -169,7 +169,7 @@ def _beginning(value: object) -> str:
 
 
 def with_extras(output: ToolOutput, result: ToolResult, redactor: Redactor) -> ToolOutput:
-    """The output with what its tool shows, how it is taken back, and what stays of it, without secrets."""
+    """The output with the shown items, the undo call and the lasting text, without secrets."""
     return output.replace(
         show=redactor.value(result.show),
         undo=redactor.value(result.undo),

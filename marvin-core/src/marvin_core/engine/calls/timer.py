@@ -10,7 +10,7 @@ from typing import Self
 
 
 class CallTimer:
-    """Ends what is awaited inside of it after a time, with TimeoutError. It stands still while a question is open."""
+    """Ends the awaited block after a time with TimeoutError. It is paused while a question is open."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
@@ -19,7 +19,7 @@ class CallTimer:
         self._questions = 0
         self._since = 0.0
         self.stood = 0.0
-        """For how many seconds it stood still."""
+        """The number of seconds for which it was paused."""
 
     async def __aenter__(self) -> Self:
         await self._timeout.__aenter__()
@@ -32,18 +32,18 @@ class CallTimer:
 
     @property
     def left(self) -> float:
-        """Seconds until the time is up."""
+        """The seconds until the time-out."""
         when = self._timeout.when()
         return self._left if when is None else max(0.0, when - asyncio.get_running_loop().time())
 
     @property
     def expired(self) -> bool:
-        """Whether the time was up."""
+        """Whether it timed out."""
         return self._timeout.expired()
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Have no time pass meanwhile; several at once may ask for it."""
+        """Pause the timer while the context lasts; several contexts may overlap."""
         now = asyncio.get_running_loop().time
         if not self._questions:
             self._since = now()
@@ -59,5 +59,5 @@ class CallTimer:
                 self._reschedule(now() + self._left)
 
     def _reschedule(self, when: float | None) -> None:
-        with suppress(RuntimeError):  # the call is over, and something that it left behind still asks
+        with suppress(RuntimeError):  # the call has ended, and a task that it left behind still asks
             self._timeout.reschedule(when)

@@ -1,7 +1,7 @@
-"""Hooks that the working directory brings, and that somebody trusts: in a process of their own, in the sandbox.
+"""Hooks from a trusted working directory, run in a separate process in the sandbox.
 
-The process is `cli/hook_process.py`. What goes there is pickled, as it is ours; what comes back is JSON and checked, as
-it is the repository's.
+The process is `cli/hook_process.py`. Marvin sends pickled data, which only Marvin writes. Answers are JSON and are
+checked, since code of the repository writes them.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from ...util.untrusted_json import parse_json
 from ..parts import SessionParts
 
 OWNER = "this project"
-"""What keeps the state of these hooks in a session, as the distribution of a pack does; none can be called so."""
+"""The key of these hooks' state in a session, like the distribution of a pack; no distribution can have this name."""
 LENGTH = struct.Struct("!Q")
-"""What stands before each request: its bytes."""
+"""The prefix of each request: its size in bytes."""
 _PROCESS = "marvin_core.cli.hook_process"
 _LONGEST = 32_000_000
-"""Bytes of one answer; a process that writes more is ended."""
+"""The maximum size of one answer in bytes; a process that writes more is ended."""
 _SHOWN = 300
-# By these a class can get a method whose name stands nowhere.
+# These can add a method to a class without its name in the source.
 _HIDDEN = re.compile(r"setattr|globals\(|locals\(|vars\(|exec\(|eval\(|__dict__|type\(|import\s*\*")
 
 
 class HookProcess:
-    """The process of the hooks. It is started with the first request, and anew after one that it left unanswered.
+    """The process of the hooks. It is started with the first request, and restarted after one without an answer.
 
-    `take` gets what the hooks say meanwhile: a mapping with one of `send`, `notify` and `warn`.
+    `take` gets the messages of hooks meanwhile: mappings with one of `send`, `notify` and `warn`.
     """
 
     def __init__(self, parts: SessionParts, files: ProjectFiles, take: Callable[[Mapping[str, Any]], None]) -> None:
@@ -52,12 +52,12 @@ class HookProcess:
         self._starting: asyncio.Task[_Running] | None = None
 
     async def ask(self, request: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-        """The answer to a request, and why which files could not be loaded.
+        """The answer to a request, and the files that could not be loaded, with the reasons.
 
-        Whoever is cancelled meanwhile ends the process: what hangs in there would hang the next one, too.
+        A cancellation ends the process: a hook that hangs would block the next request, too.
 
         Raises:
-            ToolError: where there is no answer; the text says why.
+            ToolError: if there is no answer; the text says why.
         """
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
@@ -92,7 +92,7 @@ class HookProcess:
 
 
 class _Running:
-    """One such process, as long as it answers."""
+    """One such process, while it answers."""
 
     talk: Conversation
 
@@ -103,19 +103,19 @@ class _Running:
         self._waiting: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
         self._over = ""
         self.failures: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
-        """By the names of files why they could not be loaded, once all were."""
+        """The files that could not be loaded, with the reasons, once all were tried."""
         self.failures.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def send(self, request: Mapping[str, Any]) -> None:
-        """Send something. Raises `ToolError` where it cannot be sent."""
+        """Send data. Raises `ToolError` if that fails."""
         try:
             data = pickle.dumps(request)
-        except Exception as error:  # a value of a stranger's class
+        except Exception as error:  # a value of a third-party class
             raise ToolError(f"what happened cannot be told to it: {error}") from error
         self.talk.send(LENGTH.pack(len(data)) + data)
 
     async def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer to a request. Raises `ToolError` where there is none."""
+        """The answer to a request. Raises `ToolError` if there is none."""
         if self._over:
             raise ToolError(self._over)
         self._last += 1
@@ -129,9 +129,9 @@ class _Running:
             del self._waiting[number]
 
     def came(self, piece: bytes) -> None:
-        """Take some bytes of what it writes."""
+        """Take a part of the output."""
         *lines, rest = piece.split(b"\n")
-        if lines:  # what is begun is copied where its line ends, and not with each piece
+        if lines:  # a partial line is copied when the line ends, and not for each part
             lines[0] = bytes(self._begun) + lines[0]
             self._begun.clear()
         self._begun += rest
@@ -159,7 +159,7 @@ class _Running:
             self._take(found)
 
     def end(self, why: str) -> None:
-        """Give up the process, and everything that waits for it."""
+        """Give up the process, and fail everything that waits for it."""
         if self._over:
             return
         self._over = f"the process of the hooks in .marvin/hooks gave no answer: {why}"
@@ -172,17 +172,17 @@ class _Running:
 
 
 class _ProjectHooks(Hook):
-    """All of them as one hook; what one of them cannot do is left out of its class."""
+    """All of them as one hook; its class lacks the methods that none of them has."""
 
     def __init__(self, parts: SessionParts, files: ProjectFiles) -> None:
         self._parts = parts
         self._process = HookProcess(parts, files, self._take)
         self._told = False
         self.title = f"of .marvin/hooks ({one_line(', '.join(files.hooks), 60)})"
-        """What it is called where it fails."""
+        """The name for error messages."""
 
     def _take(self, said: Mapping[str, Any]) -> None:
-        """What a hook says besides its answers; what is none of these is no message."""
+        """Handle a message from a hook; anything else is ignored."""
         bus = self._parts.bus
         if text := _text(said.get("send")):
             self._parts.inbox.send(bus.clean(text), "hook")
@@ -213,7 +213,7 @@ class _ProjectHooks(Hook):
         if failures:
             told = [f"{one_line(name, 60)} cannot be loaded: {one_line(why, _SHOWN)}" for name, why in failures.items()]
             why = "; ".join(told)
-            if method == "before_tool":  # it may be a guard that is missing
+            if method == "before_tool":  # the missing one may be a guard
                 raise ToolError(f"{why}. Mend it, or take the trust back: /permissions distrust")
             if not self._told:
                 self._told = True
@@ -277,9 +277,10 @@ _METHODS = {
 
 
 def project_hooks(parts: SessionParts, files: ProjectFiles) -> Hook:
-    """The hooks of a trusted folder as one, with those methods alone that their sources name.
+    """The hooks of a trusted folder as one, with only the methods that their sources mention.
 
-    Nothing is started for what none of them does. A source that may give itself methods in another way has them all.
+    No process is started for a method that none of them has. A source that may define methods in another way counts as
+    having all.
     """
     sources = files.hooks.values()
     may_hide = any(map(_HIDDEN.search, sources))
@@ -290,7 +291,7 @@ def project_hooks(parts: SessionParts, files: ProjectFiles) -> Hook:
 
 
 def block_to_json(block: Text | Image) -> dict[str, str]:
-    """A block of a result, as the process of the hooks gives it back."""
+    """A block of a result, as received from the process of the hooks."""
     if isinstance(block, Image):
         return {"media_type": block.media_type, "data": block.data}
     return {"text": block.text}
@@ -305,5 +306,5 @@ def _block(found: Any) -> Text | Image | None:
 
 
 def _text(found: Any) -> str:
-    """A text of the repository's, without what a terminal obeys; empty for what is none."""
+    """A text from the repository without terminal control sequences; empty for an invalid value."""
     return storable(without_sequences(found)) if isinstance(found, str) else ""

@@ -1,4 +1,4 @@
-"""Hooks that are commands of the user's: the event as JSON on standard input, the exit code decides."""
+"""Hooks that are the user's commands: the event is JSON on standard input, and the exit code decides."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from ...util.text import cut, one_line, storable
 from ..parts import SessionParts
 
 OBJECTS = 2
-"""The exit code of a command that objects: the call is denied, the result is an error, or the model goes on."""
+"""The exit code of an objection: the call is denied, the result becomes an error, or the model continues."""
 ASKS = 3
-"""The exit code of a `before_tool` that wants a person's yes."""
+"""The exit code by which a `before_tool` command requires approval."""
 
 _LONGEST_TEXT = 10_000
-"""Characters of what a command prints that a model reads."""
+"""The maximum length of a command's output for the model, in characters."""
 _LONGEST_REASON = 500
 _SHOWN = 60
 
 
 class CommandHook(Hook):
-    """One entry below `hooks:`; a class for each method says what its exit codes mean."""
+    """One entry below `hooks:`; a subclass for each method defines the meaning of its exit codes."""
 
     def __init__(self, parts: SessionParts, hook: ShellHook) -> None:
         self._parts = parts
         self._hook = hook
         self.title = f"`{one_line(hook.command, _SHOWN)}` (hooks.{hook.event} in {hook.file})"
-        """What it is called where it fails."""
+        """The name for error messages."""
 
     def _is_for(self, tool: str) -> bool:
         return not self._hook.tools or any(fnmatchcase(tool, pattern) for pattern in self._hook.tools)
 
     async def _ended(self, data: Mapping[str, Any], *codes: int) -> ProcessResult:
-        """How the command ended, with 0 or one of these exit codes.
+        """The result of the command, with 0 or one of these exit codes.
 
         Raises:
-            ToolError: where it ended with another one, by a signal, or was not started.
+            ToolError: if it ended with another exit code or by a signal, or was not started.
         """
         parts = self._parts
         config = parts.config
@@ -76,35 +76,35 @@ class CommandHook(Hook):
 
 
 class OnPrompt(CommandHook):
-    """What it prints goes along with the prompt."""
+    """Adds the command's output to the prompt."""
 
     async def on_prompt(self, context: HookContext, text: str) -> str | None:
-        """The prompt with what the command prints below it."""
+        """The prompt with the command's output below it."""
         added = _printed((await self._ended({"text": text})).output)
         return f"{text}\n\n{added}" if added else None
 
 
 class SystemPrompt(CommandHook):
-    """What it prints stands in the system prompt."""
+    """Adds the command's output to the system prompt."""
 
     async def system_prompt(self, context: HookContext) -> str | None:
-        """What the command prints."""
+        """The output of the command."""
         return _printed((await self._ended({})).output) or None
 
 
 class BeforeRequest(CommandHook):
-    """It is told of each request."""
+    """Notifies the command of each request."""
 
     async def before_request(self, context: HookContext, messages: Sequence[Message]) -> None:
-        """Tell the command which messages go to the model."""
+        """Send the command the messages for the model."""
         await self._ended({"messages": [to_dict(message) for message in messages]})
 
 
 class BeforeTool(CommandHook):
-    """It lets calls pass, denies them, or has a person asked."""
+    """Lets the command allow, deny or question calls."""
 
     async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
-        """What the exit code says of a call; a command that fails denies it."""
+        """The verdict of the exit code on a call; a command that fails denies it."""
         if not self._is_for(spec.name):
             return None
         call = {"tool": spec.name, "access": sorted(spec.access), "arguments": arguments}
@@ -118,12 +118,12 @@ class BeforeTool(CommandHook):
 
 
 class AfterTool(CommandHook):
-    """What it prints is read with the result of a call; where it objects, the result is an error."""
+    """Adds the command's output to the result of a call; an objection makes it an error."""
 
     async def after_tool(
         self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult
     ) -> ToolResult | None:
-        """The result with what the command prints below it."""
+        """The result with the command's output below it."""
         if not self._is_for(spec.name):
             return None
         told = {"text": _text_of(result), "is_error": result.is_error}
@@ -139,10 +139,10 @@ class AfterTool(CommandHook):
 
 
 class OnStop(CommandHook):
-    """Where it objects, the model goes on."""
+    """Makes the model continue if the command objects."""
 
     async def on_stop(self, context: HookContext, answer: str) -> str | None:
-        """What a command that objects prints, for the model to answer."""
+        """The output of an objecting command, for the model to answer."""
         ended = await self._ended({"answer": answer}, OBJECTS)
         if ended.exit_code == 0:
             return None
@@ -151,10 +151,10 @@ class OnStop(CommandHook):
 
 
 class OnEvent(CommandHook):
-    """It is told of the events of one type."""
+    """Notifies the command of events of one type."""
 
     async def on_event(self, context: HookContext, event: Event) -> None:
-        """Tell the command of an event that it waits for."""
+        """Send the command an event of its type."""
         if event.type == self._hook.event and self._is_for(getattr(event, "name", "")):
             await self._ended(json.loads(event_line(event)))
 
@@ -170,13 +170,13 @@ _KINDS: Mapping[str, type[CommandHook]] = {
 
 
 def shell_hooks(parts: SessionParts) -> Iterator[Hook]:
-    """The commands of config.yaml as hooks, in their order."""
+    """The commands of config.yaml as hooks, in order."""
     for hook in parts.config.shell_hooks:
         yield _KINDS.get(hook.event, OnEvent)(parts, hook)
 
 
 def _printed(output: bytes) -> str:
-    """What a command printed, as a text that a model may read and a terminal show."""
+    """The output of a command as a text that is safe for a model and a terminal."""
     return cut(without_sequences(output.decode("utf-8", "replace")).strip(), _LONGEST_TEXT)
 
 

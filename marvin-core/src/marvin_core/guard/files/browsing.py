@@ -17,7 +17,7 @@ from ...api.tool_context import FileInfo, FileKind
 from .folder_descriptors import Descent, Folder
 
 _LOOKED_AT = 500_000
-"""Names that one pattern may have looked at."""
+"""The most names that one pattern may examine."""
 
 Parts: TypeAlias = tuple[str, ...]
 Places: TypeAlias = frozenset[int]
@@ -26,7 +26,7 @@ _NOWHERE: Places = frozenset()
 
 
 def info_of(path: Parts, status: os.stat_result) -> FileInfo:
-    """What is known of the thing at a path."""
+    """The file status of the entry at a path."""
     shown = "/".join(path) or "."
     return FileInfo(path=shown, kind=_kind(status.st_mode), size=status.st_size, modified=status.st_mtime)
 
@@ -40,12 +40,12 @@ def _kind(mode: int) -> FileKind:
 
 
 def list_folder(folder: Folder, path: Parts, hidden: IsHidden, most: int) -> tuple[FileInfo, ...]:
-    """What is in a folder that was reached by a path: the first `most` by name, without what is hidden."""
+    """The entries of a folder that was opened by its path: the first `most` by name, without hidden ones."""
     with _scan(folder) as entries:
         names = nsmallest(most, (entry.name for entry in entries if not hidden((*folder.parts, entry.name))))
     found = []
     for name in names:
-        with suppress(FileNotFoundError):  # it went away meanwhile
+        with suppress(FileNotFoundError):  # it was removed meanwhile
             status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
             found.append(info_of((*path, name), status))
     return tuple(found)
@@ -53,7 +53,7 @@ def list_folder(folder: Folder, path: Parts, hidden: IsHidden, most: int) -> tup
 
 @contextmanager
 def _scan(folder: Folder) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """The entries of an open folder. Those of a name that is no text are as Python has them, with surrogates."""
+    """The entries of an open folder. A name that is not valid text keeps Python's surrogates."""
     descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder.descriptor)
     try:
         with os.scandir(descriptor) as entries:
@@ -63,20 +63,20 @@ def _scan(folder: Folder) -> Iterator[Iterator[os.DirEntry[str]]]:
 
 
 class Search:
-    """The paths that fit a pattern, below a root.
+    """The paths below a root that match a pattern.
 
     Args:
-        pattern: its parts. `**` stands for any folders, none among them; in the others `*`, `?` and `[...]` are as
-            in a shell. None of these stands for a dot at the beginning of a name.
-        descent: makes the descriptors of one look into a folder.
-        hidden: whether a place may not be shown.
+        pattern: its parts. `**` matches any number of folders, including none. In other parts `*`, `?` and `[...]` work
+            as in a shell. None of them matches a dot at the beginning of a name.
+        descent: creates the descriptors for one listing.
+        hidden: whether a path must not be shown.
     """
 
     def __init__(
         self, pattern: Parts, descent: Callable[[], AbstractContextManager[Descent]], hidden: IsHidden
     ) -> None:
         if pattern[-1:] == ("**",):
-            pattern = (*pattern, "*")  # what is below, and not the folder itself
+            pattern = (*pattern, "*")  # the content, not the folder itself
         self._shown = "/".join(pattern)
         self._parts = tuple(_expression(part) for part in pattern)
         self._end = len(pattern)
@@ -86,10 +86,10 @@ class Search:
         self._looked_at = 0
 
     def paths(self, most: int) -> tuple[str, ...]:
-        """The first `most` of them: each folder's names in their order, what is in a folder behind its name.
+        """The first `most` matches. A folder's names are in order, and its content follows its name.
 
         Raises:
-            ToolError: where too many names have to be looked at.
+            ToolError: where too many names have to be examined.
         """
         found: list[str] = []
         waiting: list[tuple[Parts, bool, Places]] = [((), True, self._with_empty([0]))]
@@ -106,7 +106,7 @@ class Search:
         return tuple(found)
 
     def _with_empty(self, places: Sequence[int]) -> Places:
-        """Where in the pattern one may stand: `**` may also stand for no folder at all."""
+        """The positions in the pattern that are possible here: `**` may also match no folder at all."""
         reached = set(places)
         for place in places:
             while place < self._end and self._parts[place] is None:
@@ -115,7 +115,7 @@ class Search:
         return frozenset(reached)
 
     def _after(self, places: Places, name: str) -> Places:
-        """Where one may stand after a name."""
+        """The positions in the pattern after a name."""
         after = []
         for place in places - {self._end}:
             expression = self._parts[place]
@@ -126,11 +126,11 @@ class Search:
         return self._with_empty(after)
 
     def _names(self, path: Parts, places: Places) -> list[tuple[str, bool, Places]]:
-        """The names in a folder that fit so far, the last one first, each with whether it is a folder and what fits.
+        """The matching names of a folder in reverse order, each with whether it is a folder and its positions.
 
-        None where it cannot be read. What else is in it costs little: most of what there is are files that do not fit.
+        None where the folder cannot be read. Other names cost little, since most of them are files that do not match.
         """
-        # No pattern ends with `**`, so a file fits by its last part alone.
+        # No pattern ends with `**`, so a file matches by its last part alone.
         last = self._parts[-1] if self._end - 1 in places else None
         with suppress(OSError, ToolError), self._descent() as descent:
             folder = descent.folder(path)
@@ -154,7 +154,7 @@ class Search:
 
 
 def _expression(part: str) -> re.Pattern[str] | None:
-    """What the names for a part of a pattern look like; None for `**`."""
+    """The regular expression for a part of a pattern; None for `**`."""
     if part == "**":
         return None
     return re.compile(("" if part.startswith(".") else r"(?!\.)") + fnmatch.translate(part), re.DOTALL)

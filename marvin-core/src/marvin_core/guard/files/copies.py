@@ -1,7 +1,7 @@
 """A private copy of a file with a real path, for libraries that open files by name.
 
-Whoever opens a path by its name again can be led elsewhere by a link that was swapped meanwhile. So what such a library
-gets is a copy in a private folder, which is put back in one step.
+Opening a path by its name again may follow a link that was swapped meanwhile. So such a library gets a copy in a
+private folder, and the copy replaces the file in one step.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ...api.errors import ToolError
 from ...util.state_files import forgotten, make_private_folder
 
 _FORGOTTEN = 86_400
-"""The age, in seconds, of a copy whose program was killed."""
+"""The age, in seconds, after which a copy counts as left by a killed program."""
 _PREFIX = "copy-"
 
 
 @contextmanager
 def private_folder(base: Path | None) -> Iterator[Path]:
-    """A new folder that only this user can look into, below `base`; removed with all that is in it."""
+    """A new folder below `base` that only this user can access; removed with its content."""
     import tempfile
 
     if base is not None:
@@ -36,17 +36,17 @@ def private_folder(base: Path | None) -> Iterator[Path]:
 
 
 def state_of(status: os.stat_result | None) -> tuple[int, ...]:
-    """What is another one after a file was changed or replaced."""
+    """The values that differ once a file was changed or replaced."""
     return () if status is None else (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def content_of(source: BinaryIO) -> Callable[[BinaryIO], None]:
-    """Copies the source to what it is called with, in pieces."""
+    """Copies the source into the target that it is called with, in chunks."""
     return partial(shutil.copyfileobj, source)
 
 
 class Copy:
-    """The copy of one file, which may be missing. `path` is where it is."""
+    """The copy of one file, which may be missing. `path` is the path of the copy."""
 
     def __init__(self, folder: Path, name: str, content: BinaryIO | None = None) -> None:
         self.path = folder / name
@@ -63,12 +63,12 @@ class Copy:
 
     @property
     def is_changed(self) -> bool:
-        """Whether it was written to, or made."""
+        """Whether the copy was changed or created."""
         now = self._state()
         return bool(now) and now != self._before
 
     def check_closed(self, shown: str) -> None:
-        """Raise `ToolError` where files beside the copy hold a part of its content, as those of an open database do."""
+        """Raise `ToolError` if files beside the copy hold part of its content, as for an open database."""
         others = [each.name for each in self.path.parent.iterdir() if each != self.path and each.stat().st_size]
         if others:
             raise ToolError(

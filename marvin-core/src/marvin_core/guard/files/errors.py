@@ -1,4 +1,4 @@
-"""Error texts of file access for the model: the working directory, its content, and what to do about a failure."""
+"""Error texts of file access for the model: the working directory, its content, and how to recover."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DONE = {"read": "read", "make": "made", "write": "written", "remove": "deleted"
 
 
 def describe_failure(error: OSError, path: str, action: str) -> str:
-    """What happened to a path and what to do, from the error that the system gave.
+    """The explanation and the advice for an error of the system.
 
     Args:
         action: read, write, make, remove or find.
@@ -54,7 +54,7 @@ def describe_failure(error: OSError, path: str, action: str) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """What a thing that is not a regular file is, with its article."""
+    """The kind of a thing that is not a regular file, with its article."""
     kinds = {
         stat.S_IFDIR: "a folder",
         stat.S_IFLNK: "a symbolic link",
@@ -67,7 +67,7 @@ def kind_of(mode: int) -> str:
 
 
 def nearest_names(parts: tuple[str, ...], names: Collection[str]) -> str:
-    """A sentence with the names of a folder that the last part resembles, or nothing."""
+    """A sentence with names in the folder that resemble the last part of the path, or nothing."""
     found = did_you_mean(["/".join((*parts[:-1], name)) for name in near_names(parts[-1], names)])
     return f" {found}" if found else ""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...api.errors import PathRefused
 
 _MAX_LINKS = 40
-# O_PATH needs no right to list the folder; elsewhere it takes the ordinary way.
+# O_PATH needs no permission to list the folder; other systems open it the ordinary way.
 _FOLDER = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
 
 
@@ -25,7 +25,7 @@ class Folder:
         self.parts = parts
 
     def list(self) -> list[str]:
-        """The names in it."""
+        """The names in the folder."""
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.descriptor)
         try:
             return os.listdir(listing)
@@ -34,7 +34,7 @@ class Folder:
 
 
 class Place:
-    """A name in an open folder, whether or not something is there."""
+    """A name in an open folder; the entry may be missing."""
 
     def __init__(self, folder: Folder, name: str) -> None:
         self.folder = folder.descriptor
@@ -42,11 +42,11 @@ class Place:
         self.parts = (*folder.parts, name)
 
     def status(self) -> os.stat_result:
-        """What is there; a link is not followed."""
+        """The status of the entry; a link is not followed."""
         return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
 
     def exists(self) -> bool:
-        """Whether something is there, be it a link that leads nowhere."""
+        """Whether the entry exists; a dangling link counts."""
         try:
             self.status()
         except FileNotFoundError:
@@ -57,8 +57,8 @@ class Place:
 class Descent:
     """The folders that one operation opens; `stack` closes them when it ends.
 
-    All methods raise OSError as the system does, and what `outside` returns where something turns out
-    to be outside of the root. `root` is a path without links.
+    All methods raise OSError as the system does, and the error that `outside` returns for a path outside the root.
+    `root` is a path without links.
     """
 
     def __init__(self, root: Path, stack: ExitStack, outside: Callable[[], Exception]) -> None:
@@ -69,14 +69,14 @@ class Descent:
         stack.callback(os.close, descriptor)
         self._home = _kernel_path(descriptor)
         if sys.platform == "linux" and self._home != os.fspath(root):
-            # A folder above the root is another one now. What is in it is not told, as errors else do.
+            # A folder above the root was replaced. Other errors list its content; this one must not.
             raise PathRefused(
                 f"Nothing was done: a link in the path of the working directory {root} now leads elsewhere."
             )
         self._root = Folder(descriptor, ())
 
     def locate(self, descriptor: int) -> tuple[str, ...]:
-        """The names that lead from the root to what is open, as the kernel knows them."""
+        """The names from the root to the open descriptor, according to the kernel."""
         found = _kernel_path(descriptor)
         if found == self._home:
             return ()
@@ -86,11 +86,11 @@ class Descent:
         return tuple(found[len(start) :].split("/"))
 
     def folder(self, parts: tuple[str, ...], start: Folder | None = None) -> Folder:
-        """Open a folder by way of whatever links there are, then check where that led."""
+        """Open a folder, following links, then check its real path."""
         return self._open("/".join(parts) or ".", start or self._root)
 
     def place(self, parts: tuple[str, ...], make: Callable[[tuple[str, ...]], None] | None = None) -> Place:
-        """The place of a path. With `make` missing folders are made; it is asked before each."""
+        """The place of a path. With `make`, missing folders are created, each after a check."""
         if not parts:
             raise IsADirectoryError
         try:
@@ -102,7 +102,7 @@ class Descent:
         return Place(folder, parts[-1])
 
     def follow(self, place: Place) -> Place:
-        """The place that a link, or a chain of them, stands for; the same place where there is none."""
+        """The target of a link or a chain of links; the same place for anything else."""
         for _ in range(_MAX_LINKS):
             try:
                 if not stat.S_ISLNK(place.status().st_mode):
@@ -112,13 +112,13 @@ class Descent:
             head, name = os.path.split(os.readlink(place.name, dir_fd=place.folder).rstrip("/"))
             if name in ("", ".", ".."):
                 return self._folder_itself(place)
-            # An absolute target ignores the folder, as it does in the kernel.
+            # An absolute target ignores the folder, as in the kernel.
             folder = self._open(head or ".", Folder(place.folder, place.parts[:-1]))
             place = Place(folder, name)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def deepest(self, parts: tuple[str, ...]) -> int:
-        """The index of the first part that is no folder that can be entered, else of the last part."""
+        """The index of the first part that is not an accessible folder, else of the last part."""
         for index in range(len(parts) - 1, 0, -1):
             try:
                 self.folder(parts[:index])
@@ -129,11 +129,11 @@ class Descent:
 
     @property
     def has_made(self) -> bool:
-        """Whether it made a folder."""
+        """Whether the folder was created."""
         return bool(self._made)
 
     def remove_made_folders(self) -> None:
-        """Take back the folders that were made, as far as they are still empty."""
+        """Remove the folders that were created, as far as they are still empty."""
         for parent, name in reversed(self._made):
             with suppress(OSError):
                 os.rmdir(name, dir_fd=parent)
@@ -149,7 +149,7 @@ class Descent:
                     os.mkdir(part, dir_fd=folder.descriptor)
                     self._made.append((folder.descriptor, part))
                 except FileExistsError:
-                    pass  # somebody else made it meanwhile, or it is a link that leads nowhere: see below
+                    pass  # another process made it meanwhile, or it is a dangling link: see below
                 folder = self._open(part, folder)
         return folder
 

@@ -18,11 +18,11 @@ class FolderPaths(PathChecks):
     """Folders below one root. Thread-safe; holds no descriptor between calls."""
 
     def make_folder(self, path: str) -> bool:
-        """Make a folder and those above it, where they are missing; whether it was missing.
+        """Create a folder and its missing parents; returns whether it was missing.
 
         Raises:
-            PathRefused: where the path, or what it links to, is outside or protected.
-            ToolError: where it cannot be made, as where a file has that name.
+            PathRefused: where the path, or its link target, is outside or protected.
+            ToolError: where it cannot be created, for example because a file has that name.
         """
 
         def guard(made: tuple[str, ...]) -> None:
@@ -33,7 +33,7 @@ class FolderPaths(PathChecks):
         self._check(path, parts, writing=True)
         with self._failures(path, parts, "make"), self._descent(path) as descent:
             try:
-                # What is in it has a place only where all of its folders are there.
+                # Its content can be resolved only where all of its folders exist.
                 self._check(path, descent.place((*parts, "x"), make=guard).parts[:-1], writing=True)
                 return descent.has_made
             except BaseException:
@@ -41,11 +41,11 @@ class FolderPaths(PathChecks):
                 raise
 
     def remove_folder(self, path: str) -> None:
-        """Delete a folder that is empty.
+        """Delete an empty folder.
 
         Raises:
             PathRefused: where the path is outside or protected.
-            ToolError: where there is none, it is not empty, or is a link.
+            ToolError: where it does not exist, is not empty, or is a link.
         """
         parts = self._parts(path)
         self._check(path, parts, writing=True)
@@ -67,7 +67,7 @@ class FolderPaths(PathChecks):
 
     @contextmanager
     def _failures(self, path: str, parts: tuple[str, ...], action: str) -> Iterator[None]:
-        """Turn what the system refuses into what the model can act on."""
+        """Turn errors of the system into errors that the model can act on."""
         try:
             yield
         except OSError as error:

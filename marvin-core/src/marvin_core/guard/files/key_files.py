@@ -41,7 +41,7 @@ KEY_FILES: Sequence[str] = (
     ".docker/config.json",
     ".password-store/*",
 )
-"""By name, or by the last parts of the path. Case does not count."""
+"""Matches names, or the last parts of paths. Case does not count."""
 
 EXAMPLES: Sequence[str] = (
     ".env.example",
@@ -55,13 +55,12 @@ EXAMPLES: Sequence[str] = (
     ".ssh/config",
     ".ssh/known_hosts",
 )
-"""Files of such names that hold no secrets."""
+"""Files with such names that hold no secrets."""
 
 
 class _Kinds:
-    """Patterns of names and of the last parts of paths. A `*` begins a name, ends it, or is a name of its own.
-
-    They are no regular expression, which would take milliseconds to compile before the first tool runs.
+    """Patterns of names and of the last parts of paths. A `*` begins a name, ends it, or is a name of its own. Regular
+    expressions would take milliseconds to compile before the first tool runs.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
@@ -73,7 +72,7 @@ class _Kinds:
         self._folders = frozenset(path[0] for path in self._paths)
 
     def may_fit(self, parts: Sequence[str]) -> bool:
-        """Whether one of them may fit some part of a path: nearly always none does, which is quickly told."""
+        """Whether a pattern may match some part of a path: a fast check that nearly always says no."""
         names, beginnings, endings = self._names, self._beginnings, self._endings
         for part in parts:
             if part in names or part.startswith(beginnings) or part.endswith(endings):
@@ -81,7 +80,7 @@ class _Kinds:
         return not self._folders.isdisjoint(parts)
 
     def fit(self, parts: Sequence[str]) -> bool:
-        """Whether one of them fits a path at its end."""
+        """Whether a pattern matches the end of a path."""
         name = parts[-1]
         if name in self._names or name.startswith(self._beginnings) or name.endswith(self._endings):
             return True
@@ -99,7 +98,7 @@ _DEEPEST = 1 + max(pattern.count("/") for pattern in (*KEY_FILES, *EXAMPLES))
 
 
 def is_key_file(path: str) -> bool:
-    """Whether a path, with `/` between its parts, is that of a file with keys or passwords, or of one below such."""
+    """Whether a path, with `/` between its parts, is a file with keys or passwords, or lies below one."""
     parts = [part for part in path.casefold().split("/") if part not in ("", ".")]
     return _KEYS.may_fit(parts) and any(
         _KEYS.fit(above) and not _HARMLESS.fit(above)

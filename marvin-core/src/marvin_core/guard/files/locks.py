@@ -1,8 +1,8 @@
-"""Locks for files of a project, so that of two Marvins that write one file neither loses what the other wrote.
+"""Locks for files of a project, so that two Marvins that write one file lose no changes.
 
-They lie in Marvin's state folder, and are named by the device and the inode of the file. A lock is held while a file is
-looked at for a second time and replaced, and never across calls. Whoever holds it removes it: each replacement makes a
-new inode, so that locks would pile up.
+The locks are in Marvin's state folder, named by the device and the inode of the file. A lock is held while a file is
+checked again and replaced, never across calls. The holder removes the lock: each replacement creates a new inode, so
+locks would pile up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ProjectLocks:
     """The locks of one Marvin.
 
     Args:
-        folder: where they lie.
+        folder: where the locks are.
     """
 
     def __init__(self, folder: Path, timeouts: Timeouts) -> None:
@@ -38,7 +38,7 @@ class ProjectLocks:
         Raises:
             ToolError: another Marvin holds one for too long, or the folder cannot be written.
         """
-        # In one order, so that two who want the same files do not wait for each other.
+        # A fixed order prevents a deadlock between two Marvins that lock the same files.
         names = sorted({f"{file.st_dev:x}-{file.st_ino:x}.lock" for file in files})
         with ExitStack() as stack:
             try:
@@ -68,7 +68,7 @@ class ProjectLocks:
             except BaseException:
                 os.close(descriptor)
                 raise
-            os.close(descriptor)  # whoever held it has removed it meanwhile
+            os.close(descriptor)  # the previous holder has removed it meanwhile
         try:
             yield
         finally:

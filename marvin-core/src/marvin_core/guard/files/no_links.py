@@ -17,18 +17,18 @@ _PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
 _ROOT = os.O_RDONLY | os.O_DIRECTORY
 _FOLDER = _ROOT | os.O_NOFOLLOW
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""How a file is opened that could be anything: no link is followed, nothing is waited for."""
+"""The flags to open a file of unknown type: without following a link, without blocking."""
 
 
 @contextmanager
 def opened_folder(root: Path | str, path: str) -> Iterator[int]:
-    """A folder as a descriptor, reached from the root by one name after the other.
+    """A folder descriptor, reached from the root one name at a time.
 
     Args:
         path: relative to the root, without `..`; `.` is the root itself.
 
     Raises:
-        OSError: it is not there, or a part of the path is a link or no folder.
+        OSError: the folder is missing, or a part of the path is a link or not a folder.
     """
     names = [name for name in path.split("/") if name not in ("", ".")]
     with _walked(os.open(root, _ROOT), names, _FOLDER) as descriptor:
@@ -37,10 +37,10 @@ def opened_folder(root: Path | str, path: str) -> Iterator[int]:
 
 @contextmanager
 def standing_for(path: Path) -> Iterator[int]:
-    """A descriptor that stands for an absolute path, for which nothing on the way need be readable.
+    """A descriptor for an absolute path, without read permission for the folders on the way.
 
     Raises:
-        OSError: it is not there, or a part of the path is a link.
+        OSError: the path does not exist, or a part of it is a link.
     """
     first = os.open("/", _PATH_ONLY | os.O_DIRECTORY)
     with _walked(first, path.parts[1:], _PATH_ONLY | os.O_NOFOLLOW) as descriptor:
@@ -51,16 +51,16 @@ def standing_for(path: Path) -> Iterator[int]:
 
 @contextmanager
 def own_folder(root: Path, folder: Path, mode: int = 0o700) -> Iterator[int]:
-    """A folder that Marvin itself writes to, as a descriptor; what is missing of it is made.
+    """A descriptor of a folder that Marvin itself writes to; missing parts are created.
 
     Args:
         root: the working directory.
-        folder: no link on the way to it is followed where it lies in `.marvin` there: a repository, or a command that
-            runs at this moment, may have put one in.
-        mode: of folders that are made there; elsewhere they are for this user alone.
+        folder: in `.marvin` below the root, no link on the way is followed: a repository or a running command may have
+            created one.
+        mode: of folders created there; elsewhere they are private to this user.
 
     Raises:
-        OSError: it cannot be made, or a part of the way is a link or no folder.
+        OSError: it cannot be created, or a part of the path is a link or not a folder.
     """
     if not folder.is_relative_to(root / ".marvin"):
         make_private_folder(folder)
@@ -73,7 +73,7 @@ def own_folder(root: Path, folder: Path, mode: int = 0o700) -> Iterator[int]:
 
 @contextmanager
 def _walked(descriptor: int, names: Sequence[str], flags: int, made_with: int | None = None) -> Iterator[int]:
-    """Go on from a folder, which is closed, by one name after the other; with a mode, what is missing is made."""
+    """Descend from a folder, which is closed, one name at a time; with a mode, missing folders are created."""
     try:
         for name in names:
             if made_with is not None:
@@ -88,7 +88,7 @@ def _walked(descriptor: int, names: Sequence[str], flags: int, made_with: int | 
 
 
 def open_file(root: Path | str, path: str) -> BinaryIO:
-    """A file, opened for reading. Raises OSError as `opened_folder`, and where the file is a link."""
+    """A file, opened for reading. Raises OSError like `opened_folder`, and for a link."""
     folder, _, name = path.rpartition("/")
     with opened_folder(root, folder) as descriptor:
         return os.fdopen(os.open(name, READ, dir_fd=descriptor), "rb")
@@ -96,7 +96,7 @@ def open_file(root: Path | str, path: str) -> BinaryIO:
 
 @contextmanager
 def scanned(root: Path | str, path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """What a folder holds, nothing where it cannot be read. What an entry is asked for it says only in the block."""
+    """The entries of a folder, none if it cannot be read. An entry can be queried only within the block."""
     with ExitStack() as stack:
         try:
             descriptor = stack.enter_context(opened_folder(root, path))
@@ -107,7 +107,7 @@ def scanned(root: Path | str, path: str) -> Iterator[Iterator[os.DirEntry[str]]]
 
 
 class Statuses:
-    """What is known of many files, one after the other. The folders above the last one stay open until the block ends.
+    """The status of many files in sequence. Folders above the last one stay open until the block ends.
 
     Each folder is reached from the one around it, never by a link, as `opened_folder` does.
     """
@@ -119,14 +119,14 @@ class Statuses:
         self._descriptors: list[int] = []
 
     def of(self, path: str) -> os.stat_result:
-        """What is there; a link is not followed. Raises OSError as `opened_folder`."""
+        """The status of the entry; a link is not followed. Raises OSError like `opened_folder`."""
         folder, _, name = (path if path[-1:] != "/" else path.rstrip("/")).rpartition("/")
         if folder != self._folder:
             self._enter(folder)
         return os.stat(name, dir_fd=self._descriptors[-1], follow_symlinks=False)
 
     def of_all(self, paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-        """As `of` for each of these paths; those of which nothing can be known are left out."""
+        """`of` for each of these paths; those without a readable status are left out."""
         look = os.stat
         for path in paths:
             folder, _, name = (path if path[-1:] != "/" else path.rstrip("/")).rpartition("/")

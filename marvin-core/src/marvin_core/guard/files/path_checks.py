@@ -11,7 +11,7 @@ from ...api.errors import PathRefused
 from .spellings import matches, names_of, pattern_of
 
 HIDDEN = (".tickets",)
-"""What no tool may touch: tickets have a tool of their own."""
+"""The paths that no tool may access: tickets have a tool of their own."""
 
 PROTECTED = (
     ".git",
@@ -23,15 +23,15 @@ PROTECTED = (
     ".marvin/worktrees",
     ".marvin/review-history-*",
 )
-"""What no tool may write to, at any depth; a slash at the beginning is the root, a star at the end any rest."""
+"""The paths that no tool may write, at any depth. A leading slash is the root, a final star any rest."""
 _LONGEST = 4_096
-"""Characters of a path; neither Linux nor macOS takes more (PATH_MAX)."""
+"""Characters of a path; neither Linux nor macOS accepts more (PATH_MAX)."""
 _SHOWN = 200
 _KEPT = "use the ticket tools for tickets. No tool can read Marvin's settings and keys."
 
 
 class PathChecks:
-    """The checks of `SandboxPaths`, whose arguments these are."""
+    """The checks of `SandboxPaths`, which takes the same arguments."""
 
     def __init__(
         self, root: Path, hidden: Collection[str], protected: Collection[str], writable: Collection[str] | None
@@ -59,7 +59,7 @@ class PathChecks:
     def _parts(self, path: str) -> tuple[str, ...]:
         """The names that lead from the root to the file, `.` and `..` folded.
 
-        An absolute path inside the root is as good as a relative one: models are used to them.
+        Absolute paths inside the root are accepted, since models often use them.
         """
         if len(path) > _LONGEST:
             raise self._refused(
@@ -83,7 +83,7 @@ class PathChecks:
         return path
 
     def _check(self, path: str, parts: tuple[str, ...], *, writing: bool) -> None:
-        """Refuse what is hidden and, when writing, what is protected or not among the writable files."""
+        """Refuse hidden paths; when writing, also protected paths and those not among the writable files."""
         if self._is_hidden(parts):
             raise self._refused(f"{path!r} is refused: {_KEPT}")
         if writing and matches(parts, self._protected):
@@ -112,7 +112,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _through_links(path: str, root: str) -> str | None:
-    """An absolute path relative to the root, where links outside lead there. What is below it stays unresolved."""
+    """An absolute path relative to the root, through links outside. The part below the root stays unresolved."""
     found = None
     place, _, name = path.rpartition("/")
     names = [name]

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from ...api.tool_context import FileInfo, FileWrite
 
 _LARGEST = 4_000_000
-"""Bytes of a file beyond which nothing is tried: the difference would be too long to read."""
+"""Bytes of a file above which no preview is made: the diff would be too long to read."""
 
 
 class NoPreviewError(Exception):
-    """What a call would do cannot be known without doing it."""
+    """The effect of a call cannot be known without running it."""
 
 
 class PreviewPaths(SandboxPaths):
-    """Files as they are, and as a call would leave them. What it refuses the real one would refuse, too.
+    """Files as they are, and as a call would leave them. It refuses what the real sandbox refuses.
 
-    Several calls may be tried one after the other: each sees what those before it would have written.
+    Several calls may be tried in sequence: each sees the planned files of those before it.
     """
 
     def __init__(self, paths: SandboxPaths) -> None:
@@ -35,11 +35,11 @@ class PreviewPaths(SandboxPaths):
         vars(self).update(vars(paths))
         self._written: dict[str, bytes | None] = {}
         self.changes: dict[str, tuple[bytes, bytes]] = {}
-        """What the call that is tried would change: the content before and after, by path; none is empty."""
+        """The planned changes: the content before and after, by path; none is empty."""
 
     @contextmanager
     def trying(self) -> Iterator[None]:
-        """One call; where it fails nothing of it stays."""
+        """Try one call; its changes are dropped if it fails."""
         before, self.changes = dict(self._written), {}
         try:
             yield
@@ -48,7 +48,7 @@ class PreviewPaths(SandboxPaths):
             raise
 
     def open(self, path: str) -> BinaryIO:
-        """Open a file for reading, as it would be."""
+        """Open a file for reading, with its planned content."""
         place = self._place(path)
         if place not in self._written:
             return super().open(path)
@@ -62,7 +62,7 @@ class PreviewPaths(SandboxPaths):
         return stream
 
     def replace(self, path: str, data: bytes, *, create_only: bool = False) -> None:
-        """Note what would be in a file."""
+        """Record the planned content of a file."""
         place = self._place_to_change(path)
         before = self._content(path, place)
         if create_only and before is not None:
@@ -71,7 +71,7 @@ class PreviewPaths(SandboxPaths):
         self._note(place, before, data)
 
     def write_together(self, changes: Sequence[FileWrite]) -> None:
-        """Note what would be in several files."""
+        """Record the planned content of several files."""
         for change in changes:
             if change.data is None:
                 self.remove(change.path)
@@ -79,13 +79,13 @@ class PreviewPaths(SandboxPaths):
                 self.replace(change.path, change.data, create_only=change.create_only)
 
     def append(self, path: str, data: bytes) -> None:
-        """Note what would be at the end of a file."""
+        """Record text planned for the end of a file."""
         place = self._place_to_change(path)
         before = self._content(path, place)
         self._note(place, before, (before or b"") + data)
 
     def remove(self, path: str) -> None:
-        """Note that a file would be gone."""
+        """Record a planned deletion."""
         place = self._place_to_change(path)
         before = self._content(path, place)
         with self._failures(path, self._parts(path), "remove"):
@@ -94,7 +94,7 @@ class PreviewPaths(SandboxPaths):
         self._note(place, before, None)
 
     def make_folder(self, path: str) -> NoReturn:
-        """A folder is no text to be shown before."""
+        """Folders have no text to preview."""
         raise NoPreviewError
 
     def remove_folder(self, path: str) -> NoReturn:
@@ -102,29 +102,29 @@ class PreviewPaths(SandboxPaths):
         raise NoPreviewError
 
     def exists(self, path: str) -> bool:
-        """Whether there would be something."""
+        """Whether the path would exist."""
         place = self._place(path)
         return self._written[place] is not None if place in self._written else super().exists(path)
 
     def stat(self, path: str) -> FileInfo:
-        """What is there; of what is not written yet nothing is known."""
+        """The status of a file; that of a planned file is unknown."""
         if self._place(path) in self._written:
             raise NoPreviewError
         return super().stat(path)
 
     def list(self, path: str = ".", most: int = 10_000) -> tuple[FileInfo, ...]:
-        """What is in a folder, as long as nothing would have been written."""
+        """The entries of a folder, as long as no change is planned."""
         self._nothing_written()
         return super().list(path, most)
 
     def glob(self, pattern: str, most: int = 1_000) -> tuple[str, ...]:
-        """What fits a pattern, as long as nothing would have been written."""
+        """The matches of a pattern, as long as no change is planned."""
         self._nothing_written()
         return super().glob(pattern, most)
 
     @contextmanager
     def real_file(self, path: str, *, writing: bool = False) -> Iterator[Path]:
-        """A copy for reading; what a library would write is not known."""
+        """A copy for reading; the changes of a library cannot be previewed."""
         self._nothing_written()
         if writing:
             raise NoPreviewError
@@ -141,7 +141,7 @@ class PreviewPaths(SandboxPaths):
         self.changes[place] = (first, after or b"")
 
     def _content(self, path: str, place: str) -> bytes | None:
-        """What is, or would be, in a file; None where there is none."""
+        """The current or planned content of a file; None if there is none."""
         if place in self._written:
             return self._written[place]
         try:
@@ -156,7 +156,7 @@ class PreviewPaths(SandboxPaths):
         return data
 
     def _place(self, path: str, *, writing: bool = False) -> str:
-        """The path of what is meant, links followed, whether or not it is there."""
+        """The path with links followed; the file may be missing."""
         parts = self._parts(path)
         with self._failures(path, parts, "write" if writing else "read"), self._descent(path) as descent:
             existing = descent.deepest(parts)

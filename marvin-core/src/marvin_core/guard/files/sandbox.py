@@ -1,8 +1,8 @@
-"""The sandbox: the only way from a model's string to the content of a file.
+"""The sandbox: the only path from a model's string to the content of a file.
 
-Checking a path and using it afterwards leaves a moment in which a link can be swapped. So a folder is
-opened first, the kernel is asked where the descriptor really is, and then everything happens relative
-to that descriptor by a plain name that is never followed as a link.
+A path that is checked and then used can be redirected in between by a swapped link. So a folder is opened first, and
+the kernel reports the real path of the descriptor. All operations are then relative to that descriptor, by a plain name
+that is never followed as a link.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class SandboxPaths(FolderPaths):
 
     Args:
         root: the sandbox root; links in it are resolved once, here.
-        hidden: patterns of places that cannot be reached at all beside `HIDDEN`: Marvin's own.
-        protected: patterns of places that cannot be written, see `PROTECTED`.
+        hidden: patterns of paths that cannot be accessed at all, in addition to `HIDDEN`: Marvin's own.
+        protected: patterns of paths that cannot be written, see `PROTECTED`.
         writable: if given, the only files that can be written or removed, relative to the root.
-        copies: where `real_file` keeps its copies; by default where temporary files are.
-        locks: what other Marvins that write the same files wait for.
+        copies: where `real_file` keeps its copies; by default the folder for temporary files.
+        locks: the locks shared with other Marvins that write the same files.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SandboxPaths(FolderPaths):
         """Open a regular file for reading.
 
         Raises:
-            PathRefused: where the path, or what it links to, is outside or hidden.
+            PathRefused: where the path, or its link target, is outside or hidden.
             ToolError: where it does not exist, is not a regular file, or cannot be read.
         """
         parts = self._parts(path)
@@ -69,7 +69,7 @@ class SandboxPaths(FolderPaths):
             self._regular(path, place.status())
             descriptor = os.open(place.name, _READ, dir_fd=place.folder)
             try:
-                # What was looked at above may have been swapped since: only the descriptor counts.
+                # The entry checked above may have been swapped since: only the descriptor counts.
                 self._regular(path, os.fstat(descriptor))
                 self._check(path, descent.locate(descriptor), writing=False)
                 self._opened(place)
@@ -79,18 +79,18 @@ class SandboxPaths(FolderPaths):
                 raise
 
     def _opened(self, place: Place) -> None:
-        """What comes with each file that is opened for reading."""
+        """Called for each file that is opened for reading."""
 
     def replace(self, path: str, data: bytes, *, create_only: bool = False) -> None:
-        """Write a file in one step, making its folders; a reader sees the old content or the new.
+        """Write a file in one step, creating its folders; a reader sees the old content or the new.
 
         The mode of an existing file is kept and a link is followed. On failure nothing is left behind.
 
         Args:
-            create_only: the file must not exist yet, not even a moment before it is put in place.
+            create_only: the file must not exist, checked up to the moment it is put in place.
 
         Raises:
-            PathRefused: where the path, or what it links to, is outside or protected.
+            PathRefused: where the path, or its link target, is outside or protected.
             ToolError: where it cannot be written; the old content is then untouched.
         """
         from .writing import put
@@ -105,7 +105,7 @@ class SandboxPaths(FolderPaths):
         """Write and remove several files: all of them, or none.
 
         Raises:
-            FileChanged: one of them is not what its change expects.
+            FileChanged: the content of one of them is not what its change expects.
             PathRefused, ToolError: as `replace` and `remove`.
         """
         from .together import Step, write_together
@@ -125,10 +125,10 @@ class SandboxPaths(FolderPaths):
         return self._locks.held(file for file in files if file is not None)
 
     def append(self, path: str, data: bytes) -> None:
-        """Add to the end of a file, in one write where the disk takes it; on failure nothing of it is left.
+        """Append to a file, in one write if the disk allows it; a failure leaves no part of the text behind.
 
-        What others append at the same time stands before or behind it. Raises as `replace`, and `PathRefused` for a
-        file of several names, of which others may be outside.
+        Concurrent appends end up before or after it. Raises like `replace`, and `PathRefused` for a file with several
+        hard links, some of which may be outside.
         """
         from .writing import add, discard
 
@@ -146,7 +146,7 @@ class SandboxPaths(FolderPaths):
                 os.close(descriptor)
 
     def _check_opened(self, path: str, descriptor: int, place: Place) -> None:
-        """Refuse what is not the file of that place, or is another file as well, by a hard link."""
+        """Refuse another file than the one at that place, and a file with several hard links."""
         status = os.fstat(descriptor)
         self._regular(path, status)
         if not os.path.samestat(status, place.status()) or status.st_nlink > 1:
@@ -157,10 +157,10 @@ class SandboxPaths(FolderPaths):
 
     @contextmanager
     def real_file(self, path: str, *, writing: bool = False) -> Iterator[Path]:
-        """The path of a private copy, which takes the place of the file in one step when the block ends.
+        """The path of a private copy, which replaces the file in one step when the block ends.
 
-        Raises as `open`, for writing as `replace`; `ToolError` where another changed the file meanwhile, and where
-        files beside the copy still hold a part of it, as those of a database do that was not closed.
+        Raises like `open`, for writing like `replace`. Raises `ToolError` if the file was changed meanwhile, and if
+        files beside the copy still hold part of it, as for a database that was not closed.
         """
         from .copies import Copy, content_of, private_folder, state_of
         from .writing import put
@@ -185,7 +185,7 @@ class SandboxPaths(FolderPaths):
                     put(place, content_of(content), old)
 
     def exists(self, path: str) -> bool:
-        """Whether there is something; a link that leads nowhere is nothing. Raises as `stat` for all else."""
+        """Whether the path exists; a dangling link does not. Raises like `stat` for all else."""
         parts = self._parts(path)
         with self._failures(path, parts, "find"):
             try:
@@ -195,11 +195,11 @@ class SandboxPaths(FolderPaths):
         return True
 
     def stat(self, path: str) -> FileInfo:
-        """What is there, links followed.
+        """The status of the path, links followed.
 
         Raises:
-            PathRefused: where the path, or what it links to, is outside or hidden.
-            ToolError: where there is nothing.
+            PathRefused: where the path, or its link target, is outside or hidden.
+            ToolError: where the path does not exist.
         """
         from .browsing import info_of
 
@@ -216,25 +216,25 @@ class SandboxPaths(FolderPaths):
             return place.status()
 
     def list(self, path: str = ".", most: int = 10_000) -> tuple[FileInfo, ...]:
-        """What is in a folder, the first `most` by name; links stand for themselves, and what is hidden is left out.
+        """The entries of a folder, the first `most` by name; links are not followed, hidden entries are left out.
 
-        Raises as `stat`; `ToolError` where it is no folder.
+        Raises like `stat`; `ToolError` if it is not a folder.
         """
         from .browsing import list_folder
 
         parts = self._parts(path)
         with self._failures(path, parts, "read"), self._descent(path) as descent:
             if parts:
-                # What lies above is refused first: an error must tell nothing of what is outside.
+                # Paths outside are refused first: an error must reveal nothing about them.
                 self._check(path, descent.follow(descent.place(parts)).parts, writing=False)
             folder = descent.folder(parts)
             self._check(path, folder.parts, writing=False)
             return list_folder(folder, parts, self._is_hidden, most)
 
     def glob(self, pattern: str, most: int = 1_000) -> tuple[str, ...]:
-        """The files and folders that fit a pattern, as `Search` has it, the first `most` in order. No link is entered.
+        """The files and folders that match a pattern, as in `Search`, the first `most` in order. No link is entered.
 
-        Raises `PathRefused` where the pattern leads outside or to what is hidden, and as `Search`.
+        Raises `PathRefused` if the pattern leads outside or to hidden paths, and like `Search`.
         """
         from .browsing import Search
 
@@ -245,7 +245,7 @@ class SandboxPaths(FolderPaths):
         """Delete a file; of a link, the link itself.
 
         Raises:
-            PathRefused: where the path, or what it links to, is outside or protected.
+            PathRefused: where the path, or its link target, is outside or protected.
             ToolError: where it does not exist, is not a regular file, or cannot be deleted.
         """
         with self._removing(path) as (place, _):
@@ -253,7 +253,7 @@ class SandboxPaths(FolderPaths):
 
     @contextmanager
     def _removing(self, path: str) -> Iterator[tuple[Place, os.stat_result | None]]:
-        """The place of a file, or of a link to one, that is to be removed, with what is there."""
+        """The place of a file or link that is to be removed, with its status."""
         parts = self._parts(path)
         self._check(path, parts, writing=True)
         with self._failures(path, parts, "remove"), self._descent(path) as descent:
@@ -268,15 +268,15 @@ class SandboxPaths(FolderPaths):
             yield place, place.status()
 
     def _before_removal(self, place: Place, *, is_link: bool) -> None:
-        """What comes right before a file is removed, or the link to one."""
+        """Called right before a file or link is removed."""
 
     def locate(self, path: str) -> str:
-        """The path relative to the root, checked, for handing to a program behind `--`.
+        """The path relative to the root, checked, to pass to a program after `--`.
 
-        Links in its folders are resolved; its last part stays as it is and need not exist.
+        Links in its folders are resolved; its last part is unchanged and need not exist.
 
         Raises:
-            PathRefused: where the path, or what it links to, is outside or hidden.
+            PathRefused: where the path, or its link target, is outside or hidden.
         """
         parts = self._parts(path)
         if not parts:
@@ -289,7 +289,7 @@ class SandboxPaths(FolderPaths):
 
     @contextmanager
     def _writing(self, path: str) -> Iterator[tuple[Place, os.stat_result | None]]:
-        """The place of a file that is to be written, with what is there; folders made for it go where that fails."""
+        """The place and status of a file to write; folders created for it are removed on failure."""
         parts = self._parts(path)
         self._check(path, parts, writing=True)
         if path.endswith("/"):
@@ -314,7 +314,7 @@ class SandboxPaths(FolderPaths):
         return place
 
     def _writable_status(self, path: str, place: Place) -> os.stat_result | None:
-        """What is there, None for nothing. Fails where it may not be written, as a rename would not."""
+        """The status of the file, None if it is missing. Fails if it may not be written, unlike a rename."""
         if not place.exists():
             return None
         self._regular(path, place.status())

@@ -6,16 +6,16 @@ import os
 from functools import lru_cache
 
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
-"""What HFS+ leaves out of names; as git's utf8.c has it, which guards `.git` the same way."""
+"""Characters that HFS+ ignores in names, from git's utf8.c, which protects `.git` the same way."""
 _SHORT = 6
-"""The characters of a name that are left in the short one which NTFS also gives it: `GIT~1`, `TICKET~1`."""
+"""The characters that a name keeps in its short NTFS alias: `GIT~1`, `TICKET~1`."""
 
 
 def names_of(path: str) -> tuple[str, ...]:
-    """The names that a relative path is made of, `.` and `..` folded.
+    """The parts of a relative path, `.` and `..` folded.
 
     Raises:
-        ValueError: where it is none that stays below where it begins; the text says why.
+        ValueError: where it does not stay below its start; the text says why.
     """
     if not path.strip():
         raise ValueError("The path is empty. Give a path relative to the working directory.")
@@ -43,9 +43,9 @@ def names_of(path: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-@lru_cache(maxsize=1_024)  # a call looks at one path several times
+@lru_cache(maxsize=1_024)  # a call checks one path several times
 def matches(parts: tuple[str, ...], patterns: tuple[tuple[str, ...], ...]) -> bool:
-    """Whether some run of the parts is one of the patterns, on any file system that a folder may lie on.
+    """Whether some run of the parts matches one of the patterns, on any file system.
 
     A star at the end of a pattern's part stands for the rest of the name. An empty part stands for the root.
     """
@@ -58,12 +58,12 @@ def matches(parts: tuple[str, ...], patterns: tuple[tuple[str, ...], ...]) -> bo
 
 
 def pattern_of(path: str) -> tuple[str, ...]:
-    """The pattern of a path; one that begins with a slash is right below the root."""
+    """The pattern of a path; a leading slash means right below the root."""
     return tuple(map(_plain, path.split("/")))
 
 
 def _plain(part: str) -> str:
-    """A name without what some file system ignores: case, dots and spaces at the end, a stream behind a colon."""
+    """A name without what some file systems ignore: case, final dots and spaces, a stream after a colon."""
     return part.translate(_INVISIBLE).partition(":")[0].rstrip(". ").casefold()
 
 

@@ -16,7 +16,7 @@ from .writing import Prepared, discard, temporary_name
 
 
 class Step:
-    """One file: what is to be done with it, its place, and what is there."""
+    """One file: the planned operation, its place, and its status."""
 
     def __init__(self, change: FileWrite, place: Place, old: os.stat_result | None) -> None:
         self.change = change
@@ -28,21 +28,21 @@ class Step:
         self._backup = ""
 
     def prepare(self) -> None:
-        """Write what is to be there, beside it."""
+        """Write the new content beside the file."""
         if self._data is not None:
             with self._failures():
                 self._prepared = Prepared(self._place, self._write, self.before)
 
     def _write(self, stream: BinaryIO) -> None:
         if not self._there and self.change.mode is not None:
-            os.fchmod(stream.fileno(), self.change.mode & 0o700)  # before anybody could read what it holds
+            os.fchmod(stream.fileno(), self.change.mode & 0o700)  # before anyone could read its content
         stream.write(self._data or b"")
         if not self._there and self.change.mode is not None:
             stream.flush()
             os.fchmod(stream.fileno(), self.change.mode)
 
     def check(self) -> None:
-        """Look at the file for a second time; raises `FileChanged`."""
+        """Check the file again; raises `FileChanged`."""
         try:
             now: os.stat_result | None = self._place.status()
         except FileNotFoundError:
@@ -56,7 +56,7 @@ class Step:
             )
 
     def keep(self) -> None:
-        """Keep what is there under another name, until `finish`."""
+        """Keep the old file under another name, until `finish`."""
         if not self._there:
             return
         place, self._backup = self._place, temporary_name()
@@ -69,20 +69,20 @@ class Step:
                     dst_dir_fd=place.folder,
                     follow_symlinks=False,
                 )
-            except OSError:  # the file system has no second names
+            except OSError:  # the file system has no hard links
                 os.rename(place.name, self._backup, src_dir_fd=place.folder, dst_dir_fd=place.folder)
 
     def put(self) -> None:
-        """Put it in place, or take it away."""
+        """Put the new file in place, or remove the file."""
         with self._failures():
             if self._prepared is not None:
                 self._prepared.put(create_only=self.change.create_only)
             else:
-                with suppress(FileNotFoundError):  # it has but the other name by now
+                with suppress(FileNotFoundError):  # it has only the other name by now
                     os.unlink(self._place.name, dir_fd=self._place.folder)
 
     def take_back(self) -> None:
-        """Have what was there be there again."""
+        """Restore the old file."""
         place = self._place
         if self._backup:
             with suppress(OSError):
@@ -91,7 +91,7 @@ class Step:
             discard(place.name, place.folder)
 
     def finish(self) -> None:
-        """Remove what is beside the file."""
+        """Remove the temporary files."""
         if self._prepared is not None:
             self._prepared.discard()
         if self._backup:
@@ -107,13 +107,13 @@ class Step:
 
 
 def write_together(steps: Sequence[Step], lock: AbstractContextManager[None]) -> None:
-    """Write and remove files; everything is written beside them before the first is put in place.
+    """Write and remove files; all new content is written beside them before the first is put in place.
 
     Args:
-        lock: held from the second look to the end.
+        lock: held from the second check to the end.
 
     Raises:
-        FileChanged: a file is not what its change expects; nothing was changed.
+        FileChanged: the content of a file is not what its change expects; nothing was changed.
         ToolError: the system refuses something; nothing was changed.
     """
     try:

@@ -17,27 +17,27 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class Watcher(Protocol):
-    """Sees the files that are about to be changed."""
+    """Observes files before they are changed."""
 
     def check(self) -> None:
-        """Raise `ToolError` where nothing is to be changed any more."""
+        """Raise `ToolError` if no file may be changed any more."""
         ...
 
     def wants(self, root: Path, path: str) -> bool:
-        """Whether it has not seen this file yet."""
+        """Whether this file was not seen before."""
         ...
 
     def opened(self, root: Path, path: str) -> None:
-        """A file was opened for reading."""
+        """Called for each file that is opened for reading."""
         ...
 
     def before(self, paths: SandboxPaths, path: str, stream: BinaryIO | None, lacks: str = "") -> None:
-        """A file as it is before the change, None where there is none; or why it cannot be seen, as `lacks`."""
+        """Records a file before its change: None if it is missing, `lacks` says why it cannot be read."""
         ...
 
 
 class WatchedPaths(SandboxPaths):
-    """The same files as other paths, of which a watcher sees what is read, and each before it is written or removed."""
+    """The same files as other paths, with a watcher that sees each read, and each file before its change."""
 
     def __init__(self, paths: SandboxPaths, watcher: Watcher) -> None:
         self.__dict__.update(vars(paths))
@@ -54,12 +54,12 @@ class WatchedPaths(SandboxPaths):
             yield place, old
 
     def make_folder(self, path: str) -> bool:
-        """Make a folder, unless the call was given up."""
+        """Create a folder, unless the call was abandoned."""
         self._watcher.check()
         return super().make_folder(path)
 
     def remove_folder(self, path: str) -> None:
-        """Delete an empty folder, unless the call was given up."""
+        """Delete an empty folder, unless the call was abandoned."""
         self._watcher.check()
         super().remove_folder(path)
 
@@ -77,5 +77,5 @@ class WatchedPaths(SandboxPaths):
         try:
             with os.fdopen(os.open(place.name, _READ, dir_fd=place.folder), "rb") as stream:
                 self._watcher.before(self._unwatched, path, stream)
-        except OSError as error:  # it does not hold up the change
+        except OSError as error:  # it does not prevent the change
             self._watcher.before(self._unwatched, path, None, f"it could not be read: {error.strerror}")

@@ -20,7 +20,7 @@ _LARGEST_DOCUMENT = 1_000_000
 
 
 class Workspace:
-    """The sandbox root, which may be moved, and the mode of the work that is done in it."""
+    """The sandbox root, which may change, and the mode of the session."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -31,10 +31,10 @@ class Workspace:
         """The sandbox root, links resolved."""
         self._paths: SandboxPaths | None = None
         self.playing = False
-        """Whether an agent works in it unattended, as in play mode."""
+        """Whether an agent works here unattended, as in play mode."""
 
     def paths_of(self, root: Path, *, reading: bool = False) -> SandboxPaths:
-        """The files below another root, as they would be if it was the sandbox root; none is written for `reading`."""
+        """The files below another root, with the same checks as the sandbox root; with `reading`, none is written."""
         from .locks import ProjectLocks
         from .path_checks import PROTECTED
         from .sandbox import SandboxPaths
@@ -51,14 +51,14 @@ class Workspace:
         )
 
     def own_places(self, root: Path) -> list[str]:
-        """The folders of Marvin's own that lie below a root, as `/PATH`."""
+        """Marvin's own folders that are below a root, as `/PATH`."""
         config = self._config
         return _below(root, (config.config_folder, config.data_folder, config.cache_folder, config.state_folder))
 
     def _writable(self, root: Path) -> frozenset[str] | None:
-        """The only files that may be written, relative to a root: in another one than that of the start, others.
+        """The only files that may be written, relative to a root; another root than the first has others.
 
-        A name is taken as it is spelled. What is a link leads to a file that was not named, and is not written through.
+        A name counts as it is spelled. A link leads to a file that was not named, so it is not written through.
         """
         if self._config.writable_files is None:
             return None
@@ -68,7 +68,7 @@ class Workspace:
 
     @property
     def paths(self) -> SandboxPaths:
-        """The files below the root; made with the first call that needs them."""
+        """The files below the root; created when a call first needs them."""
         if self._paths is None:
             self._paths = self.paths_of(self._given)
         return self._paths
@@ -80,7 +80,7 @@ class Workspace:
 
     @contextmanager
     def playing_in(self, root: Path) -> Iterator[None]:
-        """Leave an agent alone in another folder, which is the sandbox root for as long as the context lasts."""
+        """Let an agent work unattended in another folder, which is the sandbox root while the context lasts."""
         before = self._given, self.root, self._paths, self._rooted
         self.move(root)
         self.playing = True
@@ -91,9 +91,9 @@ class Workspace:
             self.playing = False
 
     def read(self, path: str) -> str | None:
-        """The text of a document below the root; None where there is none that can be read."""
+        """The text of a document below the root; None if it cannot be read."""
         if not (self.root / path).is_file():
-            return None  # the usual case, at every start: not worth an error that tells what is there instead
+            return None  # the usual case at every start: an error that lists the folder would be wasted
         try:
             with self.paths.open(path) as stream:
                 return stream.read(_LARGEST_DOCUMENT).decode("utf-8", "replace")
@@ -103,7 +103,7 @@ class Workspace:
     def folder(self, name: str) -> Path:
         """The folder `.marvin/NAME` of a project or in coding mode, else the one in the data folder."""
         project = self.root / ".marvin"
-        # A link that a repository brings could lead anywhere.
+        # A link in a repository could lead anywhere.
         linked = project.is_symlink() or (project / name).is_symlink()
         if linked or not (self.mode == "coding" or self._rooted or project.is_dir()):
             return self._config.data_folder / name
@@ -116,21 +116,21 @@ class Workspace:
             try:
                 with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
                     stream.write(_IGNORED)
-            except OSError:  # an empty one would stay, and have logs be committed
+            except OSError:  # an empty file would stay, and logs would be committed
                 os.unlink(".gitignore", dir_fd=opened)
                 raise
         return project / name
 
 
 def _below(root: Path, places: Iterable[Path]) -> list[str]:
-    """Those of the places that are below the root, as patterns: as they are named, and where they really are."""
+    """The given paths that are below the root, as patterns: as named, and with links resolved."""
     real = os.path.realpath(root).rstrip("/") + "/"
     spelled = {found for place in places for found in (os.path.realpath(place), _named(place))}
     return sorted(found.removeprefix(real[:-1]) for found in spelled if found.startswith(real))
 
 
 def _named(place: Path) -> str:
-    """A place by the name that its folder has for it, where it is a link itself."""
+    """A path with its folder resolved and its own name kept, even if it is a link."""
     return os.path.join(os.path.realpath(place.parent), place.name)
 
 

@@ -14,31 +14,31 @@ from .folder_descriptors import Place
 
 _TEMPORARY = (".marvin-", ".tmp")
 TEMPORARY = "*".join(_TEMPORARY)
-"""The names of files that are being written, as a pattern."""
-"""How the name of a file begins and ends that is still being written."""
+"""The names of temporary files, as a pattern."""
+"""The prefix and suffix of a temporary file."""
 _FORGOTTEN = 3_600
-"""The age, in seconds, of such a file whose writer was killed."""
+"""The age, in seconds, after which a temporary file counts as left by a killed writer."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 def temporary_name() -> str:
-    """A name that no other file has."""
+    """A unique name."""
     return f"{_TEMPORARY[0]}{os.urandom(8).hex()}{_TEMPORARY[1]}"
 
 
 class Prepared:
-    """A file that is written beside the place that it is for. Mode, owner and attributes are those of the old one.
+    """A temporary file beside its target, with the mode, owner and attributes of the old file.
 
     Raises:
-        OSError: where that is not possible; nothing is left behind then.
+        OSError: where that is not possible; no file is left behind.
     """
 
     def __init__(self, place: Place, write: Callable[[BinaryIO], object], old: os.stat_result | None) -> None:
         self._place = place
         self._name = temporary_name()
-        # 0666: the kernel takes the umask off, which could not be read without setting it. What takes the place of a
-        # file is nobody else's to read until it has that file's mode.
+        # 0666: the kernel applies the umask, which cannot be read without setting it. A replacement must not be
+        # readable by others before it has the mode of the old file.
         descriptor = os.open(self._name, _CREATE, 0o666 if old is None else 0o600, dir_fd=place.folder)
         try:
             with os.fdopen(descriptor, "wb") as stream:
@@ -51,16 +51,16 @@ class Prepared:
             raise
 
     def discard(self) -> None:
-        """Remove what was written, unless it was put in place."""
+        """Remove the temporary file, unless it was put in place."""
         discard(self._name, self._place.folder)
 
     def put(self, *, create_only: bool = False) -> None:
-        """Put it in place; with `create_only` raise `FileExistsError` where anything is there, even just now."""
+        """Put the file in place; with `create_only` raise `FileExistsError` if the target exists, even just now."""
         place = self._place
         if create_only:
-            # Whoever makes the name first has it; the finished file then replaces the empty one.
+            # The first to create the name wins; the finished file then replaces the empty one.
             os.close(os.open(place.name, _CREATE, 0o666, dir_fd=place.folder))
-        # Not synced, unlike Marvin's own state: a disk takes ten times as long for that as for all the rest.
+        # Not synced, unlike Marvin's own state: the sync would take ten times as long as all the rest.
         try:
             os.replace(self._name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
         except BaseException:
@@ -72,7 +72,7 @@ class Prepared:
 def put(
     place: Place, write: Callable[[BinaryIO], object], old: os.stat_result | None, *, create_only: bool = False
 ) -> None:
-    """Have what `write` writes take the place of what is there. Raises `OSError`, and leaves nothing behind then."""
+    """Replace a file by the output of `write`. Raises `OSError`, and then leaves no file behind."""
     prepared = Prepared(place, write, old)
     try:
         prepared.put(create_only=create_only)
@@ -91,7 +91,7 @@ def _take_over(descriptor: int, old: os.stat_result, place: Place) -> None:
 
 
 def _take_over_attributes(descriptor: int, old: os.stat_result, place: Place) -> None:
-    """Access lists and other extended attributes, as far as this user may set them; only Linux gives Python a way."""
+    """Access lists and other extended attributes, as far as this user may set them; Python has them on Linux only."""
     if sys.platform != "linux":
         return
     with suppress(OSError):
@@ -107,7 +107,7 @@ def _take_over_attributes(descriptor: int, old: os.stat_result, place: Place) ->
 
 
 def add(descriptor: int, data: bytes) -> None:
-    """Write to the end of a file that is open for that; where the disk takes only a part, that is taken back."""
+    """Append to an open file; a partial write is rolled back."""
     before = os.fstat(descriptor).st_size
     left = memoryview(data)
     try:
@@ -115,13 +115,13 @@ def add(descriptor: int, data: bytes) -> None:
             left = left[os.write(descriptor, left) :]
     except BaseException:
         with suppress(OSError):
-            if os.fstat(descriptor).st_size == before + len(data) - len(left):  # nobody else has written since
+            if os.fstat(descriptor).st_size == before + len(data) - len(left):  # no other process has written since
                 os.ftruncate(descriptor, before)
         raise
 
 
 def sweep(folder: int) -> None:
-    """Remove what writers that were killed left in a folder."""
+    """Remove temporary files that killed writers left in a folder."""
     listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     try:
         for name in forgotten(listing, _is_temporary, _FORGOTTEN):
@@ -135,6 +135,6 @@ def _is_temporary(name: str) -> bool:
 
 
 def discard(name: str, folder: int) -> None:
-    """Remove a file, if it is there and can be removed."""
+    """Remove a file, if it exists and can be removed."""
     with suppress(OSError):
         os.unlink(name, dir_fd=folder)

@@ -9,7 +9,7 @@ from ...api.tools import ToolSpec
 
 
 def closed_to(spec: ToolSpec, config: Config) -> str:
-    """Why an agent never gets a tool, to complete "not available here: ..."; empty where it does.
+    """Why an agent never gets a tool, to complete "not available here: ..."; empty if it may.
 
     A tool that declares no access counts as one that writes and runs programs.
     """
@@ -26,18 +26,18 @@ def closed_to(spec: ToolSpec, config: Config) -> str:
 
 
 def needs_ticket(config: Config) -> bool:
-    """Whether nothing may be written before there is a ticket; who may write next to nothing needs none."""
+    """Whether writing needs a ticket first; an agent that may write next to nothing needs none."""
     return bool(config.ticket) and not config.read_only and config.writable_files is None
 
 
 def child_variables(config: Config, *, attended: bool) -> dict[str, str]:
-    """The variables by which a Marvin that a command starts is bound as this one is, and one level deeper.
+    """Variables that apply the limits of this Marvin to one that a command starts, one level deeper.
 
-    What was said here by a flag holds there, whatever a variable of this run says. A command can unset them: they bind
-    a Marvin that is started as usual. What holds in any case is the sandbox that the command itself runs in.
+    Flags of this run take precedence over its variables. A command can unset them, so they limit only a Marvin that is
+    started as usual. The sandbox of the command applies in any case.
 
     Args:
-        attended: whether somebody is here who is asked; nobody is there.
+        attended: whether a person answers questions here; none does in the child.
     """
     found = {
         "MARVIN_DEPTH": str(config.depth + 1),
@@ -47,7 +47,7 @@ def child_variables(config: Config, *, attended: bool) -> dict[str, str]:
     }
     if config.network is not None:
         found["MARVIN_NETWORK"] = config.network.as_text()
-    elif attended:  # as a chat has it, while a run in which nobody is asked would reach everything
+    elif attended:  # as in a chat, while a non-interactive run would reach everything
         found["MARVIN_NETWORK"] = "loopback"
     if config.permission_mode is not None:
         found["MARVIN_PERMISSION_MODE"] = config.permission_mode
@@ -60,7 +60,7 @@ def child_variables(config: Config, *, attended: bool) -> dict[str, str]:
         )
     if config.ticket:
         found["MARVIN_TICKET"] = config.ticket
-    if config.data_folder == config.config_folder / "data":  # as MARVIN_HOME has it, which may be a relative path
+    if config.data_folder == config.config_folder / "data":  # MARVIN_HOME may be a relative path
         found["MARVIN_HOME"] = str(config.config_folder)
     if config.subagent_log is not None:
         found["MARVIN_SUBAGENT_LOG"] = str(config.subagent_log)

@@ -15,11 +15,11 @@ from .agents import closed_to, needs_ticket
 from .ticket_lines import creates, only_reads, parents_of, words_of
 
 _STATE, _TICKET = "marvin-core", "ticket_below"
-"""Where a session keeps that the agent has its ticket, and below which one it is."""
+"""Where a session stores that the agent has its ticket, and its required parent."""
 
 
 class CallGates:
-    """The gates of one session. `state` is what the session keeps; a ticket that was created stays created."""
+    """The gates of one session. `state` is stored with the session; a created ticket stays created."""
 
     def __init__(self, config: Config, state: dict[str, dict[str, Any]]) -> None:
         self._config = config
@@ -41,7 +41,7 @@ class CallGates:
             self._check_ticket(spec, arguments, offered)
 
     def passed(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
-        """A call that passed has succeeded; the creation of the agent's ticket opens the gate."""
+        """Record that a checked call succeeded; the creation of the agent's ticket opens the gate."""
         if self._is_without_ticket and spec.ticket_line and creates(words_of(arguments.get(spec.ticket_line))):
             self._state.setdefault(_STATE, {})[_TICKET] = self._config.ticket
 

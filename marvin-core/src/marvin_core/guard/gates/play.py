@@ -7,17 +7,17 @@ from ...api.tools import Access, ToolSpec
 from ..permissions.verdicts import Allow
 
 _PROGRAMS_ALONE: frozenset[Access] = frozenset({"read", "exec", "state"})
-"""What a tool touches that does all of its work by programs, which the sandbox holds."""
+"""The access of a tool that works by programs alone, which the sandbox confines."""
 
 
 def closed_in_play(spec: ToolSpec, *, holds: bool) -> str:
-    """Why a tool is not offered in play mode, to complete "not available here: ..."; empty where it is.
+    """Why a tool is not offered in play mode, to complete "not available here: ..."; empty if it is.
 
-    What changes something is offered where that stays in the playground: files that it reaches through the context,
-    and programs in the sandbox.
+    A tool that changes something is offered if the changes stay in the playground: files that it reaches through the
+    context, and programs in the sandbox.
 
     Args:
-        holds: whether the sandbox holds what programs do.
+        holds: whether the sandbox confines programs.
     """
     if spec.interactive:
         return "nobody can answer in play mode"
@@ -34,10 +34,10 @@ def closed_in_play(spec: ToolSpec, *, holds: bool) -> str:
 
 
 def verdict_in_play(verdict: Allow | Verdict, *, by_declaration: bool) -> Allow | Verdict:
-    """What holds in play mode, where nobody is asked: what a rule or a hook asks about is denied.
+    """The verdict in play mode, which has no one to ask: questions of rules and hooks become denials.
 
     Args:
-        by_declaration: it is the tool or the permission mode that wants the question. The playground is its answer.
+        by_declaration: only the tool or the permission mode asks; such calls are allowed in the playground.
     """
     if not isinstance(verdict, Ask):
         return verdict

@@ -1,4 +1,4 @@
-"""Parses lines for the ticket program for the gates: read-only ones, and those that create a ticket."""
+"""Parses command lines of the ticket program for the gates: read-only ones, and those that create a ticket."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _READING = tuple(
 _TAKING_A_VALUE = frozenset(
     "-d --description --design --acceptance -t --type -p --priority -a --assignee --external-ref --tags".split()
 )
-"""The options of `create` beside --parent that are followed by a value, which may look like an option itself."""
+"""The options of `create` other than --parent that take a value, which may look like an option itself."""
 _SHORTEST = len("--pa")
-"""The shortest abbreviation of --parent that no other option has."""
+"""The shortest unambiguous abbreviation of --parent."""
 _SHORTEST_HELP = len("--h")
 
 
 def words_of(line: object) -> tuple[str, ...]:
-    """The words of a line; none where it is no line that a shell could take apart."""
+    """The words of a line; none if a shell could not parse it."""
     if not isinstance(line, str):
         return ()
     try:
@@ -37,14 +37,14 @@ def only_reads(words: Sequence[str]) -> bool:
 
 
 def only_looks(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call of a tool for tickets changes none of them."""
+    """Whether a call of a ticket tool changes no ticket."""
     return (
         bool(spec.ticket_line) and "readonly" in spec.passes and only_reads(words_of(arguments.get(spec.ticket_line)))
     )
 
 
 def creates(words: Sequence[str]) -> bool:
-    """Whether a line creates a ticket; one that asks for help does not."""
+    """Whether a line creates a ticket; a request for help does not."""
     return (
         bool(words)
         and words[0] == "create"
@@ -61,7 +61,7 @@ def parents_of(words: Sequence[str]) -> set[str]:
 
 
 def _options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The options of a line with `create` that take no other value than a parent, each with that; none behind `--`."""
+    """The options of a `create` line that take no value other than a parent, each with that; none after `--`."""
     rest = iter(words[1:])
     for word in rest:
         if word == "--":

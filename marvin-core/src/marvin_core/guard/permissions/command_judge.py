@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FINDINGS = 50
 _NAMED = 6
-"""How many dangers of one command are named; of more their number."""
+"""The most dangers of one command to list; beyond it only their number is given."""
 _POSSIBLY = "may be one that "
 
 
@@ -31,12 +31,12 @@ class CommandJudge:
         self._tool = tool
 
     def judge(self, text: str, root: Path, *, confined: bool, folder: str = "") -> Judgement:
-        """The verdict is None where nothing speaks for or against the command. Blocks while a parser runs.
+        """The verdict is None if nothing speaks for or against the command. Blocks while a parser runs.
 
         Args:
             root: the working directory.
-            confined: whether it runs in a sandbox that holds; the built-in list then counts what is certain alone.
-            folder: where it begins, relative to the working directory or absolute.
+            confined: whether an effective sandbox applies; only certain dangers of the built-in list count then.
+            folder: the folder in which it starts, relative to the working directory or absolute.
         """
         config = self._config
         reading = read_command(text, root, config.home, config.limits, config.timeouts, folder)
@@ -59,7 +59,7 @@ class CommandJudge:
         if not alarm:
             return asking or self._allowed(text, reading)
         dangerous = self._dangerous(alarm)
-        if asking is None or isinstance(dangerous, Deny):  # a rule that asks makes nothing looser, if nobody is there
+        if asking is None or isinstance(dangerous, Deny):  # an ask rule loosens nothing non-interactively
             return dangerous
         return Ask(reason=f"{asking.reason}; {dangerous.reason}")
 
@@ -89,9 +89,9 @@ class CommandJudge:
         return [part for part in reading.parts if part.needs_rule and self._covering(part) is None]
 
     def _alarm(self, reading: Reading, confined: bool) -> str:
-        """What of the built-in list it does, or may do, as the end of a sentence."""
+        """The dangers on the built-in list that the command has or may have, as the end of a sentence."""
         found = [_told((danger for danger, _ in reading.dangers), confined)]
-        if deep := reading.unknown.get("deep"):  # nobody nests shells so deep but to hide something
+        if deep := reading.unknown.get("deep"):  # nesting shells this deep is only an attempt to hide something
             found.append(f"cannot be checked: {deep}")
         if not any(found) and not confined:
             why = reading.unknown.get("unparsed") or reading.unknown.get("hidden")
@@ -120,7 +120,7 @@ class CommandJudge:
 
 
 def _told(dangers: Iterable[Danger], confined: bool) -> str:
-    """All of these dangers as the end of one sentence: a yes to the first must not be one to those behind it."""
+    """All of these dangers as the end of one sentence: approving the first must not silently approve the others."""
     known = list(dangers)
     certain = list(dict.fromkeys(danger.what for danger in known if danger.certain))
     possible = [] if confined else list(dict.fromkeys(one.what for one in known if one.what not in certain))
@@ -135,7 +135,7 @@ def _listed(found: Sequence[str]) -> str:
 
 
 def _speaks(rule: Rule, text: str, reading: Reading) -> str | None:
-    """Whether a rule speaks of a command: empty where it does, the doubt where it may, None where it does not."""
+    """Whether a rule matches a command: empty if it does, the doubt if it may, None if it does not."""
     if rule.is_whole or rule.pattern.fits(text):
         return ""
     if any(rule.pattern.covers(line) for part in reading.parts for line in part.lines):

@@ -28,34 +28,34 @@ _NARROWING = re.compile(
 )
 _EVERYTHING = frozenset(["*", "./*", "**", "*/*", "?*", "*?"])
 _VOLUMES = {"lvremove": "", "vgremove": "", "zfs": "destroy", "zpool": "destroy"}
-"""What destroys a volume that is named, by a sub-command where one stands here."""
+"""Programs that destroy the volume that is named, by sub-command if one is given here."""
 _WILD = frozenset("*.?")
 _FOLDER = frozenset(["", ".", ".."])
 
 
 class Danger(NamedTuple):
-    """Something of the list. `certain` is False where it depends on what only turns out when the shell runs."""
+    """An entry of the list. `certain` is False if it depends on values known only when the shell runs."""
 
     what: str
     certain: bool
 
 
 class Surroundings(NamedTuple):
-    """Where a command may run: the working directory of the session, the home folder, and the folders it may be in."""
+    """The folders that dangers depend on: the session's working directory, the home folder, and the current folders."""
 
     root: Path
     home: Path
     places: frozenset[str | None]
-    """None stands for a folder that is not known."""
+    """None stands for an unknown folder."""
     fill: tuple[str, ...] = ()
-    """What stands for a word that is not known as a whole, as `{}` of find."""
+    """The placeholder for a word that is not known as a whole, as `{}` of find."""
 
 
 def dangers(name: str, words: Sequence[str], around: Surroundings) -> Iterator[Danger]:
-    """What one command does of the list. `words` are marked as in `util.patterns`, its name in front."""
+    """The dangers of one command. `words` are marked as in `util.patterns` and begin with the command's name."""
     found = [danger for target in _removed(name, words) for danger in removals(target, around)]
     if name in ("rm", "srm") and not _is_recursive(words):
-        # Options that are not known may make it recursive.
+        # Unknown options may make it recursive.
         found = [danger._replace(certain=False) for danger in found if danger.certain and GAPS in words]
     yield from found
     if name == "git" and _force_pushes(words):
@@ -67,7 +67,7 @@ def dangers(name: str, words: Sequence[str], around: Surroundings) -> Iterator[D
 
 
 def removals(target: str, around: Surroundings) -> Iterator[Danger]:
-    """Whether removing a target with all below it takes the root along, or something outside of it."""
+    """Whether recursive removal of a target includes the root, or a path outside of it."""
     targets = around.fill if target in (GAP, GAPS) and around.fill else (target,)
     for one in targets:
         for place in around.places:
@@ -77,7 +77,7 @@ def removals(target: str, around: Surroundings) -> Iterator[Danger]:
 
 
 def devices(targets: Iterable[str], around: Surroundings) -> Iterator[Danger]:
-    """The devices among the files that something writes to, links to them too."""
+    """The devices among the files that are written to, including links to devices."""
     for target in targets:
         for place in around.places:
             path, rest = resolved(target, place, around)
@@ -96,14 +96,14 @@ def _is_device(path: str, rest: bool) -> bool:
 def resolved(text: str, place: str | None, around: Surroundings) -> tuple[str | None, bool]:
     """The absolute path that a word means, without links resolved, and whether something unknown follows.
 
-    The path ends at the last folder that is known. None where not even that is known.
+    The path ends at the last known folder. None if no folder is known.
     """
     path, has_rest = _absolute(text, place, around)
     return None if path is None else "/" + os.path.normpath(path).lstrip("/"), has_rest
 
 
 def _absolute(text: str, place: str | None, around: Surroundings) -> tuple[str | None, bool]:
-    """The same with every `..` that the word has."""
+    """The same, with every `..` of the word kept."""
     if text.startswith(TILDE):
         text = f"{around.home}{text[1:]}" if text[1:2] in ("", "/") else f"/home/{text[1:]}"
     text = text.replace(HOME, str(around.home))
@@ -119,7 +119,7 @@ def _absolute(text: str, place: str | None, around: Surroundings) -> tuple[str |
 
 
 def _takes_root_along(operand: str, place: str | None, around: Surroundings) -> bool | None:
-    """True, False, or None where that is not known. Links of the file system are followed as `rm` would."""
+    """True, False, or None if unknown. Links of the file system are followed as `rm` would."""
     path, has_rest = _absolute(operand, place, around)
     if path is None or operand.startswith((GAP, GAPS)):
         return None
@@ -136,17 +136,17 @@ def _takes_along(path: str, root: str, has_rest: bool) -> bool | None:
         return False if inside else None if above else True
     folder, _, name = path.rpartition("/")
     if name and set(_without_wide_sets(name)) <= _WILD:
-        path = folder or "/"  # all that is in a folder
+        path = folder or "/"  # the whole content of a folder
     return not _is_below(path, root)
 
 
 def _without_wide_sets(name: str) -> str:
-    """A pattern with `?` for each set that most characters are in: one that is turned round, or has a range."""
+    """A pattern with `?` for each set that contains most characters: a negated set, or one with a range."""
     parts: list[str] = []
     at = 0
     while (begin := name.find("[", at)) >= 0:
         end = name.find("]", begin + (3 if name[begin + 1 : begin + 2] in ("!", "^") else 2))
-        if end > 0 and name[end - 1] == ":":  # the end of a class of characters in the set
+        if end > 0 and name[end - 1] == ":":  # the end of a character class in the set
             end = name.find("]", end + 1)
         if end < 0:
             break
@@ -158,7 +158,7 @@ def _without_wide_sets(name: str) -> str:
 
 
 def _physical(path: str, has_rest: bool) -> str:
-    """Where a path leads; a link that it ends with is removed by itself."""
+    """The target of a path; a link in the last position is removed itself, so it is not followed."""
     folder, _, name = path.rpartition("/")
     try:
         return os.path.realpath(path) if has_rest or name in _FOLDER else f"{os.path.realpath(folder or '/')}/{name}"
@@ -171,7 +171,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _removed(name: str, words: Sequence[str]) -> Iterator[str]:
-    """What a command removes with all that is below it."""
+    """The targets that a command removes recursively."""
     if name in ("rm", "srm"):
         yield from operands(words)
     elif name == "find" and "-delete" in words:
@@ -186,10 +186,10 @@ def _is_recursive(words: Sequence[str]) -> bool:
 
 
 def find_targets(words: Sequence[str], action: str) -> list[str]:
-    """What find would remove: the folders that it starts from, or something below them where its tests choose.
+    """The paths that find would remove: its starting folders, or paths below them if a test selects.
 
     Args:
-        action: the word that removes, as `-delete`; what stands behind it chooses nothing.
+        action: the word that removes, as `-delete`; words after it do not select.
     """
     index, starts = find_starts(words)
     narrowed = all(map(_is_narrowed, _ways_to(action, words[index:])))
@@ -199,7 +199,7 @@ def find_targets(words: Sequence[str], action: str) -> list[str]:
 
 
 def _ways_to(action: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The words of an expression that stand before each of its actions, back to the last `-o` outside of brackets."""
+    """The words of an expression before each of its actions, back to the last `-o` outside of brackets."""
     depth = begin = 0
     for at, word in enumerate(words):
         depth += (word == "(") - (word == ")")
@@ -210,7 +210,7 @@ def _ways_to(action: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _is_narrowed(words: Sequence[str]) -> bool:
-    """Whether a test chooses by something; one that is turned round chooses nearly all."""
+    """Whether a test narrows the selection; a negated one selects nearly everything."""
     for at, word in enumerate(words):
         is_negated = at > 0 and words[at - 1] in ("!", "-not")
         if _NARROWING.fullmatch(word) and not is_negated:
@@ -221,7 +221,7 @@ def _is_narrowed(words: Sequence[str]) -> bool:
 
 
 def find_starts(words: Sequence[str]) -> tuple[int, list[str]]:
-    """Where the expression of find begins, and the folders before it."""
+    """The index at which the expression of find begins, and the folders before it."""
     index = 1
     while index < len(words) and re.fullmatch(r"-[HLPXdEsx]+|-O\d*|-D", words[index]):
         index += 2 if words[index] == "-D" else 1
@@ -233,7 +233,7 @@ def find_starts(words: Sequence[str]) -> tuple[int, list[str]]:
 
 
 def _force_pushes(words: Sequence[str]) -> bool:
-    """`--force-with-lease` is none: it overwrites only what the user has seen."""
+    """`--force-with-lease` is not listed: it overwrites only commits that the user has seen."""
     index = git_command(words)
     if words[index : index + 1] != ["push"]:
         return False
@@ -249,7 +249,7 @@ def _force_pushes(words: Sequence[str]) -> bool:
 
 
 def git_command(words: Sequence[str]) -> int:
-    """The place of git's sub-command, behind its own options."""
+    """The index of git's sub-command, after git's own options."""
     index = 1
     while index < len(words) and words[index].startswith("-"):
         index += 2 if words[index] in _GIT_VALUES else 1
@@ -257,14 +257,14 @@ def git_command(words: Sequence[str]) -> int:
 
 
 def runs_its_input(words: Sequence[str]) -> bool:
-    """Whether an interpreter takes its program, and not only its data, from its input."""
+    """Whether an interpreter reads its program from standard input, and not only its data."""
     if has_letter(words, "cmenpE"):
         return False
     return all(word in ("-", "/dev/stdin") for word in operands(words))
 
 
 def of_unnamed(words: Sequence[str], around: Surroundings) -> Iterator[Danger]:
-    """What a command whose name is not known may do, by its other words."""
+    """The dangers of a command with an unknown name, according to its other words."""
     for name in ("rm", "git", "dd"):
         if name != "rm" or _is_recursive(words):
             for danger in dangers(name, [name, *words[1:]], around):

@@ -34,13 +34,13 @@ _ASKING = frozenset(
 
 
 def may_be_run(setting: str) -> bool:
-    """Whether git may run the value of a setting of this name; also where the name is not known."""
+    """Whether git may run the value of a setting of this name; True also if the name is unknown."""
     name = setting.lower()
     return not is_known(setting) or name.startswith(("alias.", "include")) or _GIT_COMMANDS.fullmatch(name) is not None
 
 
 def run_by_git(words: Words) -> Iterator[Inner]:
-    """What a line of git runs; `words` has its name in front."""
+    """The programs that a git command line runs; `words` begins with `git`."""
     index = git_command([word.text for word in words])
     rest = words[index:]
     texts = [word.text for word in rest]
@@ -69,7 +69,7 @@ def run_by_git(words: Words) -> Iterator[Inner]:
 
 
 def _configured(git: Word, rest: Words) -> Iterator[Inner]:
-    """What git runs from now on, once a setting is made: https://git-scm.com/docs/git-config"""
+    """The programs that git runs once a setting is stored: https://git-scm.com/docs/git-config"""
     read = read_options(rest[1:], _CONFIG, mixed=True)
     if read is None:
         yield Inner("hidden")
@@ -94,7 +94,7 @@ def _configured(git: Word, rest: Words) -> Iterator[Inner]:
 
 
 def _split(text: str) -> list[str]:
-    """The words of a text as git takes it apart; none where it cannot be."""
+    """The words of a text as git splits it; none if it cannot be split."""
     try:
         return shlex.split(text)
     except ValueError:
@@ -102,7 +102,7 @@ def _split(text: str) -> list[str]:
 
 
 def _git_programs(rest: Words) -> Iterator[Inner]:
-    """Programs that options of sub-commands name: the other side of a transfer, and a pager."""
+    """Programs that options of sub-commands name: the remote side of a transfer, and a pager."""
     for at, word in enumerate(rest[1:], 2):
         name, equals, value = word.text.partition("=")
         if name in ("--upload-pack", "--receive-pack", "--exec"):
@@ -111,12 +111,12 @@ def _git_programs(rest: Words) -> Iterator[Inner]:
             pager = value if equals else name[len("-O") :]
             if equals or not name.startswith("--"):
                 yield Inner("script", (Word(pager),), dialect="posix")
-        elif word.text.startswith("ext::"):  # a transport that is a command, `% ` a blank in one of its words
+        elif word.text.startswith("ext::"):  # a transport that is a command; `% ` is a blank in one of its words
             yield Inner("script", (Word(word.text.removeprefix("ext::").replace("% ", " ")),), dialect="posix")
 
 
 def _git_setting(git: Word, setting: Word, rest: Words) -> Iterator[Inner]:
-    """What git runs because of one setting that is given on its line."""
+    """The programs that git runs because of one setting given on its command line."""
     name, _, value = setting.text.partition("=")
     if not is_known(name):
         yield Inner("hidden")

@@ -19,16 +19,16 @@ MEANINGS = {
     "auto": "as edit, and commands may run in the sandbox",
     "readonly": "nothing can be written or run",
 }
-"""What each mode means, for people."""
+"""The meaning of each mode, for people."""
 _IN_HOME = "the working directory is the home folder itself; --working-dir sets another one"
 _LEAVING = "the permission mode is readonly; the user can change it with /permissions or --permission-mode"
 
 
 def verdict_of_mode(mode: PermissionMode, spec: ToolSpec, *, holds: bool, in_home: bool) -> Ask | Deny | None:
-    """What a mode says of calls of a tool on which no rule speaks.
+    """The verdict of a mode on calls of a tool that no rule matches.
 
     Args:
-        holds: whether the sandbox holds what the call runs.
+        holds: whether the sandbox confines the programs of the call.
         in_home: whether the working directory is the home folder itself.
     """
     if mode == "readonly" and spec.changes:
@@ -45,14 +45,14 @@ def verdict_of_mode(mode: PermissionMode, spec: ToolSpec, *, holds: bool, in_hom
 
 
 def verdict_by_hand(spec: ToolSpec, *, in_home: bool) -> Ask | None:
-    """The same of a call that a person makes, whom no mode holds back."""
+    """The same for a call that a person makes; no mode restricts it."""
     if spec.confirm:
         return Ask(reason=f"{spec.name} asks before each call")
     return Ask(reason=_IN_HOME) if spec.changes and in_home else None
 
 
 def _writes_files_only(spec: ToolSpec) -> bool:
-    """Whether all that a tool changes is files, which it reaches through the sandbox of paths, or tickets."""
+    """Whether a tool changes only tickets, or files that it reaches through path checks."""
     return "exec" not in spec.access and ("writable-files" in spec.passes or bool(spec.ticket_line))
 
 
@@ -64,10 +64,10 @@ def _why(mode: PermissionMode, spec: ToolSpec) -> str:
 
 
 class StandingPermissions:
-    """What holds for a whole session: its mode, and what a person has allowed in it.
+    """The permission state of a session: its mode, and the approvals that a person has given in it.
 
-    A chat for which no mode was chosen begins with `ask`, and goes over to `auto` once a sandbox is known to hold.
-    Where nobody is there the mode is `auto` unless another one was chosen.
+    If no mode was chosen, a chat begins with `ask` and switches to `auto` once an effective sandbox is confirmed. A
+    non-interactive run then uses `auto`.
     """
 
     def __init__(self, config: Config, *, attended: bool) -> None:
@@ -80,12 +80,12 @@ class StandingPermissions:
 
     @property
     def policy(self) -> Policy:
-        """The rules that count now; in `readonly` without those of the session, which were given in another mode."""
+        """The rules in force; `readonly` leaves out those of the session, which were given in another mode."""
         return self._rules_alone if self.mode == "readonly" else self._with_session
 
     @property
     def mode(self) -> PermissionMode:
-        """The mode that is on, as far as it is known."""
+        """The current mode, as far as it is known."""
         return self._chosen or self._started
 
     @property
@@ -94,41 +94,41 @@ class StandingPermissions:
         return self._chosen is None
 
     def settle(self, *, holds: bool) -> None:
-        """Take what was found out of the sandbox into account, where no mode was chosen."""
+        """Apply the result of the sandbox check, if no mode was chosen."""
         self._started = "auto" if holds else "ask"
 
     def switch(self, mode: str) -> None:
-        """Go over to another mode. Raises `UsageError` for one that there is not."""
+        """Switch to another mode. Raises `UsageError` for an unknown one."""
         found = next((one for one in MODES if one == mode), None)
         if found is None:
             raise UsageError(f"Unknown permission mode {mode!r}. {hint_at(mode, MODES, ', '.join(MODES))}")
         self._chosen = found
 
     def cycle(self) -> PermissionMode:
-        """Go over to the next mode, and return it."""
+        """Switch to the next mode, and return it."""
         self._chosen = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
         return self._chosen
 
     @property
     def remembered(self) -> Sequence[str]:
-        """What was allowed for this session, a line each."""
+        """The approvals of this session, one per line."""
         return [*self._rules, *(f"{name}: exactly {arguments}" for name, arguments in sorted(self._calls))]
 
     def allow(self, rule: str) -> None:
-        """Have a rule allow calls from now on, as one of config.yaml would; deny and ask rules hold."""
+        """Add an allow rule for the session, as if it were in config.yaml; deny and ask rules still apply."""
         self._with_session = self.with_rule(rule)
         self._rules.append(rule)
 
     def with_rule(self, rule: str) -> Policy:
-        """The rules that would count if this one was allowed as well."""
+        """The rules that would be in force with this one added."""
         rules = self._config.permissions
         allowing = rules.replace(allow=(*rules.allow, *self._rules, rule))
         return Policy(self._config.replace(permissions=allowing))
 
     def allow_call(self, name: str, arguments: str) -> None:
-        """Have calls with exactly these arguments pass from now on."""
+        """Approve calls with exactly these arguments from now on."""
         self._calls.add((name, arguments))
 
     def allows_call(self, name: str, arguments: str) -> bool:
-        """Whether a person has allowed this very call for the session."""
+        """Whether a person has approved exactly this call for the session."""
         return self.mode != "readonly" and (name, arguments) in self._calls

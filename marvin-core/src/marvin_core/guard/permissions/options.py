@@ -12,24 +12,24 @@ Words: TypeAlias = Sequence[Word]
 
 
 class Options(NamedTuple):
-    """The options of a wrapper, as getopt knows them: letters with a value, letters without, long names (`name=`)."""
+    """The options of a wrapper for getopt: letters with a value, letters without, long names (`name=`)."""
 
     valued: str = ""
     flags: str = ""
     long: str = ""
     operands: int = 0
-    """The words between the options and the command."""
+    """The number of words between the options and the command."""
     attached: str = ""
-    """Letters whose value, if any, is the rest of their word."""
+    """Letters with an optional value, which is the rest of their word."""
 
 
 Found: TypeAlias = "list[tuple[str, Word | None]]"
 
 
 def read_options(words: Words, options: Options, *, mixed: bool = False) -> tuple[Found, list[Word]] | None:
-    """The options of a command, and what stands behind them; `mixed` where they may stand among operands.
+    """The options of a command, and the words after them; `mixed` if options may stand among operands.
 
-    None where a word may be an option, or is one that is not known.
+    None if a word is an unknown option, or may be an option.
     """
     found: Found = []
     rest: list[Word] = []
@@ -62,7 +62,7 @@ def read_options(words: Words, options: Options, *, mixed: bool = False) -> tupl
 
 
 def _long(text: str, options: Options) -> list[tuple[str, str | None]] | None:
-    """A long option, which may be shortened as far as it stays clear; an empty value stands in the next word."""
+    """A long option, which may be abbreviated if unambiguous; an empty value means that the next word holds it."""
     name, equals, value = text[2:].partition("=")
     known = options.long.split()
     fitting = [one for one in known if one.rstrip("=") == name] or [one for one in known if one.startswith(name)]

@@ -1,4 +1,4 @@
-"""The files that a command writes to, according to its words."""
+"""The files that a command writes to, according to its arguments."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SUB_COMMANDS: Mapping[str, frozenset[str]] = {
     "btrfs": frozenset(["device", "replace"]),
     "zpool": frozenset("create add attach detach replace remove labelclear".split()),
 }
-"""Programs that write to the devices among their operands where one of these sub-commands stands there, too."""
+"""Programs that write to the devices among their operands, by the sub-commands with which they do."""
 _WRITING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "hdparm": (
         "--security-",
@@ -67,7 +67,7 @@ _WRITING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "mdadm": ("--create", "-C", "--build", "-B", "--zero-superblock", "--add", "-a", "--remove", "-r", "--grow", "-G"),
     "debugfs": ("-w",),
 }
-"""Programs that write to their operands where one of these options is given."""
+"""Programs that write to their operands if one of these options is given."""
 _ARCHIVING = ("--create", "--append", "--update", "--concatenate", "--catenate", "--delete")
 _TAR_VALUED = "bCfFgHIKLNTVX"
 _NO_FILES = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr", "-"])
@@ -78,7 +78,7 @@ _BY_FIND = frozenset(["-fprint", "-fprint0", "-fprintf", "-fls"])
 
 
 def outputs(name: str, words: Sequence[str]) -> Iterator[str]:
-    """The words of a command that name what it writes to; `words` has its name in front. Rather one too many."""
+    """The words of a command that name its output; `words` begins with its name. In doubt a word is included."""
     if name in ("dd", "dcfldd"):
         yield from (word.removeprefix("of=") for word in words if word.startswith("of="))
     elif name in _ALL_OPERANDS or name.startswith("mkfs") or (name in SED and _edits_in_place(words)):
@@ -110,9 +110,9 @@ def _writes_to_operands(name: str, words: Sequence[str]) -> bool:
 
 
 def aside(name: str, words: Sequence[str]) -> Iterator[str]:
-    """The files that a command which reads writes by one of its options, or behind what it reads.
+    """The files that a reading command writes because of an option, or of an operand after its input.
 
-    To the rules that is a redirection: who allows `sort *` does not think of `-o`.
+    The rules treat that as a redirection: a user who allows `sort *` does not have `-o` in mind.
     """
     if name == "git":
         found: Iterable[str] = values(words, Naming("", "--output")) if _GIT_LISTING.intersection(words) else ()
@@ -141,7 +141,7 @@ def _archives(words: Sequence[str]) -> Iterator[str]:
 
 
 def downloaded_to(name: str, words: Sequence[str]) -> Iterator[str]:
-    """The names that a downloader gives to what it loads, after its addresses."""
+    """The file names that a downloader derives from its addresses."""
     if name == "wget" or (name == "curl" and (has_letter(words, "OJ") or "--remote-name" in words)):
         for address in operands(words):
             last = os.path.basename(address.rstrip("/"))
@@ -154,7 +154,7 @@ def _edits_in_place(words: Sequence[str]) -> bool:
 
 
 def values(words: Sequence[str], options: Naming) -> Iterator[str]:
-    """What such options name."""
+    """The file names that such options give."""
     for at, word in enumerate(words[1:], 2):
         following = words[at] if at < len(words) else ""
         if word.startswith("--"):
@@ -167,12 +167,12 @@ def values(words: Sequence[str], options: Naming) -> Iterator[str]:
 
 
 def has_letter(words: Sequence[str], letters: str) -> bool:
-    """Whether a cluster of one-letter options holds one of these."""
+    """Whether a cluster of one-letter options contains one of these."""
     clusters = (word for word in words[1:] if word.startswith("-") and not word.startswith("--"))
     return any(letter in word for word in clusters for letter in letters)
 
 
 def operands(words: Sequence[str]) -> list[str]:
-    """What is no option: what does not begin with - or stands behind --."""
+    """The words that are not options: those that do not begin with -, and all after `--`."""
     ends = list(words).index("--") if "--" in words else len(words)
     return [word for word in words[1:ends] if not word.startswith("-") or word == "-"] + list(words[ends + 1 :])

@@ -11,11 +11,11 @@ _LONGEST = 4_096
 
 
 def spellings(value: str, root: Path) -> list[str]:
-    """A text as it is, and as the path that it may be: folded and with links resolved, from the root and from /.
+    """A text itself, and the path that it may be: normalized, links resolved, relative to the root and absolute.
 
-    A path below the root is also given relative to it.
+    A path below the root is given relative to it too.
     """
-    if len(value) > _LONGEST or "\0" in value:  # what no path has
+    if len(value) > _LONGEST or "\0" in value:  # no path contains it
         return [value]
     found, path = [value], str(root / value)
     lexical, bases = os.path.normpath(path), _bases(root)
@@ -26,8 +26,8 @@ def spellings(value: str, root: Path) -> list[str]:
 
 
 def binding(value: str, root: Path) -> list[str]:
-    """The spellings that an allowance may be given by: where the path leads up or through links, only its real ones."""
-    if len(value) > _LONGEST or "\0" in value:  # what no path has
+    """The spellings for allow rules: a path with `..` or links has only its real ones."""
+    if len(value) > _LONGEST or "\0" in value:  # no path contains it
         return [value]
     lexical, real = os.path.normpath(root / value), _real(root / value)
     found = list(_from(real, _bases(root)))
@@ -42,7 +42,7 @@ def _real(path: str | Path) -> str:
 
 
 def _bases(root: Path) -> set[str]:
-    """The root, as it is called and where it really is, each with a `/` at its end."""
+    """The root as named and its real path, each with a trailing `/`."""
     return {base.rstrip("/") + "/" for base in (str(root), _real(root))}
 
 
@@ -55,7 +55,7 @@ def _from(path: str, bases: Iterable[str]) -> Iterator[str]:
 
 @cache
 def folds_case(root: Path) -> bool:
-    """Whether the file system of a folder takes names that differ in case alone for one."""
+    """Whether the file system of a folder ignores the case of names."""
     for folder in (root, *root.parents):
         other = folder.name.swapcase()
         if other != folder.name:

@@ -19,15 +19,15 @@ from .rules import Rule, Rules, asked, denied, nobody_there
 from .verdicts import Allow, Judgement, strongest
 
 _PATH_NAME = re.compile(r"path|file(?!.*(filter|type))|folder|attachment|image|^(source|src)$", re.IGNORECASE)
-"""The names of parameters that hold paths, as far as a tool does not say."""
+"""The names of parameters that hold paths, unless the tool declares them."""
 _HOME_PARTS = 3
-"""How many parts the path of a home folder has: in a working directory with more, there is none."""
+"""The number of parts of a home folder's path; a working directory with more cannot contain one."""
 FOLDER = "cwd"
-"""The parameter of a tool that runs a shell command which says in which folder the command begins."""
+"""The parameter of a shell tool that names the folder in which the command starts."""
 
 
 class Policy:
-    """Judges calls by the user's rules and the built-in lists; hooks can only tighten what it says."""
+    """Judges calls by the user's rules and the built-in lists; hooks can only tighten its verdicts."""
 
     def __init__(self, config: Config) -> None:
         self._rules = Rules(config.permissions)
@@ -36,7 +36,7 @@ class Policy:
     async def judged(
         self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, *, confined: bool = False
     ) -> Judgement:
-        """What `judge` says. A parser that has to run for it holds nothing up."""
+        """The verdict of `judge`. A parser that has to run does not block the event loop."""
         work = partial(self.judge, spec, arguments, root, confined=confined)
         command = arguments.get(spec.command)
         if isinstance(command, str):
@@ -47,13 +47,13 @@ class Policy:
         return work()
 
     def judge(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, *, confined: bool = False) -> Judgement:
-        """What the rules say; the verdict is None where nothing speaks for or against the call.
+        """The verdict of the rules; it is None if nothing speaks for or against the call.
 
-        Blocks while a parser runs, for commands that are not plain.
+        Blocks while a parser runs, which only plain commands do not need.
 
         Args:
             root: the working directory.
-            confined: whether the call runs in a sandbox that holds.
+            confined: whether the call runs in an effective sandbox.
         """
         command = arguments.get(spec.command)
         if not isinstance(command, str):
@@ -87,7 +87,7 @@ class Policy:
         return self._unread(spec, arguments, root) or Judgement(verdict=None, remember=self._remember(spec, arguments))
 
     def _asked(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, asking: Ask) -> Judgement:
-        """What a rule asks about. What is refused without the rule is so where nobody is there to be asked."""
+        """The verdict of an ask rule. A call that would be refused without the rule is denied if nobody can answer."""
         guarded = self._guarded(spec, arguments, root)
         if guarded is not None and isinstance(guarded.verdict, Ask):
             return guarded.replace(verdict=Ask(reason=f"{asking.reason}; {guarded.verdict.reason}"))
@@ -101,7 +101,7 @@ class Policy:
         return self._dangerous(spec, f"changes {place}, a place for keys or for files that programs run automatically")
 
     def _unread(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement | None:
-        """The denial of what no tool reads unless a rule names it."""
+        """The denial of files that no tool reads unless a rule names them."""
         if "read" not in spec.access:
             return None
         if found := _key_file(arguments, root):
@@ -111,7 +111,7 @@ class Policy:
         return None
 
     def _kept_place(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> str:
-        """The place in a home folder that a call changes and that is guarded there; empty for none."""
+        """The guarded place in a home folder that a call changes; empty for none."""
         if not spec.changes or not self._may_hold_a_home(root):
             return ""
         from ..sandbox.home_places import kept_place
@@ -119,7 +119,7 @@ class Policy:
         return kept_place(_paths_in(arguments), root, self._config.home)
 
     def _private_place(self, arguments: Mapping[str, Any], root: Path) -> str:
-        """The place in a home folder that a call reads and that commands do not see; empty for none."""
+        """The place in a home folder that a call reads and that is hidden from commands; empty for none."""
         if not self._may_hold_a_home(root):
             return ""
         from ..sandbox.home_places import private_place
@@ -134,7 +134,7 @@ class Policy:
         return len(self._config.home.resolve().parts)
 
     def _dangerous(self, spec: ToolSpec, what: str) -> Judgement:
-        """A question that is always put, or a denial where nobody is there."""
+        """A question that is always asked; a denial in a non-interactive run."""
         if not self._config.non_interactive or self._config.when_asked(spec.name) == "allow-all":
             return Judgement(verdict=Ask(reason=f"this call {what}"), alarm=what)
         return Judgement(verdict=nobody_there(f"this call {what}"))
@@ -147,16 +147,16 @@ class Policy:
         return None if asking is None else Ask(reason=asked(asking))
 
     def _first(self, rules: list[Rule], spec: ToolSpec, values: Sequence[str], root: Path) -> Rule | None:
-        """The first rule that speaks of a call, by any of its texts in any spelling."""
+        """The first rule that matches a call, by any of its texts in any spelling."""
         for rule in rules:
             if rule.names(spec.name) and (rule.is_whole or any(_fits(rule, value, root) for value in values)):
                 return rule
         return None
 
     def _allowing(self, spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str], root: Path) -> Rule | None:
-        """The first rule that allows a call: by all that it is about, each path where it really is.
+        """The first rule that allows a call. It must match every subject of the call, each path by its real location.
 
-        Were any text enough, a call for one file would pass by what it writes into it.
+        If one matching text were enough, the content of a file could satisfy a rule meant for its path.
         """
         rules = [rule for rule in self._rules.allow if rule.names(spec.name)]
         subjects = _subjects(spec, arguments, values) if rules else ()
@@ -186,7 +186,7 @@ def _is_bound(rule: Rule, value: str, root: Path) -> bool:
 
 
 def _subjects(spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str]) -> Sequence[str]:
-    """The texts that say what a call is about: the paths that it needs, else its first parameter, else all of them."""
+    """The texts that a call is about: its required paths, else its first parameter, else all of them."""
     known = spec.parameters.get("properties", {})
     required = spec.parameters.get("required") or ()
     first = next(iter((*required, *known)), "")
@@ -210,7 +210,7 @@ def _not_read(spec: ToolSpec, path: str, what: str) -> Judgement:
 
 
 def _key_file(arguments: Mapping[str, Any], root: Path) -> str:
-    """The first path among the arguments that is one of a file with keys, as an allow rule would have to name it."""
+    """The first path among the arguments that is a key file, as an allow rule would have to name it."""
     for name, argument in arguments.items():
         if _PATH_NAME.search(name):
             for value in texts_in(argument):
@@ -221,7 +221,7 @@ def _key_file(arguments: Mapping[str, Any], root: Path) -> str:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text in the arguments, in lists and objects too: a rule must not be got round by nesting."""
+    """Every text in the arguments, including lists and objects: nesting must not bypass a rule."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

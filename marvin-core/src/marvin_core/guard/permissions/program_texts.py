@@ -11,7 +11,7 @@ from ...util.patterns.texts import GAP
 SED = frozenset(["sed", "gsed"])
 AWK = frozenset(["awk", "gawk", "mawk", "nawk", "original-awk"])
 _LONGEST = 8_000
-"""Characters of a program that are read. What a longer one runs cannot be told."""
+"""The number of characters of a program that are read. The effects of a longer one are unknown."""
 _TO_END_OF_LINE = frozenset("aicr:btTRFzvlLqQ")
 _ENDING = frozenset(";}\n")
 _TOKEN = re.compile(
@@ -26,14 +26,14 @@ _BEFORE_DIVISION = frozenset([")", "]", "$", "++", "--"])
 
 
 class Effects(NamedTuple):
-    """The scripts that a program hands to a shell, and the files that it writes. A GAP stands for what is not known."""
+    """The scripts that a program passes to a shell, and the files that it writes. A GAP stands for unknown text."""
 
     scripts: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
 
 def effects(name: str, words: Sequence[str]) -> Effects:
-    """What the programs on a line of sed or awk do; nothing for other commands. `words` has the name in front."""
+    """The effects of the programs in a sed or awk command; empty for other commands. `words` begins with the name."""
     if name in SED:
         reader, programs = _sed, _programs(words, ("--expression", "--file"), "l")
     elif name in AWK:
@@ -47,7 +47,7 @@ def effects(name: str, words: Sequence[str]) -> Effects:
 
 
 def _programs(words: Sequence[str], long: tuple[str, str], valued: str) -> Iterator[str]:
-    """The programs: values of `-e`, or the first operand where neither that nor a file with one (`-f`) is given.
+    """The programs: values of `-e`, or the first operand if neither that nor a program file (`-f`) is given.
 
     Args:
         long: the long names of these two options.
@@ -81,7 +81,7 @@ def _programs(words: Sequence[str], long: tuple[str, str], valued: str) -> Itera
 
 
 class _Sed:
-    """A reader of a program of sed: https://www.gnu.org/software/sed/manual/sed.html"""
+    """A parser for sed programs: https://www.gnu.org/software/sed/manual/sed.html"""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -89,7 +89,7 @@ class _Sed:
         self.files: list[str] = []
 
     def read(self) -> None:
-        """Read all of it; what is no program of sed ends it, as it ends sed."""
+        """Parse the whole program; a syntax error ends the parsing, as it ends sed."""
         while self.at < len(self.text):
             self._skip(" \t\n;{}")
             self._address()
@@ -168,7 +168,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """The tokens of a program of awk, blanks and comments left out."""
+    """The tokens of an awk program, without blanks and comments."""
     at, divides = 0, False
     while at < len(text):
         begins_regex = text[at] == "/" and not divides
@@ -188,10 +188,10 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _awk(text: str) -> Effects:
-    """What is run by `system`, by a pipe or by reading from one, and what is printed into."""
+    """The commands of `system` and of pipes in both directions, and the output files."""
     tokens = list(_tokens(text))
     scripts, files = [], []
-    if tokens and tokens[-1].kind == "unclear":  # what follows may stand in a pattern, or not
+    if tokens and tokens[-1].kind == "unclear":  # the following token may stand in a regular expression, or not
         scripts.append(GAP)
     for at, token in enumerate(tokens):
         before = tokens[at - 1] if at else _Token("", "")
@@ -206,7 +206,7 @@ def _awk(text: str) -> Effects:
 
 
 def _joined(tokens: Sequence[_Token], at: int, end: str) -> str:
-    """What strings behind each other make, up to the end of the expression."""
+    """The text of consecutive strings, up to the end of the expression."""
     text = ""
     for token in tokens[at:]:
         if token.kind == "sign" and token.text in (end, ";", "\n", "}", "|"):
@@ -216,7 +216,7 @@ def _joined(tokens: Sequence[_Token], at: int, end: str) -> str:
 
 
 def _before(tokens: Sequence[_Token], at: int) -> str:
-    """What strings in front of a place make."""
+    """The text of the strings before a position."""
     begin = at
     while begin and not (tokens[begin - 1].kind == "sign" and tokens[begin - 1].text in "(){};\n=!&|,"):
         begin -= 1

@@ -14,38 +14,38 @@ Dialect: TypeAlias = Literal["same", "bash", "posix", "other"]
 
 
 class Inner(NamedTuple):
-    """What a command runs besides itself.
+    """A program that a command runs in addition to itself.
 
-    `command`: words; `loose`: words that may be a command, from any of them on; `script`: a text for a shell, the words
-    joined; `input`: what comes in through standard input; `file`: a script in a file; `hidden`: code that is nowhere
-    to be seen. What is not `certain` runs only if the words mean what they seem to.
+    `command`: words; `loose`: words of which any may begin a command; `script`: a text for a shell, the words joined;
+    `input`: the standard input; `file`: a script in a file; `hidden`: code that cannot be read. If it is not `certain`,
+    it runs only if the words mean what they appear to mean.
     """
 
     kind: Literal["command", "loose", "script", "input", "file", "hidden"]
     words: tuple[Word, ...] = ()
     place: Word | None = None
-    """The folder that it runs in, where a word says so."""
+    """The folder that it runs in, if a word names one."""
     certain: bool = True
     by_find: bool = False
     dialect: Dialect = "same"
-    """Which shell reads a script: the one that runs this command, bash, one that knows only what POSIX has."""
+    """The shell that reads a script: the one that runs this command, bash, or one limited to POSIX."""
 
 
 class Part(NamedTuple):
     """One command that would run."""
 
     text: str
-    """As people read it."""
+    """The text that people see."""
     lines: tuple[str, ...]
-    """What deny and ask rules look at: with and without the folder of its name, assignments and redirections."""
+    """The texts for deny and ask rules: with and without the folder of its name, assignments and redirections."""
     line: str
-    """What allow rules look at."""
+    """The text for allow rules."""
     needs_rule: bool
-    """Whether an allow rule must cover it."""
+    """Whether an allow rule must match it."""
 
 
 class Input(NamedTuple):
-    """What a command finds on its standard input: nothing, a text, or something that is not known."""
+    """The standard input of a command: nothing, a text, or unknown."""
 
     kind: Literal["none", "text", "unknown"] = "none"
     text: str = ""
@@ -54,10 +54,10 @@ class Input(NamedTuple):
 
 
 class Reading:
-    """What was found out about a command."""
+    """The result of the analysis of a command."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self.dangers: list[tuple[Danger, str]] = []
         self.unknown: dict[Level, str] = {}
-        """Why not all is known: it cannot be parsed, runs code that is not to be seen, or a name is no literal."""
+        """Why the analysis is incomplete: a syntax error, code that cannot be read, or a name that is not literal."""

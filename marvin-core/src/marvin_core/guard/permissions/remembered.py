@@ -13,7 +13,7 @@ _SUB_COMMANDS = frozenset(
     "git gh npm pnpm yarn cargo go pip pip3 uv poetry docker kubectl make just task apt brew systemctl dotnet gradle "
     "mvn terraform helm bundle rake mix composer tk marvin hg svn ruff".split()
 )
-"""Programs whose first operand says what they do."""
+"""Programs whose first operand is a sub-command."""
 _NEVER = re.compile(
     r"(ba|z|da|k|mk|a|fi|rba)?sh|(python|pypy)[\d.]*|perl|ruby|node|nodejs|php|lua|deno|bun|tclsh|osascript|g?awk|sed"
     r"|env|sudo|doas|su|runuser|pkexec|exec|eval|source|trap|command|builtin|xargs|find|fd|parallel|watch|ssh|scp|rsync"
@@ -39,7 +39,7 @@ _NEVER_BEHIND = {
 
 
 def command_rule(tool: str, parts: Sequence[Part]) -> str:
-    """A rule for the one part of a command that none covers; empty where there are several, or none would be narrow."""
+    """A rule for the single part of a command that none matches; empty if there are several, or no rule is narrow."""
     if len(parts) != 1:
         return ""
     words = parts[0].line.split(" ")
@@ -59,7 +59,7 @@ def command_rule(tool: str, parts: Sequence[Part]) -> str:
 
 
 def path_rule(tool: str, path: str) -> str:
-    """A rule for the folder of a file, below the working directory; for the file alone where that is its folder."""
+    """A rule for a file's folder below the working directory, or for the file alone if that is its folder."""
     folder, slash, name = path.rpartition("/")
     if path.startswith(("/", "~", "..")) or "/.." in path or set(path) & set("*?[()") or not path.isprintable():
         return ""
@@ -67,5 +67,5 @@ def path_rule(tool: str, path: str) -> str:
 
 
 def _is_sign(char: str) -> bool:
-    """Whether a shell sign stands there, such as one of a redirection."""
+    """Whether there is a shell operator at this position, such as one of a redirection."""
     return "\ue008" <= char <= "\ue00f"

@@ -21,20 +21,20 @@ class Rule:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it speaks of all calls of its tool."""
+        """Whether it matches all calls of its tool."""
         return self.pattern.text == "*"
 
     def names(self, tool: str) -> bool:
-        """Whether it speaks of this tool."""
+        """Whether it applies to this tool."""
         return fnmatchcase(tool, self.tool)
 
     def fits(self, tool: str, values: Iterable[str]) -> bool:
-        """Whether it speaks of a call of this tool with one of these values."""
+        """Whether it matches a call of this tool with one of these values."""
         return self.names(tool) and (self.is_whole or any(map(self.pattern.fits, values)))
 
 
 class Rules:
-    """All rules, by what they say."""
+    """All rules, by their verdict."""
 
     def __init__(self, permissions: Permissions) -> None:
         self.deny = list(map(Rule, permissions.deny))
@@ -42,7 +42,7 @@ class Rules:
         self.allow = list(map(Rule, permissions.allow))
 
     def of(self, tool: str) -> Rules:
-        """Those that speak of one tool."""
+        """The rules for one tool."""
         found = Rules(Permissions())
         found.deny, found.ask, found.allow = (
             [rule for rule in rules if rule.names(tool)] for rules in (self.deny, self.ask, self.allow)
@@ -51,17 +51,17 @@ class Rules:
 
     @property
     def everything(self) -> Sequence[Rule]:
-        """All of them."""
+        """All rules."""
         return [*self.deny, *self.ask, *self.allow]
 
 
 def denied(rule: Rule, doubt: str = "") -> str:
-    """Why a rule forbids a call, as the start of a sentence that a full stop ends."""
+    """Why a rule forbids a call, as the start of a sentence; the caller adds the full stop."""
     return f"the rule `deny: {rule.text}` in config.yaml forbids it" + (f", since {doubt}" if doubt else "")
 
 
 def nobody_there(what: str) -> Deny:
-    """The denial of what is always asked about, where nobody is there. `what` is the start of a sentence."""
+    """The denial of calls that always need approval, for non-interactive runs. `what` is the start of a sentence."""
     return Deny(
         reason=f"{what}, which needs the user's approval, and nobody can give it in this run. Do it another way, or "
         "leave it to the user (--on-ask allow-all permits it)"
@@ -69,5 +69,5 @@ def nobody_there(what: str) -> Deny:
 
 
 def asked(rule: Rule, doubt: str = "") -> str:
-    """Why a rule wants a yes."""
+    """Why a rule requires approval."""
     return f"the rule `ask: {rule.text}` in config.yaml requires approval" + (f", since {doubt}" if doubt else "")

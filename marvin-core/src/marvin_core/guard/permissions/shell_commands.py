@@ -41,20 +41,20 @@ _INDEXED = frozenset(
     "let declare typeset local export readonly test [ printf read unset mapfile readarray wait getopts compgen "
     "complete".split()
 )
-"""Builtins that evaluate what stands between brackets in an operand."""
+"""Builtins that evaluate the text between brackets in an operand."""
 _CODE = re.compile(r"\$\(|`|\$\{|[<>]\(")
 _SYSTEM = re.compile(r"/(usr/(local/)?)?s?bin/[^/]+")
 _DESCRIPTOR = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+")
 _BODY = "MARVIN_END_OF_TEXT"
 _MAKES = frozenset("tee cp mv ln install curl wget dd sed sort sponge".split())
 _HANDS_ON = frozenset("set echo printf read mapfile readarray cat".split())
-"""Builtins and programs that hand on what stands in their words, or in a text that they are given, as it is."""
+"""Builtins and programs that pass on their arguments, or a text given to them, unchanged."""
 _PASSING_ON = frozenset(["xargs", "parallel"])
 _RELATIVE = re.compile(r"\.\.?(/|$)|/")
 
 
 class CommandReader:
-    """Reads commands one after the other; how scripts are read is left to what builds on it."""
+    """Analyses commands in sequence; subclasses define how scripts are read."""
 
     def __init__(self, root: Path, home: Path, limits: Limits) -> None:
         self.reading = Reading()
@@ -73,11 +73,11 @@ class CommandReader:
         self._numbers = Numbers()
 
     def begin_in(self, folder: str) -> None:
-        """Take the commands to begin in a folder, relative to the root or absolute."""
+        """Set the folder in which the commands begin, relative to the root or absolute."""
         self._places = frozenset([str(self._root / folder)])
 
     def script(self, text: str, level: Level = "unparsed") -> None:
-        """Read a text as a shell does; `level` says what it means where that is not possible."""
+        """Read a text as a shell does; `level` decides what the text means if that is not possible."""
         raise NotImplementedError
 
     def _statement(self, statement: Node) -> None:
@@ -85,7 +85,7 @@ class CommandReader:
 
     @contextmanager
     def _within(self, **changes: Any) -> Iterator[None]:
-        """For what runs in a shell of its own: afterwards folders and input are what they were."""
+        """For code in a subshell: the folders and the input are restored afterwards."""
         before = {name: getattr(self, name) for name in ("_places", "_input", "_certain", "_fill", "_posix", "_stack")}
         for name, value in changes.items():
             setattr(self, f"_{name}", value)
@@ -130,7 +130,7 @@ class CommandReader:
         self.reading.parts.append(Part(text[:_MOST_SHOWN] or shown(line), tuple(lines), full, needs))
 
     def _command(self, words: Sequence[Word], text: str, prefix: str = "", added: str = "") -> None:
-        """One command: a part of its own, with what it runs besides itself."""
+        """Analyse one command: its own part, and the programs that it runs."""
         while len(words) > 1 and is_assignment(words[0].text) and not words[0].text.startswith("-"):
             name, _, value = words[0].text.partition("=")
             prefix += f"{name}{FIRM['=']}{value} "
@@ -197,7 +197,7 @@ class CommandReader:
             self._inner(found, words)
 
     def _feeds(self, words: Sequence[Word], base: str) -> None:
-        """Whether an interpreter runs what was downloaded."""
+        """Whether an interpreter runs downloaded code."""
         texts = [word.text for word in words]
         if (base in SHELLS or INTERPRETER.fullmatch(base)) and _is_led_by_download(words):
             self._danger(iter([Danger(DOWNLOADED, certain=True)]), shown(" ".join(texts)))
@@ -262,14 +262,14 @@ class CommandReader:
             self._depth -= 1
 
     def _found_by(self, words: Sequence[Word]) -> tuple[str, ...]:
-        """What find puts in place of `{}`, from / on where that is known."""
+        """The replacement for `{}` of find, absolute if that is known."""
         fill: list[str] = []
         texts = [word.text for word in words]
         action = next(text for text in texts if text in FIND_RUNS)
         for target in find_targets(texts, action):
             for place in self._places:
                 path, has_rest = resolved(target, place, self._around())
-                end = "/" if target.endswith("/") else ""  # find goes into a link that it begins with
+                end = "/" if target.endswith("/") else ""  # find follows a link that is a starting folder
                 fill.append(target if path is None or has_rest else f"{path}{end}")
         return tuple(fill)
 
@@ -297,7 +297,7 @@ class CommandReader:
                 self._file(found.words[0])
 
     def _text_script(self, words: Sequence[Word]) -> None:
-        """A script in words. Where a piece of it is not known, the rest is judged as far as it goes."""
+        """A script in words. If a piece of it is unknown, the rest is judged as far as possible."""
         text = " ".join(word.text for word in words)
         if any(word.downloads for word in words):
             self._danger(iter([Danger(DOWNLOADED, certain=True)]), shown(text))
@@ -318,7 +318,7 @@ class CommandReader:
             self._depth -= 1
 
     def _from_input(self) -> None:
-        """A shell that reads its script from its standard input."""
+        """A shell that reads its script from standard input."""
         found = self._input
         if found.downloads:
             self._danger(iter([Danger(DOWNLOADED, certain=True)]), DOWNLOADED)
@@ -329,7 +329,7 @@ class CommandReader:
                 self._text_script([Word(found.text)])
 
     def _file(self, word: Word, *, program: bool = False) -> None:
-        """A script in a file: seen only where the command itself writes the file."""
+        """A script in a file: readable only if the command itself writes the file."""
         if word.downloads:
             self._danger(iter([Danger(DOWNLOADED, certain=True)]), DOWNLOADED)
         name = os.path.basename(word.text)
@@ -341,7 +341,7 @@ class CommandReader:
                 self._text_script([Word(text)])
 
     def _may_be_made(self, text: str) -> bool:
-        """Whether a file may be one that the command itself writes, with what nobody can tell."""
+        """Whether the command itself may write this file, with unknown content."""
         name = os.path.basename(text)
         if not is_known(text):
             return bool(self._made) or (self._is_fed and not is_known(name))
@@ -374,12 +374,12 @@ class CommandReader:
             self._indexed([word])
 
     def _computing(self, *, kept: Sequence[str] = (), computed: Sequence[str] = ()) -> None:
-        """Take in texts that the script keeps or hands on, and those that a shell computes with."""
+        """Record texts that the script stores or passes on, and those that a shell uses in arithmetic."""
         if self._numbers.may_be_code(kept, computed):
             self._note("unnamed", "a number is only known when it runs, and may contain code")
 
     def _indexed(self, words: Sequence[Word]) -> None:
-        """A text that is evaluated where it serves as a number or a name: what is in its brackets may run."""
+        """A text that is evaluated as a number or a name: code in its brackets may run."""
         for word in words:
             if _CODE.search(word.text) and _BODY not in word.text:
                 with self._within(certain=False):
@@ -387,11 +387,11 @@ class CommandReader:
 
 
 def _is_led_by_download(words: Sequence[Word]) -> bool:
-    """Whether a download decides what an interpreter runs: its words stand before any that are known."""
+    """Whether downloaded words decide what an interpreter runs: they stand before all known words."""
     first = next((word for word in words[1:] if not word.text.startswith("-")), None)
     return first is not None and first.downloads and first.text in (GAP, GAPS)
 
 
 def _loaded(word: Word) -> Word:
-    """A word of which nothing is known, as one that was downloaded."""
+    """A word whose value is unknown, such as a downloaded one."""
     return Word(word.text, downloads=True) if word.text in (GAP, GAPS) else word

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 Node: TypeAlias = "dict[str, Any]"
 
-# A control character that a shell takes for part of a word, and shfmt for something else: `\` before a carriage
-# return is no line that goes on.
+# A control character that a shell treats as part of a word, and shfmt does not: a `\` before a carriage return does not
+# continue the line.
 _BASH_KINDS = frozenset("ArithmCmd TestClause ProcSubst ExtGlob LetClause CoprocClause".split())
 _BASH_OPERATORS = frozenset(["&>", "&>>", "|&", "<<<", "<>"])
 _ELEMENT = re.compile(
@@ -37,18 +37,18 @@ _HERE_DOCUMENT = re.compile(r"""<<-?[ \t]*(['"]?)(\w+)\1""")
 
 
 class NotUnderstood(Exception):
-    """A text cannot be taken apart for certain; the message is the end of a sentence that says why."""
+    """A text cannot be parsed reliably; the message is the end of a sentence that says why."""
 
 
 class TooDeep(NotUnderstood):
-    """Commands run commands that run commands, further than anybody looks."""
+    """Commands run other commands, nested deeper than the analysis goes."""
 
 
 @cache
 def program() -> str:
-    """Where shfmt is: beside this Python, where its package puts it, else on PATH; "" where it is missing.
+    """The path of shfmt: beside this Python, where its package installs it, else on PATH; "" if it is missing.
 
-    One that lies in the current folder or in an environment of a project is none: commands could have put it there.
+    A shfmt in the current folder or in an environment of a project is ignored: commands could have put it there.
     """
     from shutil import which
 
@@ -62,10 +62,10 @@ def program() -> str:
 
 
 def parse(text: str, limits: Limits, timeouts: Timeouts) -> Node:
-    """The tree of a text, as shfmt's `--to-json` gives it. Blocks while the child runs.
+    """The syntax tree of a text, as shfmt's `--to-json` gives it. Blocks while the child runs.
 
     Raises:
-        NotUnderstood: the text is no bash, or too long or too deep to be taken apart in the time there is.
+        NotUnderstood: the text is not valid bash, or too long or too deeply nested to be parsed in time.
     """
     check(text, limits)
     if _is_large(text, limits):
@@ -76,7 +76,7 @@ def parse(text: str, limits: Limits, timeouts: Timeouts) -> Node:
         element = _ELEMENT.search(text)
         if element is None:
             break
-        # bash takes what shfmt refuses: an element of an array that is assigned in front of a command.
+        # bash accepts an element of an array that is assigned before a command; shfmt does not.
         text = f"{text[: element.start(1)]}_{text[element.start(1) + 1 : element.end(1) - 1]}_{text[element.end(1) :]}"
     try:
         tree = json.loads(_output(text, limits, timeouts))
@@ -90,7 +90,7 @@ def parse(text: str, limits: Limits, timeouts: Timeouts) -> Node:
 
 
 def _is_large(text: str, limits: Limits) -> bool:
-    """Whether the tree would be larger than is worth waiting for; texts between quotes do not count."""
+    """Whether the tree would be too large to wait for; quoted texts do not count."""
     outline = _QUOTED.sub("'", _without_here_documents(text))
     return (
         len(_NESTING.findall(outline)) > limits.command_operators
@@ -101,7 +101,7 @@ def _is_large(text: str, limits: Limits) -> bool:
 
 
 def _without_here_documents(text: str) -> str:
-    """A text without the lines of its here-documents, as far as those are plain to see."""
+    """A text without the lines of its here-documents, as far as those are easy to find."""
     if "<<" not in text:
         return text
     lines = text.split("\n")
@@ -120,7 +120,7 @@ def _without_here_documents(text: str) -> str:
 
 
 def only_posix(node: Any) -> None:
-    """Look for what a shell other than bash reads as something else: `((a))` is two subshells to it.
+    """Reject text that shells other than bash parse differently: `((a))` is two subshells to them.
 
     Raises:
         NotUnderstood: for such a part.
@@ -139,7 +139,7 @@ def only_posix(node: Any) -> None:
 
 
 def check(text: str, limits: Limits) -> None:
-    """Look for what makes a text too long to be judged, or unlike what it looks.
+    """Reject a text that is too long to be judged, or that does not mean what it appears to mean.
 
     Raises:
         NotUnderstood: for such a text.
@@ -151,9 +151,9 @@ def check(text: str, limits: Limits) -> None:
 
 
 def _output(text: str, limits: Limits, timeouts: Timeouts) -> bytes:
-    import subprocess  # most runs need none of it
+    import subprocess  # most commands need none of it
 
-    # Go's collector is slow to start with; the hard limit below is what bounds the memory.
+    # Go's collector starts slowly; the hard limit below bounds the memory.
     env = {"GOMEMLIMIT": str(limits.command_memory // 2), "GOMAXPROCS": "1"}
     with subprocess.Popen(
         [program(), "-ln=bash", "--to-json"],
@@ -179,13 +179,13 @@ def _output(text: str, limits: Limits, timeouts: Timeouts) -> bytes:
 
 
 def _limit(pid: int, memory: int) -> None:
-    """Bound what the child may take, where the system can do that from outside."""
+    """Limit the resources of the child, if the system can do that from outside."""
     try:
         from resource import RLIMIT_CPU, RLIMIT_DATA, prlimit
-    except ImportError:  # not on macOS: there the limits on the text alone bound it
+    except ImportError:  # not on macOS: there only the limits on the text apply
         return
     try:
         prlimit(pid, RLIMIT_DATA, (memory, memory))
         prlimit(pid, RLIMIT_CPU, (1, 2))
     except OSError:
-        return  # it has ended already
+        return  # it has already ended

@@ -28,7 +28,7 @@ _DATA_NAME = re.compile(r"[a-z_][a-z0-9_]*(?<!_proxy)")
 
 
 def simple_words(text: str) -> list[str] | None:
-    """The words of a text that is one command of literal words for certain; None where a parser must look at it."""
+    """The words of a text that is certainly one command of literal words; None if it needs the parser."""
     text = text.strip(" ")
     if not _LITERAL.fullmatch(text):
         return None
@@ -37,10 +37,10 @@ def simple_words(text: str) -> list[str] | None:
 
 
 def read_command(text: str, root: Path, home: Path, limits: Limits, timeouts: Timeouts, folder: str = "") -> Reading:
-    """Take a command apart. Blocks while a parser runs as a child, unless the command is a plain one.
+    """Analyse a command. Blocks while a parser runs as a child process, unless the command is plain.
 
     Args:
-        folder: where it begins, relative to the root or absolute; the root without one.
+        folder: the folder in which it starts, relative to the root or absolute; by default the root.
     """
     reader = _Reader(root, home, limits, timeouts)
     reader.begin_in(folder)
@@ -60,7 +60,7 @@ class _Reader(CommandReader):
     # --- scripts and statements --------------------------------------------------------------------------------------
 
     def script(self, text: str, level: Level = "unparsed") -> None:
-        """Read a text as a shell does; `level` says what it means where that is not possible."""
+        """Read a text as a shell does; `level` decides what the text means if that is not possible."""
         try:
             check(text, self._limits)
             words = simple_words(text)
@@ -83,7 +83,7 @@ class _Reader(CommandReader):
         if self._posix:
             try:
                 only_posix(tree)
-            except NotUnderstood as problem:  # what can be read all the same counts as well
+            except NotUnderstood as problem:  # the parts that can be read count as well
                 self._note("unparsed", str(problem))
         before, self._source = self._source, text.encode()
         try:
@@ -148,7 +148,7 @@ class _Reader(CommandReader):
             self._places = places
 
     def _is_exec(self, command: Node) -> bool:
-        """Whether it redirects the shell itself."""
+        """Whether it redirects the current shell."""
         arguments = command.get("Args") or []
         return len(arguments) == 1 and self._plain.word(arguments[0]).text == "exec"
 
@@ -159,7 +159,7 @@ class _Reader(CommandReader):
     # --- redirections and assignments --------------------------------------------------------------------------------
 
     def _redirected(self, node: Node, text: str = "") -> str:
-        """Follow a redirection, of the command in a text. Returns it as a rule sees it, empty where it needs none."""
+        """Follow a redirection of a command. Returns it as the rules see it, empty if it needs no rule."""
         operator = node["Op"]
         self._is_fed |= operator.startswith("<<")
         if operator in ("<<", "<<-"):
@@ -178,7 +178,7 @@ class _Reader(CommandReader):
         return "" if harmless else f" {''.join(FIRM[sign] for sign in operator)} {target.text}"
 
     def _writes(self, command: Node) -> None:
-        """Note what the redirections of a command write, where that is plain to see."""
+        """Record the output of a command's redirections, if that is known."""
         text = None
         if command["Type"] == "CallExpr" and not command.get("Assigns"):
             words = [word.text for word in self._plain.words(command.get("Args") or [])]
@@ -203,7 +203,7 @@ class _Reader(CommandReader):
             self._input = Input("text", word.text, word.downloads)
 
     def _assigned(self, nodes: Sequence[Node]) -> str:
-        """Follow assignments. Returns them as a rule sees them."""
+        """Follow assignments. Returns them as the rules see them."""
         return "".join(self._assignment(node) for node in nodes)
 
     def _assignment(self, node: Node) -> str:
@@ -280,7 +280,7 @@ class _Reader(CommandReader):
         self._statement(right)
 
     def _output_of(self, statement: Node) -> str | None:
-        """What a statement writes, where that is plain to see."""
+        """The output of a statement, if that is known."""
         command = statement.get("Cmd") or {}
         if command.get("Type") == "BinaryCmd" and command["Op"] == "|":
             inner_text = self._output_of(command["X"])
@@ -310,7 +310,7 @@ class _Reader(CommandReader):
     def _body(self, statements: Sequence[Node], *, loop: bool) -> None:
         before = self._places
         self._statements(statements)
-        if loop and self._places != before:  # the next round begins where this one ended
+        if loop and self._places != before:  # the next iteration begins where this one ended
             self._may_be_in(frozenset([None]))
             self._statements(statements)
 
@@ -360,7 +360,7 @@ class _Reader(CommandReader):
 
 
 def _without_descriptor(statement: Node) -> Node:
-    """What `coproc` starts, as bash takes it: to shfmt the descriptor of a redirection in front is the command."""
+    """The command of `coproc` as bash parses it; shfmt takes the descriptor of a leading redirection for it."""
     command = statement.get("Cmd") or {}
     arguments = command.get("Args") or []
     begins = [node["Pos"]["Offset"] for node in statement.get("Redirs") or []]
@@ -373,7 +373,7 @@ def _without_descriptor(statement: Node) -> Node:
 
 
 def _printed(words: Sequence[str]) -> str | None:
-    """What echo or printf write, where that is plain to see."""
+    """The output of echo or printf, if that is known."""
     rest = list(words[1:])
     if words[:1] == ["echo"]:
         if rest[:1] == ["-n"]:

@@ -19,7 +19,7 @@ _INSIDE = frozenset(
     "Lit SglQuoted DblQuoted ParamExp CmdSubst ArithmExp ProcSubst Word BinaryArithm UnaryArithm ParenArithm "
     "BinaryTest UnaryTest ParenTest WordIter CStyleLoop".split()
 )
-"""The types of nodes, besides those of commands, that are understood."""
+"""The supported node types, other than those of commands."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_][\w%()]*\+?=")
 _COMPUTING = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())
 _ANSI = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -27,9 +27,10 @@ _ANSI_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{
 
 
 class Word:
-    """A word after expansion, with the marks of `util.patterns` where it is not known.
+    """A word after expansion, with the marks of `util.patterns` for unknown parts.
 
-    `downloads` says that a command in it downloads something, `is_file` that it names what such a command writes.
+    `downloads` means that a command in it downloads something; `is_file`, that it names a file that such a command
+    writes.
     """
 
     __slots__ = ("downloads", "is_file", "text")
@@ -41,13 +42,13 @@ class Word:
 
 
 class WordReader:
-    """Makes words of nodes.
+    """Builds words from nodes.
 
     Args:
-        run: gets the node of each command substitution and process substitution; it says whether that downloads.
-        evaluate: gets each word that is no argument, whose text a shell may take for code, and whether it is computed
-            with.
-        assign: gets the name and the value where an expansion sets a variable.
+        run: gets the node of each command or process substitution, and returns whether that downloads something.
+        evaluate: gets each word, other than arguments, that a shell may evaluate as code, and whether it is used in
+            arithmetic.
+        assign: gets the name and the value when an expansion sets a variable.
     """
 
     def __init__(
@@ -60,30 +61,30 @@ class WordReader:
         self._evaluate = evaluate
         self._assign = assign
         self.reassigned: set[str] = set()
-        """Variables that the script sets, so that they are not what they were."""
+        """Record variables that the script sets; their earlier values no longer apply."""
         self._downloads = False
         self._is_file = False
 
     def words(self, nodes: Sequence[Node]) -> list[Word]:
-        """Arguments: braces make several of one."""
+        """Expand arguments; braces may produce several from one."""
         return [word for node in nodes for word in self._split(node)]
 
     def word(self, node: Node | None) -> Word:
-        """What stands where no braces are expanded, as in an assignment."""
+        """A word in a place without brace expansion, as in an assignment."""
         if node is None:
             return Word("")
         text = self._read(node)
         return Word(_without_braces(text), downloads=self._downloads, is_file=self._is_file)
 
     def visit(self, node: Any, *, quoted: bool = False, computed: bool = True) -> None:
-        """Run what is inside of any node, and have its words evaluated.
+        """Run the code inside any node, and evaluate its words.
 
         Args:
-            quoted: whether it stands between double quotes, where single ones are no quotes to every shell.
-            computed: whether a shell computes with it, as in arithmetic.
+            quoted: whether it stands between double quotes, in which not every shell treats single ones as quotes.
+            computed: whether a shell uses it in arithmetic.
 
         Raises:
-            NotUnderstood: for a node that is not known.
+            NotUnderstood: for an unknown node.
         """
         if isinstance(node, list):
             for inner in node:
@@ -123,7 +124,7 @@ class WordReader:
     def _read(self, node: Node) -> str:
         self._downloads = self._is_file = False
         text = "".join(self._part(part, quoted=False, first=not at) for at, part in enumerate(node.get("Parts") or []))
-        # Without a closing bracket, or something that may hold one, it is none of a wildcard: `[ -f x ]`.
+        # Without a closing bracket, or a part that may contain one, it is not a wildcard: `[ -f x ]`.
         if SET not in text:
             return text
         closing = max((found.start() for found in _MAY_CLOSE.finditer(text)), default=0)
@@ -163,7 +164,7 @@ class WordReader:
             return HOME if name == "HOME" else HERE
         for key in rest:
             self.visit(part[key], quoted=quoted, computed=key not in ("Exp", "Repl"))
-        if "Excl" in rest:  # what the variable holds is the name, with brackets perhaps
+        if "Excl" in rest:  # the variable's value is the name, perhaps with brackets
             self._evaluate(Word(GAP), True)
         if (part.get("Exp") or {}).get("Op") in ("=", ":="):
             before = self._downloads, self._is_file
@@ -203,10 +204,10 @@ def _in_quotes(text: str) -> str:
 
 
 def ansi(text: str) -> str:
-    """What stands between `$'` and `'`.
+    """The text between `$'` and `'`.
 
     Raises:
-        NotUnderstood: for an escape that is not known.
+        NotUnderstood: for an unknown escape.
     """
 
     def escaped(found: re.Match[str]) -> str:
@@ -238,7 +239,7 @@ def _without_braces(text: str) -> str:
 
 
 def _expanded(text: str) -> list[str]:
-    """What braces make of a word; of too many of them nothing is known."""
+    """The words that braces produce; too many count as unknown."""
     if text.count(_OPEN_BRACE) > _MOST_BRACES or text.count(_COMMA) > _MOST_BRACES:
         return [_without_braces(text[: text.index(_OPEN_BRACE)]) + GAPS]
     found = list(islice(_alternatives(text), _MOST_BRACES + 1))
@@ -246,7 +247,7 @@ def _expanded(text: str) -> list[str]:
 
 
 def _alternatives(text: str) -> Iterator[str]:
-    """Braces with commas expand, from the outermost first one on; a sequence is not counted out."""
+    """Expand braces with commas, starting with the outermost first one; sequences are not enumerated."""
     pair = _first_pair(text)
     if pair is None:
         yield _without_braces(text)
@@ -255,14 +256,14 @@ def _alternatives(text: str) -> Iterator[str]:
     choices = _choices(text[begin + 1 : end])
     for choice in choices:
         for middle in _alternatives(choice):
-            if len(choices) == 1:  # braces around one text are no list
+            if len(choices) == 1:  # braces around one text are not a list
                 middle = GAPS if ".." in middle else f"{{{middle}}}"
             for tail in _alternatives(text[end + 1 :]):
                 yield f"{_without_braces(text[:begin])}{middle}{tail}"
 
 
 def _first_pair(text: str) -> tuple[int, int] | None:
-    """The first opening brace that is closed, and where."""
+    """The first opening brace that has a closing one, and its position."""
     begin = text.find(_OPEN_BRACE)
     while begin >= 0:
         depth = 0
@@ -285,25 +286,25 @@ def _choices(text: str) -> list[str]:
 
 
 def without_folder(name: str) -> str:
-    """The name of a command without its folder, which may be hidden in what is not known."""
+    """The name of a command without its folder; an unknown part may hide it."""
     unknown = max((found.start() for found in MARKS.finditer(name) if not is_known(found[0])), default=0)
     return name[max(name.rfind("/") + 1, unknown) :]
 
 
 def as_script(text: str) -> str:
-    """A text to be parsed, with variables for what is not known."""
+    """A text to be parsed, with variables for the unknown parts."""
     for mark, name in ((GAP, "${_}"), (GAPS, "${_}"), (HOME, "${HOME}"), (HERE, "${PWD}")):
         text = text.replace(mark, name)
     return shown(text)
 
 
 def is_assignment(text: str) -> bool:
-    """Whether a word sets a variable, as those do that stand after `env`."""
+    """Whether a word sets a variable, as the words after `env` do."""
     return _ASSIGNMENT.match(text) is not None
 
 
 def without_odd_names(words: Sequence[Word]) -> list[Word]:
-    """What follows `env`, without the variables that no shell could name: it takes all words with `=` for some."""
+    """The words after `env`, without variables whose names are not valid in a shell; env accepts any word with `=`."""
     operands = list(words)
     count = next((at for at, word in enumerate(operands) if "=" not in word.text[1:]), len(operands))
     return [word for word in operands[:count] if is_assignment(word.text)] + operands[count:]

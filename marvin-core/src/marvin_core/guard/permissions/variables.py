@@ -13,7 +13,7 @@ _COMMANDS = re.compile(
 )
 _FILES = ("BASH_ENV", "ENV")
 _OPTIONS = {"TAR_OPTIONS": re.compile(r"exec|command|script|compress-program|-I|-F"), "ZIPOPT": re.compile(r"T")}
-"""Variables with options of a program, and how those begin by which it runs another one."""
+"""Variables with options of a program, and the prefixes of options by which it runs another program."""
 _LOCAL = frozenset("declare typeset local export readonly".split())
 _READERS = frozenset("read mapfile readarray".split())
 _NAME = re.compile(r"(?<![\w#])[A-Za-z_]\w*")
@@ -31,17 +31,17 @@ def is_file(name: str) -> bool:
 
 
 def has_program(name: str, value: str) -> bool:
-    """Whether a variable with the options of a program has one by which it runs another."""
+    """Whether a variable with options of a program contains one by which it runs another program."""
     return name in _OPTIONS and (not is_known(value) or _OPTIONS[name].search(value) is not None)
 
 
 def may_run(name: str) -> bool:
-    """Whether what a variable of this name holds may be run."""
+    """Whether the value of a variable of this name may be run."""
     return is_command(name) or is_file(name) or name in _OPTIONS or name.startswith(("BASH_FUNC_", "GIT_CONFIG_"))
 
 
 def declared(base: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The names and values in the words of `export` and its like, behind the name of the command."""
+    """The names and values in the arguments of `export` and similar builtins."""
     if base in _LOCAL:
         for text in texts[1:]:
             name, equals, value = text.partition("=")
@@ -50,7 +50,7 @@ def declared(base: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def set_by_name(base: str, texts: Sequence[str]) -> Iterator[str]:
-    """The variables that a builtin sets to what its words do not show."""
+    """The variables that a builtin sets to values that its arguments do not show."""
     if base in _READERS:
         yield from operands(texts)
     elif base == "printf" and texts[1:2] and texts[1].startswith("-v"):
@@ -62,22 +62,22 @@ def set_by_name(base: str, texts: Sequence[str]) -> Iterator[str]:
 
 
 class Numbers:
-    """What a script computes with, and the texts that it may have made that of.
+    """Words that a script uses in arithmetic, and the texts that may have produced them.
 
-    In the brackets of a number, as in `a[$(CODE)]`, a shell runs code. A text that holds such code is read where it
-    stands; here are those that only do so once they are joined with others, or cut.
+    A shell runs code in the brackets of a number, as in `a[$(CODE)]`. Complete code is analysed where it appears; this
+    class covers texts that become code only when they are joined or cut.
     """
 
     def __init__(self) -> None:
         self._computes = self._has_pieces = False
 
     def may_be_code(self, kept: Sequence[str], computed: Sequence[str]) -> bool:
-        """Whether code may run, by now that it keeps these texts, and computes with these."""
+        """Whether code may run, given these additional stored texts and uses in arithmetic."""
         self._has_pieces = self._has_pieces or any(map(_may_hold_code, kept))
         self._computes = self._computes or any(not is_known(text) or _NAME.search(text) for text in computed)
         return self._computes and self._has_pieces
 
 
 def _may_hold_code(text: str) -> bool:
-    """Whether a text has what code begins with; the end of a regular expression is none."""
+    """Whether a text contains the beginning of code; the end of a regular expression does not count."""
     return _CODE_PIECE.search(text.removesuffix("$") if text.startswith("^") else text) is not None

@@ -9,36 +9,36 @@ from ...api.record import Record
 
 
 class Allow(Record):
-    """A rule allows the call, so that what the tool itself declares need not be asked."""
+    """A rule allows the call, so the question that the tool itself declares is skipped."""
 
     rule: str
 
 
 class Finding(Record):
-    """What is said of one part of a call, such as one command of a pipe."""
+    """The verdict on one part of a call, such as one command of a pipe."""
 
     text: str
-    """The part, as it stands in the call."""
+    """The text of the part, as in the call."""
     says: Literal["allow", "ask", "deny", ""]
-    """Empty where nothing speaks for or against it."""
+    """Empty if nothing speaks for or against it."""
     why: str
-    """The rule behind it, or what the part would do, as the end of a sentence."""
+    """The rule that decided, or the effect of the part, as the end of a sentence."""
 
 
 class Judgement(Record):
-    """The verdict on a call, and what a person needs in order to understand it."""
+    """The verdict on a call, and the details that a person needs to understand it."""
 
     verdict: Allow | Verdict
     findings: tuple[Finding, ...] = ()
-    """The parts of the call, in their order."""
+    """The parts of the call, in order."""
     alarm: str = ""
-    """What makes the call dangerous, as in `removes the working directory`; empty for a plain one."""
+    """The danger of the call, as in `removes the working directory`; empty for none."""
     remember: str = ""
-    """The allow rule that lets calls of this kind pass from now on; empty where no rule would be narrow enough."""
+    """The allow rule that would approve such calls from now on; empty if no rule would be narrow enough."""
 
 
 def strongest(*verdicts: Allow | Verdict) -> Allow | Verdict:
-    """The one that holds: a denial, else a question, else what the rules say."""
+    """The verdict that applies: a denial, else a question, else the verdict of the rules."""
     for kind in (Deny, Ask, Allow):
         for verdict in verdicts:
             if isinstance(verdict, kind):

@@ -52,7 +52,7 @@ WRAPPERS: Mapping[str, Options] = {
     "toybox": Options(),
 }
 TRANSPARENT = frozenset("timeout nice nohup time stdbuf ionice command builtin xargs env".split())
-"""Wrappers that change nothing of what the command does that they run; they need no allow rule of their own."""
+"""Wrappers that do not change the effect of the command that they run; they need no allow rule of their own."""
 LOOSE = frozenset(
     "nsenter firejail bwrap proot systemd-run run0 setpriv capsh fakeroot unbuffer rlwrap gosu su-exec tini dumb-init "
     "ssh-agent logsave choom start-stop-daemon "

@@ -31,11 +31,11 @@ FIND_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 """The actions of find that run a command."""
 _MOST_LOOSE = 20
 _LOADERS = re.compile(r"ld(-[\w.-]+)?\.so(\.\d+)?|ld-[\w.-]+\.so[\d.]*|qemu-[\w-]+")
-"""What loads a program, or plays a machine for it, that stands behind its options."""
+"""Programs that load or emulate the program named after their options."""
 
 
 def inner(name: str, words: Words) -> Iterator[Inner]:
-    """What a command runs besides itself; nothing for most. `words` has its name in front."""
+    """The programs that a command runs in addition to itself; none for most. `words` begins with its name."""
     handler = _HANDLERS.get(name)
     if handler is not None:
         yield from handler(words)
@@ -62,9 +62,9 @@ def _unclear(words: Words) -> Iterator[Inner]:
 
 
 def _wrapped(name: str, words: Words) -> Iterator[Inner]:
-    """The command behind the options of a wrapper."""
+    """The command after the options of a wrapper."""
     if name == "command" and len(words) > 1 and re.fullmatch(r"-p?[vV]p?", words[1].text):
-        return  # it only asks what a name means
+        return  # it only looks up a name
     if name == "jobs" and (len(words) < 2 or words[1].text != "-x"):
         return
     options = WRAPPERS[name]
@@ -83,8 +83,8 @@ def _wrapped(name: str, words: Words) -> Iterator[Inner]:
         rest = without_odd_names(rest)
     if script is not None:
         if "\\" in script.text or "$" in script.text:
-            yield Inner("hidden")  # env reads them in its own way
-        # What stands behind is appended as it is, word by word.
+            yield Inner("hidden")  # env parses them in its own way
+        # The words that follow are appended unchanged, one by one.
         words_behind = [Word(shlex.quote(word.text)) if is_known(word.text) else word for word in rest]
         yield Inner("script", (Word(script.text.replace("\\_", " ")), *words_behind), place)
     elif rest and not rest[0].text.startswith("-"):
@@ -94,7 +94,7 @@ def _wrapped(name: str, words: Words) -> Iterator[Inner]:
 
 
 def _shell(words: Words) -> Iterator[Inner]:
-    """A shell: its script behind -c, its standard input, or a file."""
+    """A shell: its script after -c, its standard input, or a file."""
     rest, takes_script, takes_input = list(words[1:]), False, False
     name = os.path.basename(words[0].text)
     dialect: Dialect = _DIALECTS.get(name, "other")
@@ -187,7 +187,7 @@ def _find(words: Words) -> Iterator[Inner]:
             end = next((i for i in range(at + 1, len(words)) if _ends_command(texts, i)), len(words))
             command = tuple(_filled(word, "{}") for word in words[at + 1 : end])
             if command:
-                place = Word(GAP) if texts[at].endswith("dir") else None  # beside what it finds, wherever that is
+                place = Word(GAP) if texts[at].endswith("dir") else None  # in the folder of each file that it finds
                 yield Inner("command", command, place, by_find=True)
             at = end
         elif GAPS in texts[at]:
@@ -203,7 +203,7 @@ def _ends_command(texts: Sequence[str], at: int) -> bool:
 def _behind_script_option(
     options: Options, *names: str, dialect: Dialect = "same"
 ) -> Callable[[Words], Iterator[Inner]]:
-    """A handler for commands that have a script as the value of an option."""
+    """A handler for commands with an option whose value is a script."""
 
     def handler(words: Words) -> Iterator[Inner]:
         read = read_options(words[1:], options, mixed=True)
@@ -260,7 +260,7 @@ def _flock(words: Words) -> Iterator[Inner]:
 
 
 def _joined(options: Options, *, end: str = "") -> Callable[[Words], Iterator[Inner]]:
-    """A handler for commands that hand the words behind their options to a shell, joined."""
+    """A handler for commands that join the words after their options and pass them to a shell."""
 
     def handler(words: Words) -> Iterator[Inner]:
         read = read_options(words[1:], options)
@@ -292,18 +292,18 @@ def _input(words: Words) -> Iterator[Inner]:
 
 
 def _language(words: Words) -> Iterator[Inner]:
-    """What a program of sed or awk hands to a shell."""
+    """The scripts that a program of sed or awk passes to a shell."""
     name = os.path.basename(words[0].text)
     for script in effects(name, [name, *(word.text for word in words[1:])]).scripts:
         first = os.path.basename(script.split(" ")[0])
         if script.startswith(GAP) or first in SHELLS or INTERPRETER.fullmatch(first):
-            yield Inner("hidden")  # also what is printed into a shell
+            yield Inner("hidden")  # also text that is printed into a shell
         if not script.startswith(GAP):
             yield Inner("script", (Word(script),), dialect="posix")
 
 
 def _programs_of(letters: str, long: str) -> Callable[[Words], Iterator[Inner]]:
-    """A handler for commands with options that name a program, which runs beside what they do."""
+    """A handler for commands with options that name a program to run in addition to their own work."""
 
     named = [Naming(letters, ""), *(Naming("", name) for name in long.split())]
 
@@ -325,14 +325,14 @@ def _ssh(words: Words) -> Iterator[Inner]:
 
 
 def _transfers(words: Words) -> Iterator[Inner]:
-    """Copying over ssh: by a program that -S names, too."""
+    """Copying over ssh, including a program named by -S."""
     yield from _ssh_settings(words)
     for program in values([word.text for word in words], Naming("S", "")):
         yield Inner("script", (Word(program),), dialect="posix")
 
 
 def _ssh_settings(words: Words) -> Iterator[Inner]:
-    """Settings of ssh with a command that runs here: https://man.openbsd.org/ssh_config"""
+    """Settings of ssh with a command that runs locally: https://man.openbsd.org/ssh_config"""
     for setting in values([word.text for word in words], Naming("o", "")):
         found = _SSH_PROGRAM.match(setting)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Extras of a Marvin that runs as an agent: its complete environment, and a pipe whose closing ends it."""
+"""Settings of a Marvin that runs as an agent: its complete environment, and a pipe whose closing ends it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from ...api.record import Record
 
 LIFELINE = "MARVIN_LIFELINE"
-"""The variable that names the pipe on standard input, at whose end the agent ends, however its parent did."""
+"""Identifies the pipe on standard input. The agent ends when the pipe closes, even if its parent crashed."""
 
 
 class AgentLife(Record):
-    """How an agent runs: its whole environment, and the seconds that it has to end itself when it is to."""
+    """How an agent runs: its complete environment, and the seconds that it has to shut down."""
 
     environment: Mapping[str, str]
     grace: float

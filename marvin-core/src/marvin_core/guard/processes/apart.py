@@ -1,7 +1,7 @@
 """Background Marvins that outlive their parent: each has a record, and a lock that shows that it is running.
 
-The lock of one is held by its process alone, from before that runs its first line. So no record can tell of one that
-was killed as if it still ran, whatever became of its number.
+Only the process itself holds its lock, starting before it runs its first line. So a killed process never appears to be
+running, even if its process id is reused.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ if TYPE_CHECKING:
     from ...api.config import Config
 
 FOLDER = "apart"
-"""Below Marvin's state folder."""
+"""Relative to Marvin's state folder."""
 _NAME = re.compile(r"[a-z][a-z0-9]{0,30}-[A-Za-z0-9-]{1,60}")
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _LOG = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _HIGH = 16
-"""Above the numbers that a program finds its descriptors under."""
+"""Higher than the numbers under which a program finds its descriptors."""
 _HELD = 3
-"""Under this number its process finds the lock."""
+"""The number of the lock's descriptor in its process."""
 _LISTED = 500
 _RECORD, _LOCKED, _OUTPUT, _STOPPED = _ENDINGS = (".json", ".lock", ".log", ".stop")
-"""What the files of one end with."""
+"""The suffixes of the files of one process."""
 _LARGEST = 100_000
 _DAY = 86_400
 
 
 class ApartOrder(Record):
-    """What is to be started."""
+    """A process to start."""
 
     name: str
-    """Its id: a word that says of what kind it is, a dash, and what tells it apart."""
+    """Its id: a word for its kind, a dash, and a part that is unique."""
     title: str
-    """What it does, for people."""
+    """Its task, for people."""
     root: Path
-    """The folder that it is about, links resolved: the sessions of it and of folders above it list it."""
+    """Its folder, links resolved; sessions of this folder and of folders above it list the process."""
     argv: Sequence[str]
     environment: Mapping[str, str]
     most: int
-    """How many of this kind may run at a time, whatever their folders."""
+    """The maximum number of running processes of this kind, in all folders."""
 
 
 class ApartJobs:
-    """All that go on by themselves, of all folders.
+    """All background Marvins of all folders.
 
     Args:
-        folder: where their records, locks and logs lie, in Marvin's state folder.
-        days: how long the records of those that ended are kept.
+        folder: the folder of their records, locks and logs, in Marvin's state folder.
+        days: how long the records of ended ones are kept.
     """
 
     def __init__(self, folder: Path, timeouts: Timeouts, days: int = 30) -> None:
@@ -75,45 +75,45 @@ class ApartJobs:
 
     @classmethod
     def of(cls, config: Config) -> ApartJobs:
-        """All that this user has started."""
+        """All that this user started."""
         return cls(config.state_folder / FOLDER, config.timeouts, config.limits.agent_days)
 
     async def start(self, order: ApartOrder) -> Job:
-        """Start one. It is started all the same where the waiting for it is cancelled.
+        """Start one. A cancelled wait does not stop the start.
 
         Raises:
-            ToolError: too many of its kind run, its name is taken, or it cannot be started.
+            ToolError: too many of its kind are running, its name is taken, or it cannot be started.
         """
         if not _NAME.fullmatch(order.name):
             raise ToolError(f"{order.name!r} is not a job name: use a word, a hyphen, then letters and digits.")
         return await asyncio.shield(asyncio.ensure_future(self._start(order)))
 
     def list(self, root: Path | None = None) -> Sequence[Job]:
-        """Those of a folder and of what is below it, or all, the oldest first. Blocks for a moment."""
+        """Those of a folder and the folders below it, or all, oldest first. Blocks for a moment."""
         return [self._job(name, data) for name, data in self._records() if root is None or _is_of(data, root)]
 
     def running(self, root: Path) -> Sequence[Job]:
-        """Those of a folder and of what is below it that run. Blocks for less than a moment: what has ended is not
-        looked into."""
+        """The running ones of a folder and the folders below it. Blocks for less time, as records of ended ones are not
+        read."""
         found = ((name, self._read(name)) for name in self._names() if self._is_held(name))
         return [self._job(name, data) for name, data in found if data is not None and _is_of(data, root)]
 
     def find(self, name: str, root: Path | None = None) -> Job | None:
-        """One of them by its id, of a folder and what is below it, or of all; None where there is none. Blocks."""
+        """The one with this id, in a folder and below it, or in all; None if there is none. Blocks."""
         data = self._read(name) if _NAME.fullmatch(name) else None
         return None if data is None or not (root is None or _is_of(data, root)) else self._job(name, data)
 
     async def stop(self, name: str) -> Job:
-        """End one, with all that it started; returns when it has ended.
+        """Stop one, and all processes that it started; returns when it has ended.
 
         Raises:
-            ToolError: there is none of this id, or it cannot be ended.
+            ToolError: there is none with this id, or it cannot be stopped.
         """
         job = self.find(name)
         if job is None:
             raise ToolError(f"There is no job {name!r}.")
         limits = self._timeouts
-        patience = 2 * (limits.close + limits.agent_end)  # it ends its agents, then itself
+        patience = 2 * (limits.close + limits.agent_end)  # it stops its agents, then itself
         with self._stopping(name) as is_first:
             await self._until(lambda: is_first() or not self._is_held(name), patience + limits.kill_limit)
             for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, limits.kill_limit)):
@@ -127,10 +127,10 @@ class ApartJobs:
         return found
 
     def output(self, name: str, most: int, since: int = 0) -> tuple[bytes, int]:
-        """The newest bytes of its log, `most` of them, without the first `since`, and how many there are.
+        """The newest bytes of its log and the total size: at most `most` bytes, without the first `since`.
 
         Raises:
-            ToolError: there is none of this id, or its log cannot be read.
+            ToolError: there is none with this id, or its log cannot be read.
         """
         job = self.find(name)
         if job is None:
@@ -151,7 +151,7 @@ class ApartJobs:
             with ExitStack() as held:
                 lock, log = await in_thread(lambda: self._prepared(order, record, held))
                 try:
-                    # Not in a thread: the event loop is not to see a child that nobody owns yet.
+                    # Not in a thread: the event loop must not see a child without an owner.
                     record["pid"] = _spawned(order, lock, log)
                 except OSError:
                     (self._folder / f"{order.name}{_RECORD}").unlink(missing_ok=True)
@@ -166,7 +166,7 @@ class ApartJobs:
         return self._job(order.name, record)
 
     def _prepared(self, order: ApartOrder, record: Mapping[str, object], held: ExitStack) -> tuple[int, int]:
-        """The descriptors of the lock and the log of a new one, with its record written."""
+        """The descriptors of the lock and the log of a new one; its record is written."""
         make_private_folder(self._folder)
         held.enter_context(locked(self._folder / "all", self._timeouts.lock, self._timeouts.lock_poll))
         self._remove_old()
@@ -197,7 +197,7 @@ class ApartJobs:
         try:
             with os.scandir(self._folder) as entries:
                 found = sorted(entry.name for entry in entries if entry.name.endswith(_RECORD))
-        except OSError:  # as a rule there has never been one
+        except OSError:  # usually none was ever started
             return ()
         return [name.removesuffix(_RECORD) for name in found[-_LISTED:]]
 
@@ -224,15 +224,15 @@ class ApartJobs:
         )
 
     def _is_held(self, name: str) -> bool:
-        """Whether its process lives."""
+        """Whether its process is alive."""
         return is_locked(self._folder / f"{name}{_LOCKED}")
 
     @contextmanager
     def _stopping(self, name: str) -> Iterator[Callable[[], bool]]:
-        """What tells whether nobody else is stopping it: a second signal would have it drop what it does at the end."""
+        """A lock that shows whether another process stops it too: a second signal would interrupt its shutdown."""
         try:
             lock = os.open(self._folder / f"{name}{_STOPPED}", _OPEN, 0o600)
-        except OSError:  # it is stopped all the same
+        except OSError:  # it is stopped anyway
             yield lambda: True
             return
         try:
@@ -241,7 +241,7 @@ class ApartJobs:
             os.close(lock)
 
     def _signal(self, pid: int, number: signal.Signals) -> None:
-        """Signal the process that holds the lock. It leads a session, as hardly any other does that has its number."""
+        """Signal the process that holds the lock. It leads a session; a process that reuses its id hardly ever does."""
         with suppress(OSError):
             if pid > 1 and os.getsid(pid) == pid:
                 os.kill(pid, number)
@@ -277,8 +277,8 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
 
 
 def _spawned(order: ApartOrder, lock: int, log: int) -> int:
-    """Start the process; what it gets is the lock, nothing to read, and its log to write to."""
-    from .tree import own  # only who starts one needs it
+    """Start the process; it gets the lock, an empty input, and its log as output."""
+    from .tree import own  # only needed to start one
 
     high = fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     try:
@@ -298,7 +298,7 @@ def _spawned(order: ApartOrder, lock: int, log: int) -> int:
         )
     finally:
         os.close(high)
-    own(pid)  # no call of a tool is to take it for something that it left behind
+    own(pid)  # no tool call must mistake it for one of its leftover processes
     threading.Thread(target=_await_end, args=(pid,), name=f"end of {order.name}", daemon=True).start()
     return pid
 

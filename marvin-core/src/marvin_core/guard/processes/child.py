@@ -20,7 +20,7 @@ _READS_AT_ONCE = 16
 
 
 class Sink(Protocol):
-    """Where output goes."""
+    """A target for output."""
 
     def add(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -28,7 +28,7 @@ class Sink(Protocol):
 
 
 class Capture:
-    """Output in memory: half of the limit from its head and half from its tail, whatever its length."""
+    """Output in memory with a limit: half of it from the beginning and half from the end."""
 
     def __init__(self, limit: int) -> None:
         self._head = bytearray()
@@ -39,7 +39,7 @@ class Capture:
         self._total = 0
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes; what is no longer part of head or tail is dropped."""
+        """Take the next bytes; bytes between head and tail are dropped."""
         self._total += len(chunk)
         room = self._head_limit - len(self._head)
         if room > 0:
@@ -47,7 +47,7 @@ class Capture:
             chunk = chunk[room:]
         if not chunk:
             return
-        # Small chunks are joined: thousands of tiny objects would need more than what they hold.
+        # Small chunks are joined: thousands of tiny objects would need more memory than their content.
         if self._tail and len(self._tail[-1]) < _CHUNK:
             self._tail[-1] += chunk
         else:
@@ -57,23 +57,23 @@ class Capture:
             self._tail_size -= len(self._tail.popleft())
 
     def takes_whole(self, chunk: bytes) -> bool:
-        """Whether nothing is dropped yet once these bytes have come as well."""
+        """Whether nothing would have been dropped after these bytes either."""
         return self._total + len(chunk) <= self._head_limit + self._tail_limit
 
     @property
     def data(self) -> bytes:
-        """Head and tail, one after the other."""
+        """Head and tail, joined."""
         tail = b"".join(self._tail)
         return bytes(self._head) + tail[max(0, len(tail) - self._tail_limit) :]
 
     @property
     def omitted(self) -> int:
-        """How many bytes between head and tail were dropped."""
+        """The number of bytes dropped between head and tail."""
         return max(0, self._total - self._head_limit - self._tail_limit)
 
 
 class _Watched:
-    """Hands on what comes, and asks of each piece whether it was enough."""
+    """Passes output on, and asks after each chunk whether it was enough."""
 
     def __init__(self, sink: Sink, enough: Callable[[bytes], bool], finish: Callable[[], None]) -> None:
         self._sink = sink
@@ -89,9 +89,9 @@ class _Watched:
 
 
 class Child:
-    """A running program. `finished` is done when it has ended and so has its output, or at its time-out.
+    """A running program. `finished` completes when the program and its output have ended, or at its time-out.
 
-    `outputs` maps the descriptors that it writes to, our ends of them, to where the bytes go.
+    `outputs` maps our ends of its output descriptors to the sinks for the bytes.
     """
 
     def __init__(self, program: Program, family: Family, outputs: dict[int, Sink], output_tail: float) -> None:
@@ -109,7 +109,7 @@ class Child:
         self._holds = 0
         self._input = -1
         self.grace = 0.0
-        """How long it may take to end, in seconds, once it is let go; 0 for what is not held."""
+        """Seconds that a program with a held input has to end after the input closes; 0 if none is held."""
         self._loop = asyncio.get_running_loop()
         for descriptor in outputs:
             os.set_blocking(descriptor, False)
@@ -118,20 +118,20 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
+        """The exit status, negative for a signal; None while it is running."""
         return self._program.exit_code
 
     @property
     def output_ended(self) -> bool:
-        """Whether nothing can come any more."""
+        """Whether no more output can come."""
         return not self._outputs
 
     def is_gone(self) -> bool:
-        """Whether it has ended, and nothing that it started is alive."""
+        """Whether it has ended, and no process that it started is alive."""
         return self.exit_code is not None and self.family.is_gone()
 
     def is_killed(self) -> bool:
-        """The same, after a signal to whatever is alive yet; sooner known, since nobody waits for the next look."""
+        """The same, after a signal to all live processes; faster, since it skips the wait before the next check."""
         return self.exit_code is not None and not self.family.kill()
 
     def expire_after(self, seconds: float) -> None:
@@ -139,8 +139,8 @@ class Child:
         self._expiry = self._loop.call_later(seconds, self._expire)
 
     def end_when(self, enough: Callable[[bytes], bool]) -> None:
-        """Be finished once a piece of standard output is enough. To be called before any of it was read."""
-        for descriptor, sink in self._outputs.items():  # standard output is the first
+        """Finish as soon as a chunk of standard output is enough. Must be called before any of it was read."""
+        for descriptor, sink in self._outputs.items():  # standard output comes first
             self._outputs[descriptor] = _Watched(sink, enough, self._stop)
             break
 
@@ -150,7 +150,7 @@ class Child:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Have none of its time pass meanwhile; several at once may ask for it."""
+        """Pause its time-out while the context lasts; several contexts may overlap."""
         if not self._holds and self._expiry is not None:
             self._left = self._expiry.when() - self._loop.time()
             self._expiry.cancel()
@@ -199,7 +199,7 @@ class Child:
             self._finish()
 
     def feed(self, descriptor: int, data: bytes) -> None:
-        """Write the program's input, as it takes it, and close."""
+        """Write the program's input as fast as the program reads it, then close it."""
         os.set_blocking(descriptor, False)
         self._input = descriptor
         rest = memoryview(data)
@@ -211,7 +211,7 @@ class Child:
                     rest = rest[os.write(descriptor, rest) :]
             except BlockingIOError:
                 return
-            except BrokenPipeError:  # it reads no further, which is its own affair
+            except BrokenPipeError:  # a program may stop reading its input
                 pass
             self._close_input()
 
@@ -219,16 +219,16 @@ class Child:
         write()
 
     def hold(self, descriptor: int, grace: float) -> None:
-        """Keep its input open, by whose end it notices that it is to end itself; it has so many seconds for that."""
+        """Hold its input open; when it closes, the program has this many seconds to end itself."""
         self._input, self.grace = descriptor, grace
 
     @property
     def held_input(self) -> int:
-        """The descriptor of an input that is kept open; -1 where there is none, or no longer."""
+        """The descriptor of the held input; -1 if there is none, or no longer."""
         return self._input
 
     def let_go(self) -> bool:
-        """Have what is held end itself; False where nothing is held, or was let go before."""
+        """Close a held input, so that the program ends itself; False if none is held, or it was closed before."""
         held = bool(self.grace) and self._input >= 0
         if held:
             self._close_input()
@@ -241,12 +241,12 @@ class Child:
             self._input = -1
 
     def redirect(self, sink: Sink) -> None:
-        """From now on output goes there."""
+        """Send output to this sink from now on."""
         for descriptor in self._outputs:
             self._outputs[descriptor] = sink
 
     def stop_timers(self) -> None:
-        """No time-out any more."""
+        """Remove the time-out."""
         for timer in self._timers:
             timer.cancel()
         if self._expiry is not None:
@@ -254,7 +254,7 @@ class Child:
             self._expiry = None
 
     def close(self) -> None:
-        """Let go of everything, after taking what the pipes still hold."""
+        """Release all resources, after reading the remaining content of the pipes."""
         self.stop_timers()
         self._close_input()
         for descriptor in tuple(self._outputs):
@@ -264,7 +264,7 @@ class Child:
 
 
 def result_of(child: Child, output: Capture, errors: Capture) -> ProcessResult:
-    """How a program ended, without the time that it took."""
+    """How a program ended, without its duration."""
     exit_code = 0 if child.had_enough else child.exit_code
     return ProcessResult(
         exit_code=None if child.timed_out else exit_code,

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from .child import Child, Sink
 
 _WAITING = 32_000_000
-"""Bytes that may wait for a program that does not read."""
+"""The most bytes that may wait for a program that does not read."""
 
 
 class HandedOn:
-    """A sink that hands on what comes."""
+    """A sink that passes the output on."""
 
     def __init__(self, take: Callable[[bytes], None]) -> None:
         self._take = take
@@ -33,7 +33,7 @@ class ProgramTalk:
     """The `Conversation` with a child.
 
     Args:
-        end: sees to it that nothing of the child is alive.
+        end: ends all processes of the child.
         sandboxed: whether it runs in a sandbox.
     """
 
@@ -48,16 +48,16 @@ class ProgramTalk:
 
     @property
     def pid(self) -> int:
-        """Its number among the processes."""
+        """Its process id."""
         return self._child.family.pid
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it is still running."""
         return self._child.exit_code is None and self._ending is None
 
     def when_over(self, over: Callable[[], None]) -> None:
-        """Have this called once when it ends by itself. Nothing that it started stays."""
+        """Call this once when it ends by itself. All processes that it started are ended then."""
 
         def ended(_: object) -> None:
             self._ending = self._start_ending()
@@ -66,14 +66,14 @@ class ProgramTalk:
         self._child.finished.add_done_callback(ended)
 
     def send(self, data: bytes) -> None:
-        """Write to its standard input, as it takes it. `ToolError` where it has ended or reads nothing."""
+        """Write to its standard input as fast as it reads. `ToolError` if it has ended or does not read."""
         if not self.running or self._child.held_input < 0:
             raise ToolError("The program has ended.")
         if len(self._waiting) + len(data) > _WAITING:
             raise ToolError("The program does not read what is sent to it.")
         under_way = bool(self._waiting)
         self._waiting += data
-        if under_way:  # the loop tells when the program takes more
+        if under_way:  # the loop reports when the program can take more
             return
         os.set_blocking(self._child.held_input, False)
         self._write(self._child.held_input)
@@ -90,17 +90,17 @@ class ProgramTalk:
             self._loop.remove_writer(descriptor)
 
     def _write(self, descriptor: int) -> None:
-        """Write what the program takes at once. What it no longer reads is dropped."""
+        """Write the bytes that the program takes at once. If it no longer reads, they are dropped."""
         try:
             while self._waiting:
                 del self._waiting[: os.write(descriptor, self._waiting[:65_536])]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it reads no further, and has ended or is about to
+        except BrokenPipeError:  # it no longer reads, and has ended or is about to
             self._waiting.clear()
 
     async def close(self) -> None:
-        """Close its input, and see to it that nothing of it is alive soon after."""
+        """Close its input, and make sure that all its processes end soon after."""
         await asyncio.shield(self._start_ending())
 
     def _start_ending(self) -> asyncio.Future[None]:
@@ -116,10 +116,10 @@ def talk_with(
     *,
     sandboxed: bool,
 ) -> ProgramTalk:
-    """The conversation with a child that was just started.
+    """The conversation with a newly started child.
 
     Args:
-        ends: what sees to it that nothing of the child is alive, and what is told then.
+        ends: ends all processes of the child, and what is notified then.
     """
     end, over = ends
 
@@ -135,12 +135,12 @@ def talk_with(
 
 
 def sinks(take: Callable[[bytes], None], take_errors: Callable[[bytes], None] | None = None) -> Sequence[Sink]:
-    """Where the output goes: standard output to `take`, standard error to `take_errors`, or nowhere."""
+    """The sinks of the output: standard output goes to `take`, and standard error to `take_errors` or nowhere."""
     return [HandedOn(take), HandedOn(take_errors or (lambda _: None))]
 
 
 def bound_to_us(which: Callable[..., str | None], argv: Sequence[str]) -> Sequence[str]:
-    """A command line for outside of any sandbox, by which the program ends with this process, however that ends."""
+    """A command line for outside of the sandbox. The program ends with this process, however this one ends."""
     setpriv = which("setpriv", outside=True) if sys.platform == "linux" else None
     program = argv[0] if "/" in argv[0] else which(argv[0])
     return argv if setpriv is None or program is None else [setpriv, "--pdeathsig", "KILL", "--", program, *argv[1:]]
@@ -149,5 +149,5 @@ def bound_to_us(which: Callable[..., str | None], argv: Sequence[str]) -> Sequen
 def outside_of_sandboxes(
     programs: ProgramSearch, argv: Sequence[str], env: Mapping[str, str] | None
 ) -> tuple[Sequence[str], Mapping[str, str]]:
-    """A command line and its variables for outside of any sandbox, where no program of a project is meant."""
+    """A command line and its variables for outside of the sandbox, never with a program of a project."""
     return programs.located(argv), {"PATH": programs.outside, **(env or {})}

@@ -13,14 +13,14 @@ from ..files.no_links import own_folder
 from .child import Child
 
 LOG_LIMIT = 10_000_000
-"""The size in bytes at which a log loses its older half."""
+"""The size in bytes at which the older half of a log is dropped."""
 _LOG = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CUT_NOTE = b"[the older part of this log was dropped]\n"
 
 
 class JobLog:
-    """A log of bounded size. Its lock is held as long as the session lives, since a second Marvin in the
-    same folder must not take a file that is still being read here."""
+    """A log of bounded size. Its lock is held for the whole session, since a second Marvin in the same folder must not
+    reuse a file that is still read here."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -30,7 +30,7 @@ class JobLog:
         self._failed = False
 
     def add(self, chunk: bytes) -> None:
-        """Append; a full disk costs the log, not the job."""
+        """Append; a full disk loses log output, but does not stop the job."""
         if self._descriptor < 0 or self._failed:
             return
         try:
@@ -43,7 +43,7 @@ class JobLog:
             self._failed = True
 
     def newest(self, most: int, since: int = 0) -> tuple[bytes, int]:
-        """The newest bytes, `most` of them, but not the first `since` ones; and how many there were in all.
+        """The newest bytes and the total size: at most `most` bytes, without the first `since`.
 
         Raises:
             ToolError: where they cannot be read.
@@ -61,21 +61,21 @@ class JobLog:
         self._size = os.write(self._descriptor, _CUT_NOTE + kept[kept.find(b"\n") + 1 :])
 
     def close(self) -> None:
-        """No more output; the file stays."""
+        """Accept no more output; the file stays."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def open_log(root: Path, place: Callable[[], Path], number: int) -> tuple[int, JobLog]:
-    """Make the log of the first job number, from this one on, that no other running Marvin uses here.
+    """Create the log of the first job number, from this one on, that no other running Marvin uses here.
 
     Args:
-        root: the working directory. Where the folder of the logs lies in it, no link on the way is followed.
-        place: tells that folder, and makes it; it may raise `OSError`.
+        root: the working directory. If the folder of the logs is inside it, links in the path are not followed.
+        place: creates and returns that folder; it may raise `OSError`.
 
     Raises:
-        ToolError: where the folder does not take files.
+        ToolError: if no file can be created in the folder.
     """
     folder = root
     try:
@@ -100,12 +100,12 @@ def open_log(root: Path, place: Callable[[], Path], number: int) -> tuple[int, J
 
 
 class KeptJob:
-    """A job and what is needed to look after it."""
+    """A job and the objects that manage it."""
 
     def __init__(self, title: str, child: Child, log: JobLog, *, is_whole: bool) -> None:
         """
         Args:
-            is_whole: whether the job is all that the child started, and no rest that the child left behind.
+            is_whole: whether the job includes the child itself, and not only processes that the child left running.
         """
         self.id = log.path.stem.rpartition("-")[2]
         self.child = child
@@ -115,8 +115,8 @@ class KeptJob:
         self._over = False
 
     def look(self) -> Job:
-        """The job as of now."""
-        # Its processes are gone a moment before its exit code is known.
+        """The current state of the job."""
+        # Its processes end a moment before its exit code is known.
         if not self._over and self.child.exited.is_set() and self.child.family.is_gone():
             self._over = True
             self.child.close()

@@ -1,4 +1,4 @@
-"""Further targets of output: a listener, and a file with all of it."""
+"""Additional targets of output: a listener, and a file with the complete output."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..files.no_links import own_folder
 from .child import Capture, Sink
 
 _REPORTED = 4_000
-"""Bytes of one report."""
+"""The most bytes of one report."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _PREFIX, _SUFFIX = "output-", ".txt"
 _DAY = 86_400
 
 
 class Reports:
-    """Tells what is printed, in whole lines: half a line could be half a secret, which nobody would recognise.
+    """Reports output to a listener in whole lines: half a line could contain half a secret, which redaction would miss.
 
     Args:
-        sink: where the output goes besides.
-        tell: gets the text. What it raises is kept for `close`, since the program is to run on.
-        timeouts: when it is called first, and how often.
+        sink: the other target of the output.
+        tell: gets the text. Its exceptions are kept for `close`, so that the program continues.
+        timeouts: the delay before the first report, and the interval between reports.
     """
 
     def __init__(self, sink: Sink, tell: Callable[[str], None], timeouts: Timeouts) -> None:
@@ -76,10 +76,10 @@ class Reports:
             self._closed = True
 
     def close(self) -> None:
-        """Tell what is due by now, as on a busy machine, and nothing any more.
+        """Report the remaining output that is due, as on a busy machine, and nothing after it.
 
         Raises:
-            Exception: what telling raised.
+            Exception: the exception of the listener.
         """
         if self._timer is not None:
             self._timer.cancel()
@@ -91,13 +91,13 @@ class Reports:
 
 
 class KeptOutput:
-    """Output in memory, and all of it in a file as soon as memory does not take it.
+    """Output in memory, and all of it in a file once it exceeds the memory limit.
 
     Args:
-        capture: what is held in memory.
-        root: the working directory. Where the folder lies in it, no link on the way is followed.
-        folder: tells where the file is made, once it has to be; older files of the kind are removed from it.
-        limits: the sizes of one file and of all, and their age.
+        capture: the part in memory.
+        root: the working directory. If the folder is inside it, links in the path are not followed.
+        folder: returns the folder of the file when one is needed; older files of this kind are removed from it.
+        limits: the maximum size of one file and of all, and their maximum age.
     """
 
     def __init__(self, capture: Capture, root: Path, folder: Callable[[], Path], limits: Limits) -> None:
@@ -111,7 +111,7 @@ class KeptOutput:
         self.size = 0
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes; a full disk costs the rest of the file, not the call."""
+        """Take the next bytes; a full disk loses the rest of the file, but does not fail the call."""
         if not self._over and (self._descriptor >= 0 or not self._capture.takes_whole(chunk)):
             try:
                 if self._descriptor < 0:
@@ -139,7 +139,7 @@ class KeptOutput:
             self.path = folder / name
 
     def close(self) -> None:
-        """The file stays."""
+        """Close the file; it stays."""
         self._over = True
         if self._descriptor >= 0:
             os.close(self._descriptor)
@@ -147,10 +147,10 @@ class KeptOutput:
 
 
 def remove_old(folder: int, limits: Limits) -> None:
-    """Remove kept outputs that are too old or, the oldest first, too much to stand beside another one.
+    """Remove kept outputs that are too old, and the oldest ones until there is room for another one.
 
     Args:
-        folder: where they are, as a descriptor.
+        folder: the descriptor of their folder.
     """
     found = []
     for name in os.listdir(folder):

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Request(Record):
-    """What is to be started: `program` by its path, with the three standard descriptors.
+    """A program to start: `program` by its path, with the three standard descriptors.
 
-    The session of processes that it begins is its own, and it has no terminal.
+    It starts a new session, without a terminal.
     """
 
     program: str
@@ -34,45 +34,45 @@ class Request(Record):
 
 
 class Program(Protocol):
-    """A program that runs or has ended."""
+    """A program that is running or has ended."""
 
     @property
     def pid(self) -> int:
-        """Its number among the processes as Marvin sees them."""
+        """Its process id, as Marvin sees it."""
         ...
 
     @property
     def exit_code(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
+        """The exit status, negative for a signal; None while it is running."""
         ...
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Have the event loop call this, once, when it has ended."""
+        """Have the event loop call this once when it has ended."""
         ...
 
 
 class Launcher(Protocol):
-    """What starts programs in a sandbox."""
+    """Starts programs, in a sandbox or directly."""
 
     @property
     def place(self) -> Place:
-        """Where its programs are among the processes of the system."""
+        """The part of the process table that holds its programs."""
         ...
 
     def launch(self, request: Request) -> asyncio.Future[Program]:
-        """Start a program. The descriptors may be closed once this has returned.
+        """Start a program. The descriptors may be closed after this returns.
 
-        The future fails with `OSError` where the program cannot be started, and with `ToolError` where the sandbox is
-        gone, or did not answer.
+        The future fails with `OSError` if the program cannot be started, and with `ToolError` if the sandbox has ended,
+        or did not answer.
         """
         ...
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The environment as it has to be inside."""
+        """The environment with the values that apply inside."""
         ...
 
     def explain(self, output: bytes, cwd: Path) -> str:
-        """What of an unsuccessful program's output tells that the sandbox held something back; empty where nothing."""
+        """A hint that the sandbox blocked something, from the output of a failed program; empty if it did not."""
         ...
 
 
@@ -80,23 +80,23 @@ class Sandbox(Protocol):
     """The sandbox of a session."""
 
     async def launcher(self) -> Launcher | None:
-        """What starts programs in it, made where it was not yet; None where there is none.
+        """The launcher of this sandbox, created if necessary; None if there is no sandbox.
 
         Raises:
-            ToolError: where there is none and no program may run without.
+            ToolError: if there is none, and programs may not run without one.
         """
         ...
 
     def news(self) -> str:
-        """What the model is to be told once: that jobs are gone, or what a command did that nothing held back."""
+        """One-time notes for the model: lost jobs, or changes of a command that the sandbox did not prevent."""
         ...
 
     async def close(self) -> None:
-        """End everything in it."""
+        """End all processes in it."""
         ...
 
     def kill(self) -> None:
-        """The same, at once."""
+        """The same, immediately."""
         ...
 
 
@@ -110,11 +110,11 @@ class OwnProgram:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
+        """The exit status, negative for a signal; None while it is running."""
         return self._popen.returncode
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Have the event loop call this, once, when it has ended."""
+        """Have the event loop call this once when it has ended."""
         loop = asyncio.get_running_loop()
 
         def ended() -> None:
@@ -139,7 +139,7 @@ class OwnProgram:
 
 
 class Pipes:
-    """The pipes to a program: one or two for its output, and one for its input where it has any."""
+    """The pipes to a program: one or two for its output, and one for its input if it has any."""
 
     def __init__(self, *, outputs: int, has_input: bool) -> None:
         self._ours: list[int] = []
@@ -162,26 +162,26 @@ class Pipes:
 
     @property
     def theirs(self) -> Sequence[int]:
-        """The program's input, output and errors; with one output that takes both."""
+        """The program's input, output and errors; a single output takes both."""
         stdin, outputs = self._theirs[-1], self._theirs[:-1]
         return (stdin, outputs[0], outputs[-1])
 
     @property
     def stamp(self) -> str:
-        """By what the program knows its input again: the inode of the pipe."""
+        """The identity of the input pipe for the program: its inode."""
         return str(os.fstat(self._theirs[-1]).st_ino)
 
     def outputs(self, count: int) -> Sequence[int]:
-        """Our ends of the outputs, given away."""
+        """Our ends of the outputs; the caller closes them."""
         taken, self._ours = self._ours[:count], self._ours[count:]
         return taken
 
     def input(self) -> int:
-        """Our end of the input, given away."""
+        """Our end of the input; the caller closes it."""
         return self._ours.pop()
 
     def close(self) -> None:
-        """Close what was not given away."""
+        """Close the ends that no caller took."""
         for descriptor in (*self._ours, *self._theirs):
             os.close(descriptor)
         self._ours.clear()
@@ -194,7 +194,7 @@ def start(request: Request) -> OwnProgram:
     Raises:
         OSError, ValueError: where it cannot be started.
     """
-    import subprocess  # it costs 10 ms, and a run without tools needs none of it
+    import subprocess  # the import takes 10 ms, and a run without tools does not need it
 
     stdin, stdout, stderr = request.descriptors
     return OwnProgram(
@@ -212,9 +212,9 @@ def start(request: Request) -> OwnProgram:
 
 
 async def _started_here(request: Request, pauses: Sequence[float]) -> OwnProgram:
-    """A child of this process, tried again after each of these pauses while the system has no room for one more.
+    """Start a child of this process, retrying after each of these pauses while the process limit is reached.
 
-    A command that used up all processes may just have been killed, and still counts. Raises as `start`.
+    A command that used up all processes may have been killed just now, and still count. Raises like `start`.
     """
     for pause in pauses:
         try:
@@ -227,7 +227,7 @@ async def _started_here(request: Request, pauses: Sequence[float]) -> OwnProgram
 async def launched(
     launcher: Launcher | None, request: Request, family: Callable[[Program], Family], pauses: Sequence[float]
 ) -> Program:
-    """The program, started in a sandbox, or as of `_started_here`; whoever is cancelled leaves nothing of it behind."""
+    """The program, started in a sandbox, or as by `_started_here`. After a cancellation, no process of it remains."""
     if launcher is None:
         return await _started_here(request, pauses)
     launching = launcher.launch(request)
@@ -244,7 +244,7 @@ async def launched(
 
 
 def why_not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
-    """The text of the error, which says what to do."""
+    """The text of the error, with advice."""
     name = argv[0]
     if not isinstance(error, OSError):
         return f"{name} was not started: {error}. Arguments and variables may not contain a NUL byte."
@@ -264,5 +264,5 @@ def why_not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError)
 
 
 def title_of(argv: Sequence[str]) -> str:
-    """What a program is called that has no title of its own: the command of a shell, else its arguments."""
+    """The title of a program that has none of its own: the command of a shell, else its arguments."""
     return argv[2] if len(argv) == 3 and argv[1] == "-c" else " ".join(argv)

@@ -32,11 +32,11 @@ class ProcessRunner(Standstill):
     """Runs programs for the tools of one session.
 
     Args:
-        folders: where programs run and jobs write their logs.
+        folders: the folders in which programs run and jobs write their logs.
         child_env: the environment of every child, already without secrets and git's local variables.
-        timeouts: how long to wait for what.
-        sandbox: where programs are started; without one they are started outside of any.
-        limits: how much output is kept in files; without them as they are when nobody changed them.
+        timeouts: the time limits.
+        sandbox: the sandbox for programs; without one they run unconfined.
+        limits: how much output is kept in files; without them the defaults apply.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class ProcessRunner(Standstill):
         self._endings: set[asyncio.Task[None]] = set()
         self._closed = False
         self.apart: Callable[[], ApartJobs | None] = lambda: None
-        """The Marvins that go on when this one ends; those of this folder are listed and stopped as jobs are. It is
-        asked each time: another Marvin may start the first one. None for none."""
+        """Returns the Marvins that outlive this one; those of this folder are listed and stopped like jobs. It is
+        called each time, since another Marvin may start the first one. None if there are none."""
         self.marks: Callable[[], Mapping[str, str]] = dict
-        """Variables that a program is given by where it is started from, as in which call."""
+        """Additional variables of a program that depend on its caller, such as the tool call."""
 
     @staticmethod
     def prepare() -> None:
-        """Import and set up what the first child needs; may run in a thread."""
+        """Import and set up the dependencies of the first child; may run in a thread."""
         import subprocess  # noqa: F401
 
         from . import child, jobs, program, tree  # noqa: F401
@@ -76,7 +76,7 @@ class ProcessRunner(Standstill):
         adopts_orphans()
 
     def which(self, program: str, *, outside: bool = False) -> str | None:
-        """Where a program is in the children's PATH, or None, as `Processes.which` says."""
+        """The path of a program in the children's PATH, or None; see `Processes.which`."""
         return self._programs.find(program, outside=outside)
 
     async def run(
@@ -98,14 +98,15 @@ class ProcessRunner(Standstill):
         agent: AgentLife | None = None,
         as_typed: bool = False,
     ) -> ProcessResult:
-        """Run a program to its end, as `Processes.run` says; afterwards no descendant of it is alive.
+        """Run a program to its end, as `Processes.run` does; afterwards no descendant of it is alive.
 
-        It has no terminal, and reads `stdin` or nothing. When it has ended, its output is read
-        for `timeouts.output_tail` at most. An `agent` is a Marvin, which ends by itself with its standard input.
-        What a person has run outside, `as_typed`, finds programs as their shell does, those of projects too.
+        It has no terminal, and reads `stdin` or nothing. After its end, its output is read for at most
+        `timeouts.output_tail`. An `agent` is a Marvin, which ends itself when its standard input closes. With
+        `as_typed`, a command that a person runs outside finds programs as their shell does, including those of
+        projects.
 
         Raises:
-            ToolError: where the program does not exist or cannot be started.
+            ToolError: if the program does not exist or cannot be started.
         """
         from .child import Capture, result_of
         from .outputs import KeptOutput, Reports
@@ -143,7 +144,7 @@ class ProcessRunner(Standstill):
         return None if outside or self._sandbox is None else await self._sandbox.launcher()
 
     def _held_back(self, launcher: Launcher, result: ProcessResult, cwd: Path) -> str:
-        """What the sandbox has to say of a program that has ended."""
+        """The sandbox's notes about a program that has ended."""
         news = self._sandbox.news() if self._sandbox is not None else ""
         said = launcher.explain(result.output + result.stderr, cwd) if result.exit_code else ""
         return "\n".join(filter(None, (news, said)))
@@ -157,7 +158,7 @@ class ProcessRunner(Standstill):
         title: str = "",
         outside: bool = False,
     ) -> Job:
-        """Start a program as a job, as `Processes.start_job` says; `outside` of the sandbox where that is given."""
+        """Start a program as a job, as `Processes.start_job` does; `outside` of the sandbox if that is given."""
         from .program import title_of
 
         launcher = await self._launcher(outside=outside)
@@ -170,7 +171,7 @@ class ProcessRunner(Standstill):
             log.close()
             raise
         try:
-            # What fails at once is told at once.
+            # An immediate failure is reported at once.
             await self.until(child.exited.is_set, self._timeouts.settle)
         except BaseException:
             log.close()
@@ -191,7 +192,7 @@ class ProcessRunner(Standstill):
         env: Mapping[str, str] | None = None,
         outside: bool = False,
     ) -> Conversation:
-        """Start a program to talk with, as `Processes.converse` says."""
+        """Start a program to converse with, as `Processes.converse` does."""
         from .conversation import bound_to_us, outside_of_sandboxes, sinks, talk_with
 
         launcher = await self._launcher(outside=outside)
@@ -215,10 +216,10 @@ class ProcessRunner(Standstill):
         return self._jobs.setdefault(kept.id, kept)
 
     async def _finished(self, child: Child, title: str, kept: tuple[Capture, Capture] | None) -> str:
-        """Wait for a program, and end what it left; or make a job of that, which begins with what was `kept`.
+        """Wait for a program, then end its leftover processes, or make a job of them that begins with `kept`.
 
         Returns:
-            The id of the job; "" where there is none.
+            The id of the job; "" if there is none.
         """
         job = ""
         try:
@@ -242,7 +243,7 @@ class ProcessRunner(Standstill):
         agent: AgentLife | None = None,
         grace: float = 0.0,
     ) -> Child:
-        """Start a program that writes to one sink or two; with `grace`, seconds for its end, its input stays open."""
+        """Start a program that writes to one or two sinks; with `grace`, seconds to shut down, its input stays open."""
         from .child import Child
         from .program import Pipes, Request, launched, why_not_started
         from .table import OWN, adopts_orphans, ticks
@@ -283,8 +284,8 @@ class ProcessRunner(Standstill):
             pipes.close()
 
     async def _keep_rest(self, child: Child, title: str, output: Capture, errors: Capture) -> str:
-        """Make a job of what the program left running; its id, or "" where nothing is left."""
-        # What closed its output is as a rule about to end: the `cat` of `> >(cat)` is no job.
+        """Make a job of processes that the program left running; its id, or "" if there are none."""
+        # A process that closed its output is usually about to end: the `cat` of `> >(cat)` is not a job.
         deadline = time.monotonic() + (self._timeouts.settle if child.output_ended else 0)
         while not child.family.is_gone():
             if time.monotonic() < deadline:
@@ -299,14 +300,14 @@ class ProcessRunner(Standstill):
         return ""
 
     async def _end(self, child: Child) -> None:
-        """See to it that nothing of a call is alive. Costs next to nothing where nothing is."""
+        """Make sure that no process of a call is alive. Costs next to nothing if there is none."""
         if child.is_gone():
             child.close()
             return
         ending = asyncio.ensure_future(self._kill(child))
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
-        # A second cancel ends the waiting; the killing goes on.
+        # A second cancellation ends the wait; the killing continues.
         await asyncio.shield(ending)
 
     async def _kill(self, child: Child) -> None:
@@ -315,7 +316,7 @@ class ProcessRunner(Standstill):
             if child.let_go():
                 await self.until(lambda: child.exited.is_set() and family.is_gone(), child.grace)
             family.ask_to_end()
-            with suppress(TimeoutError):  # most programs end at once, sooner than the next look
+            with suppress(TimeoutError):  # most programs end at once, before the next check
                 await asyncio.wait_for(child.exited.wait(), timeouts.kill_poll)
             await self.until(child.is_gone, timeouts.terminate)
         finally:
@@ -325,7 +326,7 @@ class ProcessRunner(Standstill):
         await self.until(lambda: child.is_gone() or child.is_killed(), timeouts.kill_limit)
 
     async def until(self, reached: Callable[[], bool], limit: float) -> None:
-        """Wait until something is reached, or for this many seconds."""
+        """Wait until a condition holds, or for this many seconds."""
         deadline = time.monotonic() + limit
         while True:
             if reached() or time.monotonic() > deadline:
@@ -333,7 +334,7 @@ class ProcessRunner(Standstill):
             await asyncio.sleep(self._timeouts.kill_poll)
 
     def job_list(self) -> Sequence[Job]:
-        """The jobs of this session, oldest first, and behind them those of its folder that run on by themselves."""
+        """The jobs of this session, oldest first, then the background Marvins of its folder."""
         apart = self.apart()
         running = () if apart is None else apart.running(self._folders.root)
         return [*(job.look() for job in self._jobs.values()), *running]
@@ -348,13 +349,13 @@ class ProcessRunner(Standstill):
         return job.look()
 
     def job_output(self, job_id: str, most: int, since: int = 0) -> tuple[bytes, int]:
-        """The newest bytes of a job's output, and how many there were in all; `ToolError` for an unknown job."""
+        """The newest bytes of a job's output and the total size; `ToolError` for an unknown job."""
         if (apart := self._apart_with(job_id)) is not None:
             return apart.output(job_id, most, since)
         return self._job(job_id).log.newest(most, since)
 
     def _apart_with(self, job_id: str) -> ApartJobs | None:
-        """Those that go on, where the job is one of them and of this folder; it may have ended."""
+        """The background Marvins, if the job is one of them and of this folder; it may have ended."""
         apart = None if job_id in self._jobs else self.apart()
         return None if apart is None or apart.find(job_id, self._folders.root) is None else apart
 
@@ -368,7 +369,7 @@ class ProcessRunner(Standstill):
 
     @asynccontextmanager
     async def jobs_apart(self) -> AsyncIterator[None]:
-        """Have the jobs that there are neither listed nor stopped while the context lasts; new ones end with it."""
+        """Hide the current jobs, and protect them from being stopped, while the context lasts; new ones end with it."""
         self._put_away, self._jobs = self._jobs, {}
         try:
             yield
@@ -383,7 +384,7 @@ class ProcessRunner(Standstill):
             job.log.close()
 
     async def close(self) -> None:
-        """End every job and every call that still runs, and start nothing any more."""
+        """End all jobs and running calls, and start no more programs."""
         self._closed = True
         children = (self._end(child) for child in tuple(self._children))
         await asyncio.gather(*children, self._end_jobs({**self._put_away, **self._jobs}), *self._endings)
@@ -391,7 +392,7 @@ class ProcessRunner(Standstill):
             await self._sandbox.close()
 
     def kill(self) -> None:
-        """Kill everything that was started, at once, and start nothing any more. Blocks for some milliseconds."""
+        """Kill everything that was started, at once, and start no more programs. Blocks for some milliseconds."""
         self._closed = True
         for child in self._children | {job.child for job in (*self._jobs.values(), *self._put_away.values())}:
             child.family.kill()

@@ -1,4 +1,4 @@
-"""Stops the time-outs of programs and calls while a person is asked."""
+"""Pauses the time-outs of programs and calls while a person is asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Standstill:
-    """The programs that run, and the clocks of the calls that wait for them."""
+    """The running programs, and the clocks of the calls that wait for them."""
 
     def __init__(self) -> None:
         self._children: set[Child] = set()
@@ -20,7 +20,7 @@ class Standstill:
 
     @contextmanager
     def counted(self, clock: Stoppable) -> Iterator[None]:
-        """Have a clock stand still with those of the programs, as long as the context lasts."""
+        """Pause a clock together with those of the programs, while the context lasts."""
         self._clocks.append(clock)
         try:
             yield
@@ -29,7 +29,7 @@ class Standstill:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Have no time pass for what runs now: a person is asked for its sake, and nobody knows for which."""
+        """Pause all current time-outs: a person is asked for one of the calls, and it is unknown for which."""
         with ExitStack() as stack:
             for clock in (*self._children, *self._clocks):
                 stack.enter_context(clock.stopped())

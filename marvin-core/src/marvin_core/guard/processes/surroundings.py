@@ -8,21 +8,21 @@ from typing import Protocol
 
 
 class WorkFolders(Protocol):
-    """Where programs run and where logs go, asked anew each time."""
+    """The folders of programs and logs, evaluated anew each time."""
 
     @property
     def root(self) -> Path:
-        """The folder programs run in where a call names none."""
+        """The folder in which programs run if a call names none."""
         ...
 
     def folder(self, name: str) -> Path:
-        """The folder of this name for what Marvin itself writes, such as `logs`."""
+        """The folder of this name for Marvin's own files, such as `logs`."""
         ...
 
 
 class Stoppable(Protocol):
-    """A time-out that can stand still."""
+    """A time-out that can be paused."""
 
     def stopped(self) -> AbstractContextManager[None]:
-        """Have no time pass meanwhile."""
+        """Pause it while the context lasts."""
         ...

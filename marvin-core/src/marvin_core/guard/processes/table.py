@@ -16,7 +16,7 @@ _CHILDREN_BYTES = 65_536
 
 
 class ProcessEntry:
-    """A process as the system lists it. `started` is in ticks since boot, 0 where it is not known."""
+    """A process as the system lists it. `started` is in ticks since boot, or 0 if unknown."""
 
     __slots__ = ("gone", "group", "parent", "pid", "session", "started")
 
@@ -34,10 +34,10 @@ Table = dict[int, ProcessEntry]
 
 @cache
 def adopts_orphans() -> bool:
-    """Make this process the parent of its descendants' orphans (Linux); says whether it is."""
+    """Make this process the parent of its descendants' orphans (Linux); returns whether that worked."""
     if sys.platform != "linux":
         return False
-    import ctypes  # 5 ms, and only a program that starts children needs it
+    import ctypes  # takes 5 ms, and only a program that starts children needs it
 
     one, zero = ctypes.c_ulong(1), ctypes.c_ulong(0)
     try:
@@ -59,7 +59,7 @@ def system_table() -> Table:
 
 def _proc_table() -> Table:
     table: Table = {}
-    # The newest first: what forks all the time is seen before it has moved on.
+    # Newest first: a process that keeps forking is seen before it has moved on.
     for name in reversed(os.listdir("/proc")):
         if name.isdigit():
             entry = entry_of(int(name))
@@ -69,31 +69,31 @@ def _proc_table() -> Table:
 
 
 def entry_of(pid: int) -> ProcessEntry | None:
-    """A process, by its number; None where there is none."""
+    """The process with this id; None if there is none."""
     line = read_some(f"/proc/{pid}/stat", _STAT_BYTES)
-    # The name before the last parenthesis may itself hold blanks and parentheses.
+    # The name before the last parenthesis may itself contain blanks and parentheses.
     fields = line[line.rfind(b")") + 2 :].split()
     if len(fields) < 20:
         return None
-    # Where the first thread has ended and others run, the process looks like a zombie and lives.
+    # If the first thread has ended and others run, the process looks like a zombie but is alive.
     gone = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
     return ProcessEntry(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), gone)
 
 
 def children_of(pid: int, thread: int = 0) -> list[int]:
-    """The children of a process, orphans that it adopted among them; none where the system does not list them.
+    """The children of a process, including adopted orphans; none if the system does not list them.
 
     Args:
-        thread: the one that started them; by default the main one.
+        thread: the thread that started them; by default the main one.
     """
-    # Orphans go to the main thread, which has the number of the process.
+    # Orphans belong to the main thread, whose id is that of the process.
     return list(map(int, read_some(f"/proc/{pid}/task/{thread or pid}/children", _CHILDREN_BYTES).split()))
 
 
 class Place:
-    """Where programs are started: which process adopts their orphans, and which processes may be theirs.
+    """The context in which programs are started: the process that adopts their orphans, and the candidates for those.
 
-    By itself it is this process and all of the system.
+    By default it is this process and all processes of the system.
     """
 
     @property
@@ -102,19 +102,19 @@ class Place:
         return os.getpid()
 
     def adopts(self) -> bool:
-        """Whether it does so; it is made to, where it can be."""
+        """Whether it adopts them; this enables it if possible."""
         return adopts_orphans()
 
     def table(self) -> Table:
-        """The processes among which those of a program are looked for."""
+        """The processes among which those of a program are searched."""
         return system_table()
 
     def is_between(self, pid: int) -> bool:
-        """Whether a process may just now turn into another program, so that its environment tells nothing yet."""
+        """Whether a process may be about to run another program, so that its environment is not conclusive yet."""
         return not _command_of(pid)
 
     def is_empty(self) -> bool:
-        """Whether it is certain, and cheap to say, that nothing runs here."""
+        """Whether it is certain, at little cost, that nothing runs here."""
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
@@ -128,8 +128,8 @@ class SandboxPlace(Place):
     def __init__(self, first: int, launching: Callable[[], bool]) -> None:
         """
         Args:
-            first: the number of the first process, as Marvin sees it.
-            launching: whether it was asked for a program of which Marvin does not know yet.
+            first: the id of the first process, as Marvin sees it.
+            launching: whether a start was requested whose process Marvin does not know yet.
         """
         self._first = first
         self._launching = launching
@@ -140,11 +140,11 @@ class SandboxPlace(Place):
         return self._first
 
     def adopts(self) -> bool:
-        """Always: it is number 1 there."""
+        """Always: it has the id 1 there."""
         return True
 
     def table(self) -> Table:
-        """What is below the first process; everything where the system does not list children."""
+        """The descendants of the first process; all processes if the system does not list children."""
         if not os.path.exists(f"/proc/{self._first}/task/{self._first}/children"):
             return system_table()
         table: Table = {}
@@ -158,7 +158,7 @@ class SandboxPlace(Place):
         return table
 
     def is_between(self, pid: int) -> bool:
-        """The same, or a copy of the first process that is about to become a program of another call."""
+        """The same, or a copy of the first process that is about to run the program of another call."""
         command = _command_of(pid)
         return not command or (self._launching() and command == _command_of(self._first))
 
@@ -169,13 +169,13 @@ class SandboxPlace(Place):
 
 
 OWN = Place()
-"""What Marvin starts by itself."""
+"""The programs that Marvin starts directly."""
 
 
 def start_of(pid: int) -> int | None:
-    """When a process was started, in ticks since boot, or 0 where the system does not tell; None where none lives.
+    """The start time of a process in ticks since boot, or 0 if the system gives none; None if none is alive.
 
-    With the number it tells a process from a later one that got the same number.
+    Together with the id, it distinguishes a process from a later one that reuses the id.
     """
     if sys.platform == "linux":
         entry = entry_of(pid)
@@ -191,9 +191,9 @@ def start_of(pid: int) -> int | None:
 
 
 def parse_ps(text: str) -> Table:
-    """The table out of `ps -o pid=,ppid=,pgid=,stat=`, for systems without /proc.
+    """The process table from `ps -o pid=,ppid=,pgid=,stat=`, for systems without /proc.
 
-    The session is taken to be the group: ps shows none that could be compared.
+    The group stands for the session, since ps gives no comparable session id.
     """
     table: Table = {}
     for line in text.splitlines():
@@ -205,7 +205,7 @@ def parse_ps(text: str) -> Table:
 
 
 def read_some(path: str, limit: int) -> bytes:
-    """The beginning of a file of /proc; empty where the process has ended meanwhile."""
+    """The beginning of a file in /proc; empty if the process has ended meanwhile."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -223,6 +223,6 @@ def _command_of(pid: int) -> bytes:
 
 
 def ticks() -> int:
-    """Now, as `ProcessEntry.started` counts, and one less: the system rounds the time of a start down."""
+    """The current time in the unit of `ProcessEntry.started`, less one: the system rounds start times down."""
     clock = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
     return int(time.clock_gettime(clock) * _TICKS) - 1

@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from .table import OWN, Place, ProcessEntry, Table, children_of, entry_of, read_some
 
 MARKER = "MARVIN_PROC"
-"""In each child's environment: the tokens of the calls that it runs under, outermost first."""
+"""In each child's environment: the tokens of the calls that started it, outermost first."""
 NOBODY = -1
-"""In the place of the number of a process: it has ended, and its number may be that of another one."""
+"""A placeholder for the process id: the process has ended, and its id may be reused."""
 _ROUNDS = 100
 _STEPS = 2_000
-"""How often the orphans are looked at in a row, each time some 50 microseconds, while new ones come."""
+"""The maximum number of checks for new orphans in a row, each of about 50 microseconds."""
 _ENVIRONMENT_BYTES = 2_000_000
 
-# A process has one table of children whatever objects it holds: which of ours have an owner that
-# waits for them is known here, so that nobody else takes their exit status.
+# A process has a single table of children, shared by all objects. This set holds the children with an owner that waits
+# for them, so that no other code takes their exit status.
 _owned: set[int] = set()
 
 
@@ -32,17 +32,17 @@ def _marker_of(pid: int) -> bytes:
 
 
 def own(pid: int) -> None:
-    """Somebody waits for this child, so that it is no orphan, and nobody else is to take its exit status."""
+    """Mark a child as owned: it is not an orphan, and no other code may take its exit status."""
     _owned.add(pid)
 
 
 def disown(pid: int) -> None:
-    """Its exit status was taken; its number may be used again."""
+    """Its exit status was taken; the system may reuse its id."""
     _owned.discard(pid)
 
 
 def _take_off(entry: ProcessEntry) -> None:
-    """Take an orphan that has ended off the system's table."""
+    """Reap an orphan that has ended."""
     if entry.parent == os.getpid() and entry.pid not in _owned:
         try:
             os.waitpid(entry.pid, os.WNOHANG)
@@ -51,20 +51,20 @@ def _take_off(entry: ProcessEntry) -> None:
 
 
 class Family:
-    """Everything that one call started: the program, its descendants, and orphans of theirs.
+    """Everything that one call started: the program, its descendants, and their orphans.
 
-    A child is the leader of a session of its own, and no process can enter another session; so what
-    is in Marvin's own session was started by somebody else and is never touched.
+    Each child leads a session of its own, and no process can enter an existing session. So a process in Marvin's own
+    session does not belong to a call, and is never signalled.
     """
 
     def __init__(self, pid: int, token: str, since: int, place: Place = OWN) -> None:
         """
         Args:
-            pid: the program itself, just started and not yet waited for; `NOBODY` where that has been done. What it
-                left is known by its marker.
-            token: its own part of the marker in its environment.
+            pid: the program itself, just started and not yet waited for; `NOBODY` if its exit status was already taken.
+                Its leftover processes are then identified by their marker.
+            token: the call's part of the marker in its environment.
             since: `ticks()` before it was started.
-            place: where it was started.
+            place: the context in which it was started.
         """
         self.pid = pid
         self._place = place
@@ -78,11 +78,11 @@ class Family:
             own(pid)
 
     def reaped(self) -> None:
-        """The program's own exit status was taken; its number may be used again."""
+        """The program's own exit status was taken; the system may reuse its id."""
         disown(self.pid)
 
     def is_gone(self) -> bool:
-        """Whether nothing of it is alive. Costs little where nobody's orphans are left, whatever else Marvin runs."""
+        """Whether no process of the call is alive. Costs little if there are no unowned orphans."""
         if sys.platform == "linux":
             if self._place.adopts() and (self._place.is_empty() or self._leaves_no_orphan()):
                 return True
@@ -91,19 +91,19 @@ class Family:
         return not self.is_alive()
 
     def _leaves_no_orphan(self) -> bool:
-        """Whether, its program being gone, all children of who adopts orphans are programs that others wait for.
+        """Whether, after the program has ended, all children of the adopting process are programs with an owner.
 
-        What lived of it would be one of these children, or below one. Only a child that ends while the system lists
-        them can hide another, and that one is missing the second time.
+        A live process of the call would be one of these children, or below one. Only a child that ends while the system
+        lists them can hide another child, and the second listing shows that.
         """
         children = children_of(self._place.keeper)
         theirs = _owned.difference([self.pid])
         return bool(children) and theirs.issuperset(children) and children_of(self._place.keeper) == children
 
     def _is_alone(self) -> bool:
-        """Whether the program runs and has no children, and there is no orphan that could be its.
+        """Whether the program is running without children, and no orphan could belong to it.
 
-        It costs little; to list all processes for it would hold the event loop up for each search that was cut short.
+        This costs little; listing all processes would block the event loop for each search that was cut short.
         """
         if sys.platform != "linux" or not self._place.adopts():
             return False
@@ -126,7 +126,7 @@ class Family:
         return True
 
     def is_alive(self) -> bool:
-        """Whether something of it lives, found by looking through all processes."""
+        """Whether a process of the call is alive, according to a scan of all processes."""
         for _ in range(_ROUNDS):
             living, news = self._look()
             if living or not news:
@@ -134,11 +134,11 @@ class Family:
         return True
 
     def _look(self) -> tuple[list[ProcessEntry], bool]:
-        """What lives, and whether another look may show more.
+        """The live processes, and whether another scan may find more.
 
-        It may where anything was seen for the first time, be it dead: a dead process that was not known may have left
-        a child behind since the look began. It may where an orphan is about to become another program, so that nobody
-        can tell yet whose it is. Orphans that have ended are taken off the system's table.
+        It may if any process was seen for the first time, even a dead one: an unknown dead process may have left a
+        child since the scan began. It may also if an orphan is about to run another program, so that its owner is not
+        known yet. Orphans that have ended are reaped.
         """
         self._is_unsure = False
         news = False
@@ -170,7 +170,7 @@ class Family:
         return found.values()
 
     def _settled(self, table: Table) -> Iterable[ProcessEntry]:
-        """The processes, each with a parent that was there: one that ended while they were listed left orphans."""
+        """The processes, each with an existing parent: a parent that ended during the listing left orphans."""
         for entry in table.values():
             is_orphaned = entry.parent not in table and entry.parent not in (0, self._place.keeper)
             now = entry_of(entry.pid) if is_orphaned and sys.platform == "linux" else entry
@@ -189,10 +189,10 @@ class Family:
             return self._token in _marker_of(entry.pid)
         if entry.parent != self._place.keeper:
             return False
-        # The order counts: what turns into its program between the two looks has its marker by the second.
+        # The order matters: a process that runs its program between the two checks has its marker by the second.
         between = not entry.gone and self._place.is_between(entry.pid)
-        # An adopted orphan. One that wiped its environment has no marker: it is ours too,
-        # since none may be left over, unless it was there before the call.
+        # An adopted orphan. One that cleared its environment has no marker. It belongs to this call too, since no
+        # orphan may be left over, unless it existed before the call.
         marker = _marker_of(entry.pid)
         if marker:
             return self._token in marker
@@ -200,18 +200,18 @@ class Family:
         return self._claims_orphans and not between
 
     def knows(self, entry: ProcessEntry) -> bool:
-        """Whether it was seen to belong to this family before."""
+        """Whether it is already known as a member of this family."""
         return self._known.get(entry.pid, -1) == entry.started
 
     def outlive_call(self) -> None:
-        """From now on it is a job: orphans without a marker are those of calls."""
+        """Make it a job from now on: orphans without a marker belong to calls."""
         self._claims_orphans = False
 
     def ask_to_end(self) -> None:
-        """SIGTERM to all, so that lock files and the like are cleaned up.
+        """Send SIGTERM to all, so that lock files and the like are cleaned up.
 
-        The group gets it at once, and parents before their children: a shell that saw its command end first would go
-        on with the next one.
+        The group gets it at once; otherwise parents get it before their children. A shell whose command ends first
+        would continue with the next command.
         """
         reached: set[int] = set()
         signalled = self._signal_group(signal.SIGTERM)
@@ -219,14 +219,14 @@ class Family:
             return
         self._chase(signal.SIGTERM, reached)
         for entry in sorted(self._look()[0], key=lambda entry: entry.started):
-            # Twice would break off what a program does on the first.
+            # A second signal would interrupt the handler of the first.
             if entry.pid not in reached and not (signalled and entry.group == self.pid):
                 self._signal(entry.pid, signal.SIGTERM)
 
     def kill(self) -> bool:
-        """SIGKILL to all; whether there was anything to kill.
+        """Send SIGKILL to all; returns whether there was anything to kill.
 
-        They are stopped first, until a look shows nothing new, so that none can fork away.
+        They are stopped first, until a scan shows no new process, so that none can escape by forking.
         """
         self._signal_group(signal.SIGSTOP)
         stopped: set[int] = set()
@@ -247,10 +247,10 @@ class Family:
         return unsettled or bool(stopped)
 
     def _chase(self, number: signal.Signals, reached: set[int]) -> None:
-        """Send a signal to the adopted orphans, as long as new ones come, and note who got it.
+        """Send a signal to the adopted orphans as long as new ones appear, and record them.
 
-        What forks a successor and ends moves on faster than a busy machine lists all its processes, but each of its
-        steps comes by here. The group is left out: it got the signal as one.
+        A process that keeps forking a successor and ending is faster than a scan of all processes on a busy machine,
+        but each successor becomes an adopted orphan. The group is skipped, since it got the signal as a whole.
         """
         if sys.platform != "linux" or not self._place.adopts():
             return
@@ -272,8 +272,8 @@ class Family:
                 return
 
     def _signal_group(self, number: signal.Signals) -> bool:
-        """Whether the group got the signal."""
-        # Only while the program's own status is not taken can its number not belong to another group.
+        """Whether the group received the signal."""
+        # Only until the program's own exit status is taken is its id certain not to be that of another group.
         if self.pid in _owned:
             try:
                 os.killpg(self.pid, number)

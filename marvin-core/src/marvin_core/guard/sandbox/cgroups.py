@@ -22,7 +22,7 @@ _numbers = count(1)
 class ControlGroup:
     """The control groups of one sandbox: one, or one for each of memory and processes.
 
-    `limited` names what they limit: memory, pids.
+    `limited` names the limited resources: memory, pids.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class ControlGroup:
         self.limited: set[str] = set()
 
     def add(self, parent: Path, limits: Mapping[str, int], version: str) -> None:
-        """Make a group below another one, with these limits; nothing where that is not allowed."""
+        """Create a group below another one, with these limits; none if that is not allowed."""
         folder = parent / f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
         _sweep(parent)
         try:
@@ -43,11 +43,11 @@ class ControlGroup:
                 (folder / _FILES[version][kind]).write_text(str(limit), encoding="ascii")
                 self.limited.add(kind)
         if "memory" in limits and version == "2":
-            with suppress(OSError):  # without it, memory would be limited by what there is of swap
+            with suppress(OSError):  # otherwise the process could use all the swap space in addition
                 (folder / "memory.swap.max").write_text("0", encoding="ascii")
 
     def take(self, pid: int) -> None:
-        """Limit a process, and all that it starts from now on."""
+        """Limit a process, and all processes that it starts from now on."""
         for folder in self._folders:
             try:
                 (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
@@ -55,7 +55,7 @@ class ControlGroup:
                 self.limited.clear()
 
     def remove(self) -> bool:
-        """Remove the groups; whether they are gone. Not while something in them lives."""
+        """Remove the groups, and return whether they are gone. Groups with live processes stay."""
         for folder in tuple(self._folders):
             try:
                 folder.rmdir()
@@ -72,7 +72,7 @@ def control_group(memory: int, processes: int) -> ControlGroup:
 
     Args:
         memory: bytes.
-        processes: how many there may be at a time.
+        processes: the maximum number of processes at a time.
     """
     limits = {"memory": memory, "pids": processes}
     made = ControlGroup()
@@ -90,7 +90,7 @@ def control_group(memory: int, processes: int) -> ControlGroup:
 def _add_unified(made: ControlGroup, path: str, limits: Mapping[str, int]) -> None:
     root = Path("/sys/fs/cgroup")
     own = root / path
-    # Marvin is in its group, which may therefore not limit groups below it; those beside it may be limited.
+    # A group that contains Marvin may not limit groups below it; groups beside it may be limited.
     for parent in (own.parent, own) if path else (own,):
         try:
             passed_on = (parent / "cgroup.subtree_control").read_text(encoding="ascii").split()
@@ -104,7 +104,7 @@ def _add_unified(made: ControlGroup, path: str, limits: Mapping[str, int]) -> No
 
 
 def _own_groups() -> list[tuple[list[str], str]]:
-    """The groups that this process is in: the controllers of each, none for version 2, and its path."""
+    """The groups of this process: the controllers of each (none for version 2), and its path."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -123,11 +123,11 @@ def _mounted(controllers: str) -> Path | None:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove what sandboxes left whose Marvin was killed; the system refuses where something in them lives."""
+    """Remove groups of sandboxes whose Marvin was killed; the system refuses to remove those with live processes."""
     with suppress(OSError):
         for old in parent.glob(f"{_PREFIX}*"):
             owner = old.name.removeprefix(_PREFIX).partition("-")[0]
-            # Another Marvin's is empty as well until its sandbox has begun.
+            # That of another Marvin is empty too, until its sandbox has started.
             if not Path(f"/proc/{owner}").exists():
                 with suppress(OSError):
                     old.rmdir()

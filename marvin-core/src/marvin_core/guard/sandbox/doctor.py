@@ -29,7 +29,7 @@ _ABSTRACT = "It needs Linux 6.12 with Landlock. It is also enforced if commands 
 
 
 class Finding(Record):
-    """One item: `ok` where it is as it should be; `needed` where nothing is asked about because of it."""
+    """One item: `ok` if it is as it should be; `needed` if calls skip approval because of it."""
 
     text: str
     ok: bool
@@ -38,7 +38,7 @@ class Finding(Record):
 
 
 async def examined(config: Config, search: str) -> Sequence[Finding]:
-    """What was found, one finding for each item."""
+    """The findings, one for each item."""
     trial = Trial(config.cache_folder / "sandbox-trial", search, config.working_dir, config.timeouts)
     found = await trial.find()
     how = found.bubblewrap

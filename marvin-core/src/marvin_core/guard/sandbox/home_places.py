@@ -13,12 +13,12 @@ _PRIVATE = (*places.KEYS, *places.BROWSERS)
 
 
 def kept_place(paths: Iterable[str], root: Path, home: Path) -> str:
-    """The first of the paths that leads to keys, or to what programs run or obey by themselves; empty where none does.
+    """The first path that leads to keys, or to files that programs run or obey automatically; empty if none does.
 
     Args:
-        paths: as a tool gets them, relative to the root.
-        root: the working directory. Where no home folder is it, or lies in it, no tool reaches such a place.
-        home: the user's own; others are those that this user could change.
+        paths: as the tool receives them, relative to the root.
+        root: the working directory. If it neither is nor contains a home folder, no tool reaches such a place.
+        home: the user's home folder; others count if this user could change them.
 
     Returns an absolute path.
     """
@@ -26,9 +26,9 @@ def kept_place(paths: Iterable[str], root: Path, home: Path) -> str:
 
 
 def private_place(paths: Iterable[str], root: Path, home: Path) -> str:
-    """The first of the paths that leads to what the sandbox hides from commands: keys, profiles, histories.
+    """The first path that leads to files hidden from commands: keys, profiles, histories.
 
-    As `kept_place` else.
+    Otherwise like `kept_place`.
     """
     return _first(paths, root, home, _is_private)
 
@@ -42,7 +42,7 @@ def _is_private(path: PurePath) -> bool:
 def _first(paths: Iterable[str], root: Path, home: Path, is_meant: Callable[[PurePath], bool]) -> str:
     reached: list[Path] | None = None
     for path in paths:
-        if reached is None:  # most calls name no path, and nothing need be looked up for them
+        if reached is None:  # most calls name no path, so nothing needs to be looked up for them
             reached = _reached(root, home)
         for found in _meant(root, path) if reached else ():
             for folder in reached:
@@ -52,14 +52,14 @@ def _first(paths: Iterable[str], root: Path, home: Path, is_meant: Callable[[Pur
 
 
 def _reached(root: Path, home: Path) -> list[Path]:
-    """The home folders that a root is or holds, where they are right now: a link that was swapped leads elsewhere."""
+    """The home folders that a root is or contains, evaluated now: a link may have been swapped."""
     base = str(root)
     folders = {os.path.realpath(folder) for folder in places.homes(home)}
     return [Path(folder) for folder in folders if folder == base or folder.startswith(f"{base.rstrip('/')}/")]
 
 
 def _meant(root: Path, path: str) -> Iterable[Path]:
-    """Where a path is by its name, and where links lead to."""
+    """The path by its name, and with links resolved."""
     named = os.path.normpath(root / path)
     try:
         return Path(named), Path(os.path.realpath(root / path))

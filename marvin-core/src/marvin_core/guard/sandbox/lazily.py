@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LazySandbox:
-    """Makes the `SessionSandbox` of a session when it is first needed; see there for what each method does."""
+    """Creates the `SessionSandbox` of a session when it is first needed; see there for its methods."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class LazySandbox:
         return self._made
 
     def is_expected(self) -> bool:
-        """Whether commands will run in a sandbox, as far as can be told without trying; it stays so for a session."""
+        """Whether commands will run in a sandbox, as far as known without a trial; fixed for a session."""
         if self._config.sandbox == "off" or sys.platform != "linux":
             return False
         from .state import RESULT
@@ -59,7 +59,7 @@ class LazySandbox:
         return bool(candidates(self._environment.get("PATH", os.defpath), self._where.root))
 
     async def state(self) -> SandboxState:
-        """What holds commands back."""
+        """The sandbox that restricts commands."""
         if self._config.sandbox == "off":
             from .state import SandboxState
 
@@ -67,19 +67,19 @@ class LazySandbox:
         return await self._session.state()
 
     async def launcher(self) -> Launcher | None:
-        """What starts programs in the sandbox; None where there is none."""
+        """The launcher of programs in the sandbox; None if there is no sandbox."""
         return None if self._config.sandbox == "off" else await self._session.launcher()
 
     def news(self) -> str:
-        """What the model is to be told once."""
+        """One-time notes for the model."""
         return self._made.news() if self._made is not None else ""
 
     async def close(self) -> None:
-        """End everything in it, and remove what it had of its own."""
+        """End all processes in it, and remove its files."""
         if self._made is not None:
             await self._made.close()
 
     def kill(self) -> None:
-        """End everything in it, at once."""
+        """End all processes in it, immediately."""
         if self._made is not None:
             self._made.kill()

@@ -16,7 +16,7 @@ _SCHEMA: Mapping[str, Any] = {
 
 
 def with_parameter(spec: ToolSpec) -> ToolSpec:
-    """The tool as it is offered where a call may leave the sandbox: one that runs programs has the parameter."""
+    """The tool as offered if calls may leave the sandbox: a tool that runs programs gets the parameter."""
     properties = spec.parameters.get("properties", {})
     if not spec.command or PARAMETER in properties:
         return spec
@@ -24,12 +24,12 @@ def with_parameter(spec: ToolSpec) -> ToolSpec:
 
 
 def takes(spec: ToolSpec) -> bool:
-    """Whether the guard gave a tool the parameter."""
+    """Whether the guard added the parameter to a tool."""
     return spec.parameters.get("properties", {}).get(PARAMETER) is _SCHEMA
 
 
 def without(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments that the tool itself is given."""
+    """The arguments that are passed to the tool itself."""
     if not takes(spec) or PARAMETER not in arguments:
         return arguments
     return {name: value for name, value in arguments.items() if name != PARAMETER}

@@ -9,11 +9,11 @@ from ...api.config import NetworkPolicy
 
 
 class SandboxNetwork(Protocol):
-    """The network as the session decides it."""
+    """The network that the session grants."""
 
     @property
     def policy(self) -> NetworkPolicy:
-        """What commands may reach, as it is now."""
+        """The network that commands may reach now."""
         ...
 
     @property
@@ -22,24 +22,24 @@ class SandboxNetwork(Protocol):
         ...
 
     async def serve(self, listener: socket.socket) -> None:
-        """Have the proxy serve a listening socket that was opened on the loopback inside of the sandbox."""
+        """Let the proxy serve a listening socket that was opened on the loopback interface inside the sandbox."""
         ...
 
     def mark(self) -> int:
-        """Where the list of refusals ends now, for `refused_since`."""
+        """A mark for the current end of the list of refusals, for `refused_since`."""
         ...
 
     def refused_since(self, mark: int) -> tuple[str, ...]:
-        """The hosts with their ports that were refused since a mark, each once."""
+        """The hosts and ports that were refused since a mark, without duplicates."""
         ...
 
     async def close(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         ...
 
 
 class PlainNetwork:
-    """A network without a proxy: commands have it as it is, or have each other."""
+    """A network without a proxy: commands reach the network directly, or only each other."""
 
     is_filtered = False
 
@@ -47,16 +47,16 @@ class PlainNetwork:
         self.policy = policy
 
     async def serve(self, listener: socket.socket) -> None:
-        """Nothing: the socket is closed."""
+        """Close the socket; there is no proxy to serve it."""
         listener.close()
 
     def mark(self) -> int:
-        """Always the same: nothing is refused by name."""
+        """A constant mark: nothing is refused by name."""
         return 0
 
     def refused_since(self, mark: int) -> tuple[str, ...]:
-        """None."""
+        """Always empty."""
         return ()
 
     async def close(self) -> None:
-        """Nothing."""
+        """Does nothing: there are no connections."""

@@ -25,23 +25,23 @@ KEYS = (
     " .local/share/atuin .pulumi/credentials.json .codex .claude .claude.json .gemini .copilot .snowflake"
     " .config/kwalletrc .pki"
 ).split()
-"""Keys, tokens and passwords below a home folder."""
+"""Keys, tokens and passwords, relative to a home folder."""
 BROWSERS = (
     ".mozilla .thunderbird .librewolf .zen .config/google-chrome .config/google-chrome-beta .config/chromium"
     " .config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/opera .config/Signal .config/Slack"
     " .config/discord snap/firefox snap/chromium .var/app .cache/mozilla .cache/google-chrome .cache/chromium"
     " .cache/BraveSoftware .cache/thunderbird"
 ).split()
-"""Profiles of browsers and of what holds conversations, and what they keep of pages."""
+"""Profiles of browsers and chat programs, and page data that they store."""
 HISTORIES = (
     ".*_history .*_hist .histfile .lesshst .viminfo .wget-hsts .zsh_sessions .local/share/fish/fish_history"
     " .local/share/nvim/shada .local/state/nvim/shada .local/state/*_history .ipython/profile_default/history.sqlite"
     " .local/share/recently-used.xbel .config/*_history .local/share/zsh/history .local/state/zsh/history"
     " .config/zsh/.zsh_history .config/zsh/.zhistory .local/state/bash/history .local/share/mcfly .zhistory"
 ).split()
-"""What shells, interpreters and editors keep of what was typed, as patterns."""
+"""Histories of shells, interpreters and editors, as patterns."""
 WITH_TOKENS: Mapping[str, bytes] = {".npmrc": b"_auth", ".yarnrc.yml": b"npmAuth", ".config/pip/pip.conf": b"@"}
-"""Settings that programs need, each with what stands in one that holds a token and is then hidden."""
+"""Settings that programs need, each with the text that marks a file with a token, which is then hidden."""
 OF_MACHINE = (
     "/etc/shadow",
     "/etc/shadow-",
@@ -54,7 +54,7 @@ OF_MACHINE = (
     "/var/lib/docker",
     "/var/lib/containerd",
 )
-"""What only the administrator may read, who may be the one that runs Marvin."""
+"""Files that only the administrator may read; Marvin may run as administrator."""
 RUN_BY_THEMSELVES = (
     ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .bashrc.d .profile .profile.d .zshrc .zshenv"
     " .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc"
@@ -69,12 +69,12 @@ RUN_BY_THEMSELVES = (
     " .config/VSCodium/User .vscode .vscode-server .vscode-oss .cursor .pyenv .rbenv .nvm .asdf .sdkman .direnvrc"
     " .config/direnv .config/mise .config/starship.toml .forward .procmailrc .muttrc .mailcap .rhosts .shosts"
 ).split()
-"""What shells, sessions and programs run or obey by themselves, and where they find programs, below a home folder."""
+"""Files that shells, sessions and programs run or obey automatically, and program folders, below a home folder."""
 CACHES = (
     ".cache .npm .cargo/registry .cargo/git go/pkg/mod .gradle/caches .m2/repository .nuget/packages .yarn"
     " .local/share/pnpm .bun/install/cache .bundle/cache .composer/cache .conda/pkgs .deno .rustup/downloads"
 ).split()
-"""Where package managers keep what they have fetched, below a home folder."""
+"""Download caches of package managers, relative to a home folder."""
 CACHE_VARIABLES: Mapping[str, str] = {
     "XDG_CACHE_HOME": ".cache",
     "npm_config_cache": ".npm",
@@ -85,7 +85,7 @@ CACHE_VARIABLES: Mapping[str, str] = {
     "UV_CACHE_DIR": "",
     "GOCACHE": "",
 }
-"""The variables that say where caches are, each with the place below the home folder where none is set."""
+"""The variables that name cache folders, each with the default path relative to the home folder."""
 RUN_KEPT = (
     "/run/systemd/resolve",
     "/run/resolvconf",
@@ -96,24 +96,24 @@ RUN_KEPT = (
     "/run/opengl-driver",
     "/run/binfmt",
 )
-"""Of /run, which is full of sockets that lead out of the sandbox, what programs cannot do without."""
-TEMPORARY = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # they are what the sandbox replaces
-"""What the sandbox has of its own."""
+"""The parts of /run that programs need; the rest is full of sockets that lead out of the sandbox."""
+TEMPORARY = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # the sandbox replaces them
+"""Paths that the sandbox provides itself."""
 _HOMES = 100
 _SETTINGS_READ = 1_000_000
 _SOCKETS_LEFT_OUT = ("/run", "/dev", "/proc", "/sys", "/var/lib/sss/pipes")
-"""Where the sandbox has its own, and where names of users are looked up."""
+"""Paths that the sandbox provides itself, and those for looking up user names."""
 _SOCKETS_LISTED = 10_000
 
 
 def is_one_of(path: PurePath, names: Sequence[str]) -> bool:
-    """Whether a path, relative to a home folder, is one of those places or lies in one. Case does not count."""
+    """Whether a path, relative to a home folder, is one of those paths or below one. Case is ignored."""
     text = f"{path}/".casefold()
     return any(text.startswith(f"{name}/".casefold()) for name in names)
 
 
 def hidden_in(home: Path) -> Iterator[Path]:
-    """The keys, browser profiles and histories that there are below a home folder."""
+    """The existing keys, browser profiles and histories below a home folder."""
     for name in (*KEYS, *BROWSERS):
         path = home / name
         if os.path.lexists(path):
@@ -126,7 +126,7 @@ def hidden_in(home: Path) -> Iterator[Path]:
 
 
 def beginning(path: Path, size: int) -> bytes:
-    """The beginning of a file; empty where there is none that can be read. A pipe is not waited for."""
+    """The beginning of a file; empty if it cannot be read. A pipe is not waited for."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -140,7 +140,7 @@ def beginning(path: Path, size: int) -> bytes:
 
 
 def sockets() -> Iterator[Path]:
-    """The sockets with a path on which programs of this machine listen, as far as they may be reached from inside."""
+    """The sockets with a path on which programs of this machine listen, as far as the sandbox could reach them."""
     left_out = tuple(f"{place}/" for place in _SOCKETS_LEFT_OUT)
     try:
         with open("/proc/net/unix", "rb") as lines:
@@ -161,7 +161,7 @@ def _is_socket(path: str) -> bool:
 
 
 def homes(own: Path) -> Sequence[Path]:
-    """The home folders whose content this process could read: its own, that of its user, and all for root."""
+    """The home folders that this process could read: its own, that of its user, and all of them for root."""
     found = [own, *_home_of_user(os.getuid())]
     if os.getuid() == 0:
         try:
@@ -171,11 +171,11 @@ def homes(own: Path) -> Sequence[Path]:
     return [path for path in dict.fromkeys(found) if str(path) != "/"]
 
 
-@cache  # each call of a tool asks in a folder that may hold a home, and the system reads its list of users for it
+@cache  # each tool call checks a folder that may contain a home, and the system would read its list of users for each
 def _home_of_user(number: int) -> tuple[Path, ...]:
     import pwd
 
     try:
         return (Path(pwd.getpwuid(number).pw_dir),)
-    except KeyError:  # a user that only a number stands for, as in containers
+    except KeyError:  # a user with only a numeric id, as in containers
         return ()

@@ -14,24 +14,24 @@ from . import places
 from .repository import Repositories, tickets_are_committed
 
 Network: TypeAlias = Literal["none", "loopback", "hosts", "all"]
-"""What commands reach: nothing, each other, some hosts through a proxy, or everything that Marvin reaches."""
+"""The network for commands: none, each other, some hosts through a proxy, or all that Marvin reaches."""
 MountKind: TypeAlias = Literal["writable", "read-only", "hidden", "bare", "empty", "cache", "private"]
-"""How a place looks from inside.
+"""The access of commands to a path.
 
-`hidden` is a folder that cannot be entered, or a file that cannot be read; `bare` a folder that looks empty, which
-programs that walk through all of a project pass over; `empty` a file without content. `cache` is
-a copy that commands may change. `private` is a folder of the session, whatever is at that place outside.
+`hidden` is a folder that cannot be entered, or a file that cannot be read. `bare` is a folder that looks empty, so that
+programs that walk through a project skip it. `empty` is a file without content. `cache` is a copy that commands may
+change. `private` is a folder of the session, whatever the path contains outside.
 """
 _GUARDED_OF_MARVIN = ("upstream", "pipeline_state", "request.md", "logs", "report")
 _REVIEWS = "review-history-*"
 TICKETS = ".tickets"
-"""Below the working directory; commands do not see it."""
+"""Hidden from commands, below the working directory."""
 _EMPTY = (".npmrc", ".yarnrc.yml", "pip.conf", ".netrc", ".pypirc", ".git-credentials", "credentials")
-"""Files that programs insist on reading where they are there."""
+"""Files that programs insist on reading if they exist."""
 
 
 class Mount(Record):
-    """How one place looks from inside. `source` is what stands there, for a `private` one."""
+    """The access of commands to one path. `source` is the folder behind a `private` path."""
 
     kind: MountKind
     path: Path
@@ -39,19 +39,19 @@ class Mount(Record):
 
 
 class SandboxPolicy(Record):
-    """What one sandbox lets commands reach.
+    """The paths and the network that a sandbox grants to commands.
 
     Args:
         root: the working directory.
         home: the user's home folder.
         own: Marvin's own folders: configuration, data, cache, state.
-        network: what commands reach.
-        hosts: the hosts that they reach where `network` is "hosts".
-        environment: of the commands; some variables name places.
+        network: the network that commands reach.
+        hosts: the reachable hosts if `network` is "hosts".
+        environment: the environment of the commands; some variables name paths.
         private: a folder of the session, for /tmp and the like.
-        key_files: files of keys, beside the well-known ones.
-        log: the log of an agent's calls, which they do not change.
-        root_kept: whether the working directory itself is read-only, since nobody chose it or is there to ask.
+        key_files: key files in addition to the well-known ones.
+        log: the log of an agent's calls, which commands must not change.
+        root_kept: whether the working directory itself is read-only, since it was not chosen, and nobody can be asked.
     """
 
     root: Path
@@ -66,8 +66,8 @@ class SandboxPolicy(Record):
     root_kept: bool = False
 
     def signs(self) -> tuple[object, ...]:
-        """What tells whether other places would be mounted by now; it costs some looks at files."""
-        root, home = str(self.root), str(self.home)  # each command asks: as Paths it would take three times as long
+        """Values that change if other paths would have to be mounted; this reads the status of some files."""
+        root, home = str(self.root), str(self.home)  # Path objects would take three times as long
         looked = [
             f"{root}/.git",
             f"{root}/.marvin",
@@ -80,7 +80,7 @@ class SandboxPolicy(Record):
         return (self.root, self.private, self.network, self.hosts, keys, committed, *now)
 
     def _of_marvin(self, folder: str) -> tuple[object, ...]:
-        """What tells whether other places in that folder would be mounted by now."""
+        """Values that change if other paths in that folder would have to be mounted."""
         try:
             names = os.listdir(folder)
         except OSError:
@@ -90,20 +90,20 @@ class SandboxPolicy(Record):
 
 
 class Layout:
-    """The mounts of a policy, as the file system is now, and what they say of a place."""
+    """The mounts of a policy for the current file system, and the access that they give to a path."""
 
     def __init__(self, policy: SandboxPolicy) -> None:
         self.policy = policy
         self._mounts: dict[Path, Mount] = {}
         self.kept: dict[Path, str | None] = {}
-        """What no mount can hold: links with where they lead, and None for what must not come to be."""
+        """Paths that no mount can protect: links with their targets, and None for paths that must not be created."""
         self.closed: list[Path] = []
         """Git folders that are read-only as a whole."""
         self.own_code: list[Path] = []
-        """Where Marvin itself lies in the working directory."""
+        """The path of Marvin itself in the working directory."""
         self._listed: list[Path] = []
         self.environment: dict[str, str] = {}
-        """What the environment of commands needs beside the usual."""
+        """Additional variables for the environment of commands."""
         self._homes = [Path(os.path.realpath(home)) for home in places.homes(policy.home)]
         for home in self._homes:
             if policy.root in home.parents:
@@ -122,28 +122,28 @@ class Layout:
         mounted = [str(mount.path) for mount in self.mounts if mount.kind in kinds]
         self._identities = [(path, _identity(path)) for path in mounted]
         self._changes = tuple(map(_change, self._listed))
-        self._sockets()  # they come and go, and a new one is no reason for another sandbox
+        self._sockets()  # they come and go, and a new one does not require a new sandbox
 
     def is_current(self) -> bool:
-        """Whether everything that is mounted is still what it was.
+        """Whether every mounted path is still the same file.
 
-        Where somebody outside puts another file in the place of one, as most programs do to write it, the system takes
-        what was mounted there off, and the new file would be open.
+        If a program outside replaces a mounted file, as most programs do to write one, the system removes the mount,
+        and the new file would be unprotected.
         """
         same = all(_identity(path) == identity for path, identity in self._identities)
         return same and tuple(map(_change, self._listed)) == self._changes
 
     @property
     def mounts(self) -> Sequence[Mount]:
-        """The mounts, each after those that it lies in."""
+        """The mounts, each after those that contain it."""
         return sorted(self._mounts.values(), key=lambda mount: len(mount.path.parts))
 
     def holds_others(self, path: Path) -> bool:
-        """Whether a mount lies below a place."""
+        """Whether there is a mount below a path."""
         return any(other != path and other.is_relative_to(path) for other in self._mounts)
 
     def kind_of(self, path: Path) -> MountKind:
-        """How a place looks from inside; what is mounted nowhere is read-only."""
+        """The access to a path; without a mount it is read-only."""
         for folder in (path, *path.parents):
             mount = self._mounts.get(folder)
             if mount is not None:
@@ -159,10 +159,10 @@ class Layout:
                 self._add("private", Path(place), self.policy.private / place[1:].replace("/", "-"))
 
     def _visible(self) -> None:
-        """Let what lies in a replaced folder, and is needed, be seen all the same."""
+        """Make required paths visible that a replaced folder contains."""
         policy = self.policy
         search = policy.environment.get("PATH", os.defpath).split(os.pathsep)
-        # Programs of packs are modules beside their tools: wherever Marvin itself finds its code, they do.
+        # Programs of packs are modules beside their tools: they must find code wherever Marvin itself does.
         code = [sys.prefix, sys.base_prefix, os.path.dirname(__file__), *sys.path]
         needed = [policy.home, *code, *search, *places.RUN_KEPT]
         for place in map(os.path.realpath, filter(os.path.isabs, map(str, needed))):
@@ -192,19 +192,19 @@ class Layout:
             elif os.path.exists(real) and real != Path("/"):
                 self._add("hidden", real)
         for own in policy.own:
-            for name in ("skills", "lsp"):  # there are programs in them
+            for name in ("skills", "lsp"):  # it contains programs
                 programs = Path(os.path.realpath(own)) / name
                 if _is_real(programs):
                     self._add("read-only", programs)
 
     def _sockets(self) -> None:
-        """Hide the sockets of the machine's services: to connect to one takes no right to write where it lies."""
+        """Hide the sockets of the machine's services: connecting to one needs no write permission for its folder."""
         for path in places.sockets():
             if not path.is_relative_to(self.policy.root) and self.kind_of(path) in ("read-only", "cache"):
                 self._add("hidden", path)
 
     def _project(self) -> None:
-        """What of the working directory commands may not change, or see."""
+        """Mount the paths of the working directory that commands must not change, or must not see."""
         root = self.policy.root
         found = Repositories(root, self.policy.home)
         self._add_all("writable", found.writable)
@@ -219,11 +219,11 @@ class Layout:
             self._keep_log(Path(os.path.realpath(self.policy.log)))
         tickets = root / TICKETS
         if _is_real(tickets):
-            # Where they are committed, git would take them for removed.
+            # If they are committed, git would treat them as deleted.
             self._add("hidden" if tickets_are_committed(root, self.policy.home) else "bare", tickets)
 
     def _home(self) -> None:
-        """Keep what runs by itself as it is where the working directory is a home folder."""
+        """Protect files that run automatically, if the working directory is a home folder."""
         root = self.policy.root
         for path in (root / name for name in places.RUN_BY_THEMSELVES):
             real = Path(os.path.realpath(path))
@@ -234,13 +234,13 @@ class Layout:
                 self._add("read-only", real)
 
     def _writable_above(self, path: Path) -> None:
-        """Make mount points of the folders between it and the root, so that none can be moved away with it."""
+        """Mount the folders between it and the root too, so that it cannot be moved together with one of them."""
         for parent in path.relative_to(self.policy.root).parents[:-1]:
             folder = self.policy.root / parent
             self._mounts.setdefault(folder, Mount(kind="writable", path=folder))
 
     def _own_code(self) -> None:
-        """Keep Marvin's own code as it is where it lies in the working directory: it runs outside of the sandbox."""
+        """Protect Marvin's own code if it is in the working directory: it runs outside of the sandbox."""
         root = self.policy.root
         for place in map(Path, map(os.path.realpath, (sys.prefix, sys.base_prefix))):
             if place != root and place.is_relative_to(root):
@@ -249,7 +249,7 @@ class Layout:
                 self.own_code.append(place)
 
     def _keep_log(self, log: Path) -> None:
-        """Let nobody change the log of calls; the folders above it are mount points, so that none can be moved."""
+        """Protect the log of calls; the folders above it are mount points, so that none can be moved."""
         if log.is_file() and self.kind_of(log) == "writable":
             for folder in log.parents:
                 if folder == self.policy.root or self.kind_of(folder) != "writable":
@@ -258,7 +258,7 @@ class Layout:
             self._add("read-only", log)
 
     def _missing_caches(self) -> None:
-        """Lead package managers to a folder of the session where theirs cannot be made."""
+        """Direct package managers to a folder of the session if theirs cannot be created."""
         for variable, usual in places.CACHE_VARIABLES.items():
             named = self.policy.environment.get(variable, "")
             if not named and not usual:
@@ -285,7 +285,7 @@ def _identity(path: str) -> object:
 
 
 def _change(folder: Path) -> int | None:
-    """When something was last added to a folder, or taken away; None where there is none."""
+    """The last time at which an entry was added to a folder or removed; None if the folder is missing."""
     try:
         return folder.lstat().st_mtime_ns
     except OSError:

@@ -20,29 +20,29 @@ _TRIES = 5
 
 
 class PrivateFolder:
-    """A folder with a place for each of /tmp and the like. Its lock is held as long as the session lives."""
+    """A folder with a private folder for each of /tmp and the like. Its lock is held for the whole session."""
 
     def __init__(self, parent: Path) -> None:
         """
         Raises:
-            OSError: where it cannot be made.
+            OSError: if it cannot be created.
         """
         make_private_folder(parent)
         _sweep(parent)
         self.path, self._lock = _locked(parent)
         for name in ("tmp", "var-tmp"):
             (self.path / name).mkdir()
-            (self.path / name).chmod(0o1777)  # as programs expect it; the folder around it is ours alone
+            (self.path / name).chmod(0o1777)  # programs expect this; only this user gets into the folder
         (self.path / "empty").touch(mode=0o444)
 
     def remove(self) -> None:
-        """Remove it with all that commands left there. Nothing of them may run any more."""
+        """Remove it with all files of commands. No command may still be running."""
         _remove(self.path)
         os.close(self._lock)
 
 
 def _locked(parent: Path) -> tuple[Path, int]:
-    """A new folder, and its lock. Another Marvin takes one without a lock for left over, and removes it."""
+    """A new folder, and its lock. Another Marvin would remove a folder without a lock as abandoned."""
     for left in reversed(range(_TRIES)):
         path = Path(mkdtemp(dir=parent))
         try:
@@ -71,7 +71,7 @@ def _sweep(parent: Path) -> None:
 
 def _remove(folder: Path) -> None:
     def open_up(function: Callable[..., Any], path: str, _: object) -> None:
-        # Package managers keep their caches in folders that may not be written to.
+        # Package managers keep their caches in folders that may be read-only.
         with suppress(OSError):
             for place in (os.path.dirname(path), path):
                 if stat.S_ISDIR(os.lstat(place).st_mode):

@@ -18,9 +18,9 @@ _GUARDED_FOLDERS = ("hooks",)
 _GUARDED_FILES = ("config", "config.worktree", "info/attributes")
 _GUARDED_IN_WORKTREE = ("commondir", "gitdir", "config.worktree")
 _MOST = 64
-"""Modules, worktrees and neighbouring repositories that are looked at."""
+"""The maximum number of modules, worktrees and neighbouring repositories to examine."""
 _DEEP = 4
-"""Levels of names of modules, which may hold slashes."""
+"""The maximum depth of module names, which may contain slashes."""
 _GITLINK = "gitdir:"
 _LONGEST_LINK = 16_384
 _LARGEST_INDEX = 50_000_000
@@ -29,11 +29,11 @@ _LARGEST_INDEX = 50_000_000
 class Repositories:
     """The git folders that belong to a working directory.
 
-    `writable` are the git folders, and every folder between them and what is guarded: each is to be a mount point of
-    its own, since what lies in a folder that is none could be moved away with it. `guarded` stays as it is. `kept` is
-    what no mount can hold: a link with where it leads, or None for what must not come to be. `closed` are git folders
-    that are guarded whole, since something in them could not be guarded alone. `listed` are the folders in which
-    further ones would appear.
+    `writable` are the git folders, and every folder between them and a guarded path. Each becomes a mount point, since
+    a path in an ordinary folder could be moved together with the folder. `guarded` paths are read-only. `kept` are
+    paths that no mount can protect: a link with its target, or None for a path that must not be created. `closed` are
+    git folders that are read-only as a whole, since a part of them could not be guarded alone. `listed` are the folders
+    in which new ones would appear.
     """
 
     def __init__(self, root: Path, home: Path) -> None:
@@ -51,7 +51,7 @@ class Repositories:
             self._add(neighbour)
 
     def _neighbours(self) -> list[Path]:
-        """The `.git` of the folders right below the root."""
+        """The `.git` entries of the folders directly below the root."""
         found: list[Path] = []
         try:
             with os.scandir(self._root) as entries:
@@ -82,13 +82,13 @@ class Repositories:
             self._add_folder(folder)
 
     def _add_link(self, dot: Path) -> None:
-        """A `.git` that is a link: no mount keeps it from being replaced, and where it leads is read-only."""
+        """A `.git` that is a link: no mount prevents its replacement, and its target is read-only."""
         if dot.is_relative_to(self._root):
             self.kept[dot] = os.readlink(dot)
         self._close(Path(os.path.realpath(dot)))
 
     def _close(self, folder: Path) -> None:
-        """Guard a git folder as a whole, with what its links lead to in the working directory."""
+        """Guard a git folder as a whole, with the targets of its links in the working directory."""
         self.closed.append(folder)
         linked = [Path(os.path.realpath(folder / name)) for name in (*_GUARDED_FOLDERS, *_GUARDED_FILES, "info")]
         for place in (folder, *(place for place in linked if not place.is_relative_to(folder))):
@@ -99,7 +99,7 @@ class Repositories:
         if folder in self.writable or folder in self.guarded:
             return
         if not _made(folder):
-            # A link could be replaced, and what is missing could be made: so nothing of this folder is writable.
+            # A link could be replaced, and a missing path could be created, so nothing in this folder is writable.
             self._close(folder)
             return
         self.writable[folder] = None
@@ -119,7 +119,7 @@ class Repositories:
             self._guard_checkout_of(module)
 
     def _guard_checkout_of(self, module: Path) -> None:
-        """Keep the `.git` file of a submodule as it is: it says whose hooks and settings git uses there."""
+        """Guard the `.git` file of a submodule: it determines whose hooks and settings git uses there."""
         for line in _text(module / "config").splitlines():
             name, _, value = line.partition("=")
             if name.strip() == "worktree":
@@ -133,7 +133,7 @@ class Repositories:
             self._guard(path)
 
     def _writable_down_to(self, path: Path, folder: Path) -> None:
-        """Make mount points of the folders between."""
+        """Make the folders between them mount points."""
         for parent in reversed(path.relative_to(folder).parents[:-1]):
             self.writable[folder / parent] = None
 
@@ -142,10 +142,10 @@ class Repositories:
 
 
 def tickets_are_committed(root: Path, home: Path) -> bool:
-    """Whether the index of the repository names files in `.tickets`; where that cannot be told, it counts as so.
+    """Whether the index of the repository lists files in `.tickets`; True if that is unknown.
 
-    An index may leave out what the name of an entry has in common with the one before it, so that only the end of the
-    folder's name is looked for.
+    An index may omit the prefix that an entry shares with the previous one, so only the end of the folder's name is
+    searched.
     """
     dot = _dot_git(root, home)
     if dot is None:
@@ -161,7 +161,7 @@ def tickets_are_committed(root: Path, home: Path) -> bool:
 
 
 def _dot_git(root: Path, home: Path) -> Path | None:
-    """The `.git` that git would find from the root on. That of a home folder is not for work that is done below it."""
+    """The `.git` that git would find from the root upwards. That of a home folder does not apply to its subfolders."""
     for folder in (root, *root.parents):
         if folder != root and (folder == home or home.is_relative_to(folder)):
             return None
@@ -175,9 +175,9 @@ def _is_git_folder(folder: Path) -> bool:
 
 
 def linked_folder(dot: Path) -> Path | None:
-    """The folder whose content a `.git` file stands for: of a worktree that of its repository, of a submodule its own.
+    """The git folder that a `.git` file points to: of a worktree that of its repository, of a submodule its own.
 
-    None where it leads to anything else: whoever wrote the file would choose what becomes writable.
+    None if it points anywhere else: otherwise the author of the file could choose which folder becomes writable.
     """
     link = _line(dot, _GITLINK)
     if link is None:
@@ -198,13 +198,13 @@ def linked_folder(dot: Path) -> Path | None:
 
 
 def _line(path: Path, start: str) -> str | None:
-    """What stands in a small file behind a word; None where it does not begin so."""
+    """The content of a small file after a prefix; None if it does not begin with the prefix."""
     content = _text(path)
     return content[len(start) :].strip() or None if content.startswith(start) else None
 
 
 def _text(path: Path) -> str:
-    """The beginning of a small file; empty where there is none."""
+    """The beginning of a small file; empty if there is none."""
     return os.fsdecode(places.beginning(path, _LONGEST_LINK))
 
 
@@ -226,9 +226,9 @@ def _modules(parent: Path, depth: int = _DEEP) -> Iterator[Path]:
 
 
 def _made(folder: Path) -> bool:
-    """Make what is to be guarded and is not there, empty: what is missing cannot be mounted read-only.
+    """Create missing guarded paths as empty ones: a missing path cannot be mounted read-only.
 
-    False where that fails, or where a link is in the place of something.
+    False if that fails, or if a path is a link.
     """
     try:
         with standing_for(folder) as descriptor:
@@ -251,12 +251,12 @@ def _touched(path: Path) -> bool:
 
 
 def put_right(path: Path, link: str | None) -> bool:
-    """Have a link where it was, or nothing where nothing may be; whether it was otherwise.
+    """Restore a link, or the absence of a path that must not exist; returns whether it had changed.
 
-    A folder that stands there is set aside, and not removed: it may hold work. No link on the way is followed.
+    A folder in its place is moved aside, and not removed: it may contain work. Links in the path are not followed.
 
     Raises:
-        OSError: where it cannot be done.
+        OSError: if that fails.
     """
     with standing_for(path.parent) as folder:
         try:

@@ -29,34 +29,34 @@ from .proxy_environment import proxy_environment
 from .supervisor import received
 
 _LARGEST = 100_000
-"""Bytes of a request that go as a message; what is larger goes as a file."""
+"""The maximum size in bytes of a request as a message; a larger one is sent as a file."""
 _SHARED = 4
-"""Which part of the memory that one process may have all may share by `/dev/shm`."""
+"""The share of one process's memory limit that all processes together may use in `/dev/shm`."""
 _SAID = 4_096
 _SETTINGS = "/proc/sys/kernel"
 _FOLDER = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
 _KILLED = -signal.SIGKILL
 _DROPPED = ("DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "TMP", "TEMP")
-"""Variables that lead to sockets and folders which are not there inside."""
+"""Variables that name sockets and folders which do not exist inside."""
 
 
 class Start(Record):
-    """What a sandbox is started with: `limits` are those that the supervisor sets, `group` those of the system."""
+    """The parameters of a sandbox: `limits` are those that the supervisor sets, `group` those of the system."""
 
     bubblewrap: Bubblewrap
     layout: Layout
     limits: Mapping[str, int]
     group: ControlGroup | None
     patience: float
-    """Seconds until a supervisor that does not answer is given up."""
+    """Seconds to wait for a supervisor that does not answer."""
 
 
 class SandboxFailed(Exception):
-    """A sandbox could not be started; the text is what bubblewrap said."""
+    """A sandbox could not be started; the text is bubblewrap's error."""
 
 
 class SandboxSlow(SandboxFailed):
-    """A sandbox did not start, or do its work, in the time that there is. It may work another time."""
+    """A sandbox did not start, or did not do its work, in time. Another try may succeed."""
 
 
 class SandboxedProgram:
@@ -68,13 +68,13 @@ class SandboxedProgram:
         self._on_exit: Callable[[], None] | None = None
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Have the event loop call this, once, when it has ended."""
+        """Have the event loop call this once when it has ended."""
         self._on_exit = on_exit
         if self.exit_code is not None:
             asyncio.get_running_loop().call_soon(on_exit)
 
     def ended(self, code: int) -> None:
-        """It has ended."""
+        """Record that it has ended."""
         self.exit_code = code
         disown(self.pid)
         if self._on_exit is not None:
@@ -82,7 +82,7 @@ class SandboxedProgram:
 
 
 class Resident:
-    """A sandbox that is kept for the programs of a session."""
+    """A sandbox that stays open for the programs of a session."""
 
     def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket, start: Start) -> None:
         self.layout = start.layout
@@ -92,7 +92,7 @@ class Resident:
         self._channel = channel
         self._group = start.group
         self.listener: socket.socket | None = None
-        """The socket inside that a proxy is to serve, until somebody takes it."""
+        """The socket inside the sandbox for the proxy to serve, until it is taken."""
         self._port = 0
         self._place: SandboxPlace | None = None
         self._first = -1
@@ -108,7 +108,7 @@ class Resident:
 
     @property
     def place(self) -> SandboxPlace:
-        """Where its programs are among the processes of the system."""
+        """The part of the process table that holds its programs."""
         if self._place is None:
             raise ToolError("The sandbox is not ready. Try again.")
         return self._place
@@ -119,18 +119,18 @@ class Resident:
         return not self.alive or (not self._launching and self.place.is_empty())
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The environment as it has to be inside."""
+        """The environment with the values that apply inside."""
         kept = {name: value for name, value in given.items() if name not in _DROPPED}
         if "TMPDIR" in kept:
             kept["TMPDIR"] = "/tmp"  # that of the sandbox
         return {**kept, **self.layout.environment, **(proxy_environment(self._port, kept) if self._port else {})}
 
     def explain(self, output: bytes, cwd: Path) -> str:
-        """What of an unsuccessful program's output tells that the sandbox held something back."""
+        """A hint that the sandbox blocked something, from the output of a failed program."""
         return explain(output, cwd, self.layout)
 
     def launch(self, request: Request) -> asyncio.Future[Program]:
-        """Start a program; the descriptors may be closed once this has returned."""
+        """Start a program; the descriptors may be closed after this returns."""
         launched: asyncio.Future[Program] = self._loop.create_future()
         if not self.alive:
             launched.set_exception(_gone())
@@ -184,7 +184,7 @@ class Resident:
         self._loop.remove_writer(self._channel.fileno())
 
     def _receive(self) -> None:
-        """Take what the supervisor says. It may be anything: what runs inside is not to be trusted."""
+        """Handle a message of the supervisor. It may be anything: programs inside are not trusted."""
         while self.alive:
             descriptors: list[int] = []
             try:
@@ -211,7 +211,7 @@ class Resident:
             self._port = int(message["port"])
             if self._port and len(descriptors) > 1:  # the descriptor itself is closed with the message
                 self.listener = socket.socket(fileno=os.dup(descriptors[1]))
-            if self._group is not None:  # before anything is started, so that the limits hold for all of it
+            if self._group is not None:  # before any program starts, so that the limits apply to all of them
                 self._group.take(pid)
             if not self.ready.done():
                 self.ready.set_result(None)
@@ -229,12 +229,12 @@ class Resident:
             return
         program = SandboxedProgram(_pid_behind(descriptors))
         if program.pid != NOBODY:
-            own(program.pid)  # from now on, and not only once who waits for it goes on
+            own(program.pid)  # from now on, even before the waiting task continues
         self._running[number] = program
         self._launching.pop(number).set_result(program)
 
     def _lost(self) -> None:
-        """The supervisor is gone, or is none any more: nothing inside is left alive."""
+        """The supervisor has ended, or is unusable: kill everything inside."""
         if not self.alive:
             return
         self.kill()
@@ -249,7 +249,7 @@ class Resident:
             self.ready.set_exception(SandboxFailed(self.said()))
 
     def said(self) -> str:
-        """What bubblewrap wrote, which it does where it fails."""
+        """The output of bubblewrap, which it writes only if it fails."""
         stream = self._process.stderr
         if stream is None or stream.closed:
             return ""
@@ -257,7 +257,7 @@ class Resident:
         return (stream.read(_SAID) or b"").decode("utf-8", "replace").strip()
 
     def kill(self) -> None:
-        """End everything in it, at once."""
+        """End all processes in it, immediately."""
         if not self.alive:
             return
         self.alive = False
@@ -268,11 +268,12 @@ class Resident:
             self._loop.remove_writer(self._channel.fileno())
         while self._unsent:
             _close(self._unsent.popleft()[1])
-        # The supervisor is number 1 inside: with it the system ends all others. It goes as its socket does, too.
+        # The supervisor has the id 1 inside: when it ends, the system ends all others. It also ends when its socket
+        # closes.
         self._channel.close()
         if self._first < 0:
-            # Its child does not end with it before it has begun. Both are in one group, whose number is nobody else's
-            # while the exit status is not taken.
+            # Its child does not end with it until the child has started. Both are in one group, whose id cannot be
+            # reused before the exit status is taken.
             if self._process.returncode is None:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
@@ -283,7 +284,7 @@ class Resident:
         os.close(self._first)
 
     def collect(self) -> bool:
-        """Take what is left of it off the system's tables; whether nothing is. To be called until it is so."""
+        """Reap its processes, and return whether all are gone. To be called until they are."""
         if self._process.poll() is None:
             return False
         disown(self._process.pid)
@@ -294,7 +295,7 @@ class Resident:
         return self._group is None or self._group.remove()
 
     def _supervisor_is_taken(self) -> bool:
-        """Whether the supervisor is off the table. It is an orphan of ours where bubblewrap ended before it."""
+        """Whether the supervisor has been reaped. It is an orphan of this process if bubblewrap ended before it."""
         if self._place is None or self._first_taken:
             return True
         try:
@@ -305,14 +306,14 @@ class Resident:
 
 
 def start(start: Start) -> Resident:
-    """Start a sandbox. Its future `ready` tells when programs can be started, or fails with `SandboxFailed`.
+    """Start a sandbox. Its future `ready` completes when programs can be started, or fails with `SandboxFailed`.
 
     Raises:
-        SandboxFailed: where bubblewrap itself cannot be started.
+        SandboxFailed: if bubblewrap itself cannot be started.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    # With the thread that started it, a bubblewrap that is bound ends: only the main thread lasts as long as Marvin.
-    # The supervisor ends with its socket in any case.
+    # With --die-with-parent, bubblewrap ends with the thread that started it; only the main thread lasts as long as
+    # Marvin. The supervisor ends with its socket in any case.
     bound = ["--die-with-parent"] if threading.current_thread() is threading.main_thread() else []
     sources: dict[Path, int] = {}
     settings: tuple[int, ...] = ()
@@ -345,7 +346,7 @@ def start(start: Start) -> Resident:
 
 
 def _packed(request: Mapping[str, Any]) -> tuple[bytes, Sequence[int]]:
-    """A request as a message, and the file that holds it where it is too long for one."""
+    """A request as a message, and the file that holds it if it is too long for one."""
     data = json.dumps(request).encode()
     if len(data) <= _LARGEST:
         return data, ()
@@ -356,7 +357,7 @@ def _packed(request: Mapping[str, Any]) -> tuple[bytes, Sequence[int]]:
 
 
 def _pid_behind(descriptors: Sequence[int]) -> int:
-    """The number, as Marvin sees it, of the process that a pidfd stands for; `NOBODY` where it has ended."""
+    """The process id, as Marvin sees it, of the process of a pidfd; `NOBODY` if it has ended."""
     if len(descriptors) != 1:
         raise ValueError("not one pidfd")
     with open(f"/proc/self/fdinfo/{descriptors[0]}", encoding="ascii") as lines:

@@ -1,7 +1,7 @@
 """The sandbox of macOS: a profile for sandbox-exec, by which each command is started.
 
-Nobody has tried it on a macOS yet, so nothing is allowed because of it. Its language is described nowhere by Apple;
-the rules are those that the profiles in /System/Library/Sandbox/Profiles, Chromium and other agents are made of.
+It has not been tested on macOS yet, so no call skips approval because of it. Apple does not document its language; the
+rules follow the profiles in /System/Library/Sandbox/Profiles, of Chromium and of other agents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "/usr/bin/sandbox-exec"
 LACKS = ("anything for certain, because it was not tested on macOS yet",)
-"""As in `SandboxState.lacks`."""
+"""The value of `SandboxState.lacks`."""
 
 _ALWAYS = """\
 (version 1)
@@ -43,7 +43,7 @@ _ALWAYS = """\
 (allow file-write-data file-ioctl
   (literal "/dev/null") (literal "/dev/zero") (literal "/dev/dtracehelper"))
 """
-# A service that starts programs for others, as launchd does, would start them outside: none is named above.
+# A service that starts programs for others, such as launchd, would start them outside: none is listed above.
 _RESOLVER = """\
 (allow network*)
 (allow mach-lookup (global-name "com.apple.dnssd.service") (global-name "com.apple.SystemConfiguration.configd"))
@@ -51,10 +51,10 @@ _RESOLVER = """\
 
 
 def profile(layout: Layout, port: int) -> str:
-    """The policy in the language of sandbox-exec. Of rules that fit, the last one counts.
+    """The policy in the language of sandbox-exec. The last matching rule applies.
 
     Args:
-        port: that of the proxy on this machine; 0 where there is none.
+        port: the port of the proxy on this machine; 0 if there is none.
     """
     rules = [_ALWAYS, *_network(layout, port)]
     rules += [f"(allow file-write* (subpath {_quoted(layout.policy.private)}))\n"]
@@ -71,7 +71,7 @@ def _network(layout: Layout, port: int) -> Iterator[str]:
         case "hosts":
             yield f'(allow network-outbound (remote ip "localhost:{port}"))\n'
         case "loopback":
-            # There is no loopback but that of the machine.
+            # The sandbox shares the loopback interface of the machine.
             yield '(allow network-bind network-inbound (local ip "localhost:*"))\n'
             yield '(allow network-outbound (remote ip "localhost:*"))\n'
 
@@ -88,7 +88,7 @@ def _mounted(mount: Mount) -> Iterator[str]:
 
 
 def _kept(layout: Layout) -> Iterator[Path]:
-    """What may not be moved away or removed, as what lies in it would go along: the rules are of paths."""
+    """The paths that must not be moved or removed, since their content would go with them: the rules apply to paths."""
     root = layout.policy.root
     found = {root: None}
     for mount in layout.mounts:
@@ -112,7 +112,7 @@ class Seatbelt:
 
     @property
     def place(self) -> Place:
-        """Among the processes that Marvin itself starts."""
+        """The processes that Marvin itself starts."""
         from ..processes.table import OWN
 
         return OWN
@@ -134,14 +134,14 @@ class Seatbelt:
         return request.replace(program=PROGRAM, argv=argv)
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The environment as it has to be inside: temporary files and caches are the session's own."""
+        """The environment with the values that apply inside: temporary files and caches belong to the session."""
         private = self._layout.policy.private
         caches = {name: str(private / f"cache-{name.lower()}") for name in places.CACHE_VARIABLES}
         proxy = proxy_environment(self._port, given) if self._port else {}
         return {**given, **caches, "TMPDIR": str(private), **proxy}
 
     def explain(self, output: bytes, cwd: Path) -> str:
-        """What of an unsuccessful program's output tells that the sandbox held something back."""
+        """A hint that the sandbox blocked something, from the output of a failed program."""
         return explain(output, cwd, self._layout)
 
 

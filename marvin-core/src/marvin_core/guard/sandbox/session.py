@@ -35,7 +35,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Where(Protocol):
-    """The working directory, asked anew each time."""
+    """The working directory, evaluated anew each time."""
 
     @property
     def root(self) -> Path:
@@ -44,18 +44,18 @@ class Where(Protocol):
 
     @property
     def playing(self) -> bool:
-        """Whether an agent is left alone in it, which shares no folder with the commands of the chat."""
+        """Whether it belongs to an agent alone, and shares no folder with the commands of the chat."""
         ...
 
 
 class SessionSandbox:
-    """Starts the commands of one session where they can do no harm.
+    """Starts the commands of one session in a sandbox.
 
     Args:
         where: the working directory.
-        environment: of the commands.
-        network: what they may reach.
-        warn: tells the person something.
+        environment: the environment of the commands.
+        network: the network that they may reach.
+        warn: shows a warning to the person.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class SessionSandbox:
         self._busy = asyncio.Lock()
 
     async def state(self) -> SandboxState:
-        """What holds commands back. The first time in a boot it is tried, which takes some tenths of a second."""
+        """The sandbox that restricts commands. The first use after a boot tests it (some tenths of a second)."""
         if self._config.sandbox == "off":
             return SandboxState(kind="none", why="it is switched off")
         if seatbelt.is_there():
@@ -92,7 +92,7 @@ class SessionSandbox:
         return (await self._tried()).state(self._network.policy.kind)
 
     async def launcher(self) -> Launcher | None:
-        """What starts programs in the sandbox; None where there is none."""
+        """The launcher of programs in the sandbox; None if there is no sandbox."""
         if self._config.sandbox == "off":
             return None
         async with self._busy:
@@ -124,7 +124,7 @@ class SessionSandbox:
             return await self._renewed(found.bubblewrap, policy, signs)
 
     async def _by_profile(self, policy: SandboxPolicy) -> Launcher:
-        """What starts programs by sandbox-exec: one sandbox each, with a profile that is made anew."""
+        """The launcher by sandbox-exec: one sandbox for each program, with a newly made profile."""
         if policy.network == "hosts" and not self._port:
             listener = socket.create_server(("127.0.0.1", 0))
             self._port = listener.getsockname()[1]
@@ -147,7 +147,7 @@ class SessionSandbox:
             root=root,
             home=config.home,
             own=(config.config_folder, config.data_folder, config.cache_folder, config.state_folder),
-            # Which hosts those are may change while it runs: that is the proxy's to know.
+            # The list of hosts may change while the sandbox runs; the proxy checks them.
             network="hosts" if self._network.is_filtered else self._network.policy.kind,
             environment=self._environment,
             private=private.path,
@@ -156,7 +156,7 @@ class SessionSandbox:
         )
 
     async def _renewed(self, how: Bubblewrap, policy: SandboxPolicy, signs: tuple[object, ...]) -> Resident:
-        """A new sandbox. What runs in the one before goes on there."""
+        """A new sandbox. Programs in the previous one continue there."""
         if self._current is not None:
             if not self._current.alive:
                 self._news.append(
@@ -180,7 +180,7 @@ class SessionSandbox:
             made = await self._begun(how, policy)
         except SandboxSlow as error:
             raise _not_begun(error) from None
-        except SandboxFailed:  # something that was to be mounted may be gone meanwhile
+        except SandboxFailed:  # a path to mount may have been removed meanwhile
             try:
                 made = await self._begun(how, policy)
             except SandboxFailed as error:
@@ -193,7 +193,7 @@ class SessionSandbox:
         """A sandbox that is ready.
 
         Raises:
-            SandboxFailed: it did not start.
+            SandboxFailed: if it did not start.
         """
         layout = await in_thread(lambda: Layout(policy))
         limits = self._config.limits
@@ -225,7 +225,7 @@ class SessionSandbox:
         return made
 
     def news(self) -> str:
-        """What the model is to be told once."""
+        """One-time notes for the model."""
         if self._current is not None:
             self._news += _put_right(self._current.layout.kept)
         refused, self._mark = self._network.refused_since(self._mark), self._network.mark()
@@ -253,12 +253,12 @@ class SessionSandbox:
         return found
 
     def trial(self) -> Trial:
-        """What tries sandboxes on this machine."""
+        """The trial of sandboxes on this machine."""
         scratch = self._config.cache_folder / "sandbox-trial"
         return Trial(scratch, self._environment.get("PATH", os.defpath), self._where.root, self._config.timeouts)
 
     def _key(self) -> list[str]:
-        """What tells whether an earlier trial still holds: this boot, kernel, user, Marvin and Python."""
+        """Identifies the conditions of a trial: the boot, kernel, user, Marvin and Python."""
         try:
             boot = _BOOT.read_text(encoding="ascii").strip()
         except OSError:
@@ -267,7 +267,7 @@ class SessionSandbox:
         return [boot, os.uname().release, str(os.getuid()), __version__, sys.prefix, search]
 
     async def close(self) -> None:
-        """End everything in it, and remove what it had of its own."""
+        """End all processes in it, and remove its files."""
         self.kill()
         await self._network.close()
         timeouts = self._config.timeouts
@@ -282,7 +282,7 @@ class SessionSandbox:
             await in_thread(self._private.popitem()[1].remove)
 
     def kill(self) -> None:
-        """End everything in it, at once."""
+        """End all processes in it, immediately."""
         if self._current is not None:
             self._others.append(self._current)
             self._current = None
@@ -291,7 +291,7 @@ class SessionSandbox:
 
 
 def _is_kept(root: Path, config: Config) -> bool:
-    """Whether the home folder is the working directory of a run where nobody is there to ask, and nobody chose it."""
+    """Whether a non-interactive run has the home folder as its working directory without an explicit choice."""
     chosen = config.rooted and config.depth == 0
     return config.non_interactive and config.on_ask != "allow-all" and not chosen and root == config.home.resolve()
 
@@ -304,7 +304,7 @@ def _not_begun(error: SandboxFailed) -> ToolError:
 
 
 def _put_right(kept: Mapping[Path, str | None]) -> list[str]:
-    """Undo what no mount could hold back; what is to be said of that."""
+    """Undo changes that no mount could prevent; returns the notes about them."""
     said = []
     for path, link in kept.items():
         try:
@@ -336,12 +336,12 @@ def _read(path: Path, key: list[str], programs: Sequence[str]) -> Found | None:
         found = Found(bubblewrap=how, held=dict(data["held"]), why=str(data["why"]))
     except (KeyError, TypeError, ValueError):
         return None
-    # Where one can have been installed since, it is looked for again: that is cheap.
+    # One may have been installed since, so it is searched again; that is cheap.
     return found if how is not None and how.program in programs else None
 
 
 def _begun(log: Path | None) -> Path | None:
-    """The log of calls, which has to be there to be kept from commands; one that cannot be made is told of later."""
+    """The log of calls, which must exist to be protected from commands; a failure to create it is reported later."""
     if log is not None:
         with suppress(OSError):
             make_private_folder(log.parent)

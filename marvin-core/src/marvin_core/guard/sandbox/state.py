@@ -7,22 +7,22 @@ from typing import Literal, TypeAlias
 from ...api.record import Record
 
 RESULT = "sandbox.json"
-"""The file in the cache folder that holds what the trial of this boot found."""
+"""The file in the cache folder with the result of this boot's trial."""
 SandboxKind: TypeAlias = Literal["bubblewrap", "sandbox-exec", "none"]
 
 
 class SandboxState(Record):
-    """The sandbox of a session, as it was tried on this machine."""
+    """The sandbox of a session, according to its trial on this machine."""
 
     kind: SandboxKind
     lacks: tuple[str, ...] = ()
-    """What it does not hold back, each as the end of "It does not hold back ..."; empty where all holds."""
+    """The actions that it does not block, each as the end of "It does not hold back ..."; empty if all are."""
     why: str = ""
-    """Why there is none, or none that holds, for people; empty where all holds."""
+    """Why there is none, or no effective one, for people; empty for an effective one."""
 
     @property
     def holds(self) -> bool:
-        """Whether writes, home, keys, `.git` and the network are all held back, so that nothing need be asked."""
+        """Whether it is effective for writes, home, keys, `.git` and the network, so that calls can skip approval."""
         return self.kind != "none" and not self.lacks
 
 

@@ -1,8 +1,8 @@
 """The first process in a sandbox: it starts commands for Marvin and reports how they ended.
 
-It runs as a script of its own, so it imports the standard library alone. Marvin sends a request with the three
-descriptors of the command, and gets back a pidfd of it, later its exit status. When Marvin is gone the socket ends,
-so does this process, and with it, as it is number 1 here, everything in the sandbox.
+It runs as a separate script, so it imports the standard library only. Marvin sends a request with the three descriptors
+of the command. It receives a pidfd of the command, and later the exit status. When Marvin ends, the socket closes and
+this process ends. Since it has the id 1 here, everything in the sandbox ends with it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _KEYCTL: dict[str, int] = {"x86_64": 250, "i686": 288, "armv7l": 311, "ppc64le":
 _KEYCTL_OF_OTHERS = 219
 _JOIN_SESSION_KEYRING = 1
 _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
-"""Seconds between two tries to start a process: less than one second in all, since other requests wait."""
+"""Seconds between two attempts to start a process: less than one second in total, since other requests wait."""
 _RESET = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
-"""What Python takes otherwise than programs expect it."""
+"""Signals whose handling Python changes from what programs expect."""
 _FEWEST_NUMBERS = 301
-"""Linux takes no less for the largest number of a process, which is one more than there can be."""
+"""The smallest value that Linux accepts for the limit of process ids, which is one above the highest id."""
 
 
 class Supervisor:
-    """Starts commands and waits for them; `channel` leads to Marvin."""
+    """Starts commands and waits for them; `channel` is the socket to Marvin."""
 
     def __init__(self, channel: socket.socket, *, with_proxy: bool) -> None:
         self._channel = channel
@@ -48,17 +48,17 @@ class Supervisor:
         self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        # Number 1 gets from inside only what it has a handler for, as Python has one for this. One that does nothing
-        # is not handed on to commands, as being ignored would be.
+        # The process with the id 1 receives from inside only signals that it handles, and Python handles this one. A
+        # handler that does nothing is not inherited by commands, while ignoring the signal would be.
         signal.signal(signal.SIGINT, lambda *_: None)
 
     def serve(self) -> None:
-        """Do what Marvin asks for until it is gone."""
+        """Serve Marvin's requests until Marvin ends."""
         with ExitStack() as stack:
             own = stack.enter_context(os.fdopen(os.pidfd_open(os.getpid()), closefd=True))
             descriptors, port = [own.fileno()], 0
             if self._with_proxy:
-                # Marvin serves it from outside. A socket stays in the network that it was made in.
+                # Marvin serves it from outside. A socket stays in the network in which it was created.
                 listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG))
                 descriptors.append(listener.fileno())
                 port = listener.getsockname()[1]
@@ -78,11 +78,11 @@ class Supervisor:
         socket.send_fds(self._channel, [json.dumps(message).encode()], descriptors)
 
     def _take(self) -> bool:
-        """Take one request; False where there is no Marvin any more."""
+        """Handle one request; False if Marvin has ended."""
         data, descriptors = received(self._channel)
         if not data:
             return False
-        if len(descriptors) > 3:  # too long for a message: it is in a file of its own
+        if len(descriptors) > 3:  # too long for a message: it is in a separate file
             with os.fdopen(descriptors.pop(), "rb") as stream:
                 data = stream.read()
         request = json.loads(data)
@@ -90,7 +90,7 @@ class Supervisor:
             self._start(request, descriptors)
         except OSError as error:
             self._tell({"id": request["id"], "failed": error.errno})
-        except (TypeError, ValueError):  # a name or a text that no system call takes; this must go on
+        except (TypeError, ValueError):  # a name or a text that no system call accepts; this process must continue
             self._tell({"id": request["id"], "failed": errno.EINVAL})
         finally:
             for descriptor in descriptors:
@@ -111,7 +111,7 @@ class Supervisor:
             os.close(pidfd)
 
     def _spawned(self, request: dict[str, Any], descriptors: list[int]) -> int:
-        """A child that is the command. One that used up all processes may just have been killed, and still counts."""
+        """Start the command as a child, retrying, as a command that used up all processes may just have been killed."""
         for pause in _PAUSES:
             try:
                 return _spawn(request, descriptors)
@@ -121,7 +121,7 @@ class Supervisor:
         return _spawn(request, descriptors)
 
     def _reap(self) -> None:
-        """Take what has ended, orphans of commands among it, off the system's table."""
+        """Reap all children that have ended, including orphans of commands."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -134,7 +134,7 @@ class Supervisor:
 
 
 def received(channel: socket.socket) -> tuple[bytes, list[int]]:
-    """A message and the descriptors that came with it, which no command is to inherit."""
+    """A message and its descriptors, which no command must inherit."""
     room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array("i").itemsize)
     data, ancillary, _, _ = channel.recvmsg(_LARGEST, room, socket.MSG_CMSG_CLOEXEC)
     descriptors = array("i")
@@ -145,9 +145,9 @@ def received(channel: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
-    """Start the command in a session of its own, with nothing of this process left open; returns its number.
+    """Start the command in a new session without descriptors of this process; returns its process id.
 
-    The system makes no copy of this process for it, which would take longer than most commands.
+    The system does not copy this process for it; a copy would take longer than most commands.
     """
     return os.posix_spawn(
         request["program"],
@@ -161,7 +161,7 @@ def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
 
 
 def _restrict(limits: dict[str, int]) -> None:
-    """Hold the descendants back in what the namespaces do not: own limits, and sockets of the machine."""
+    """Restrict the descendants in ways that namespaces do not: own limits, and sockets of the machine."""
     for name in ("RLIMIT_NPROC", "RLIMIT_DATA"):
         if limits.get(name):
             resource.setrlimit(getattr(resource, name), (limits[name], limits[name]))
@@ -169,9 +169,9 @@ def _restrict(limits: dict[str, int]) -> None:
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
-    # Commands run as the same user: without this they could read its memory and take its descriptors.
+    # Commands run as the same user: without this they could read the memory of this process and take its descriptors.
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    # A keyring is inherited, and in that of a login there are tickets and keys: from now on there is an empty one.
+    # A keyring is inherited, and that of a login contains tickets and keys; this replaces it by an empty one.
     libc.syscall(_KEYCTL.get(os.uname().machine, _KEYCTL_OF_OTHERS), _JOIN_SESSION_KEYRING, None)
     if limits.get("abstract"):
         ruleset = libc.syscall(
@@ -186,9 +186,9 @@ def _restrict(limits: dict[str, int]) -> None:
 
 
 def _limit_numbers(folder: int, most: int) -> None:
-    """Let there be no more processes than this, for root too, where Linux counts them here (6.14).
+    """Limit the number of processes, also for root, if Linux counts them per sandbox (6.14).
 
-    The folder is /proc/sys/kernel of outside. Inside that can only be read.
+    The folder is /proc/sys/kernel from outside, which is read-only inside.
     """
     try:
         place = os.open("pid_max", os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
@@ -203,7 +203,7 @@ def _limit_numbers(folder: int, most: int) -> None:
 
 
 def main() -> None:
-    """Supervise until Marvin is gone. The arguments: the number of the socket, and the limits as JSON."""
+    """Supervise until Marvin ends. The arguments: the number of the socket, and the limits as JSON."""
     number = int(sys.argv[1])
     limits = json.loads(sys.argv[2])
     if limits.get("numbers"):
@@ -215,7 +215,7 @@ def main() -> None:
     with socket.socket(fileno=number) as channel:
         try:
             Supervisor(channel, with_proxy=bool(limits.get("proxy"))).serve()
-        except (BrokenPipeError, ConnectionResetError):  # Marvin went in the middle of a message
+        except (BrokenPipeError, ConnectionResetError):  # Marvin ended in the middle of a message
             return
 
 

@@ -29,9 +29,9 @@ from .state import SandboxState
 
 _OUTPUT = 100_000
 _MEMORY = 200_000_000
-"""Bytes that the trial of the limit of memory lets a command take; it asks for twice as much."""
+"""The memory in bytes that the trial of the memory limit allows; its command requests twice as much."""
 _PROCESSES = 310
-"""More than 300, below which Linux does not count for root."""
+"""A process limit above 300, below which Linux does not count for root."""
 ITEMS: Mapping[str, str] = {
     "writes": "writes outside of the working directory",
     "home": "changes in the home folder",
@@ -41,7 +41,7 @@ ITEMS: Mapping[str, str] = {
     "sockets": "abstract sockets of other programs",
     "processes": "looks into other processes",
 }
-"""What is tried, each as the end of "It does not hold back ..."."""
+"""The tested actions, each as the end of "It does not hold back ..."."""
 _PROBE = """
 import json, os, socket, sys
 asked = json.loads(sys.argv[1])
@@ -91,22 +91,22 @@ print(made)
 
 
 class Found(Record):
-    """What the trial found. `held` says of each of `ITEMS` how it was refused; it is empty where it was not."""
+    """The result of the trial. `held` says for each of `ITEMS` how it was refused; it is empty for one that was not."""
 
     bubblewrap: Bubblewrap | None
     held: Mapping[str, str]
     why: str = ""
     """Why there is none, as the end of a sentence."""
     slow: bool = False
-    """Whether that was the time that it took, so that nothing is known."""
+    """Whether it timed out, so that the result is unknown."""
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """The items that it does not hold back."""
+        """The actions that it does not block."""
         return tuple(name for name in ITEMS if not self.held.get(name))
 
     def state(self, network: NetworkKind) -> SandboxState:
-        """What that means for a session whose commands reach this much of the network."""
+        """The result for a session whose commands reach this much of the network."""
         if self.bubblewrap is None:
             return SandboxState(kind="none", why=self.why)
         needless = "network" if network == "all" else "sockets"
@@ -115,7 +115,7 @@ class Found(Record):
 
 
 class FixedSandbox:
-    """One sandbox that is there already."""
+    """A sandbox that already exists."""
 
     def __init__(self, resident: Resident) -> None:
         self._resident = resident
@@ -125,14 +125,14 @@ class FixedSandbox:
         return self._resident
 
     def news(self) -> str:
-        """Nothing."""
+        """No notes."""
         return ""
 
     async def close(self) -> None:
-        """Nothing: who made it ends it."""
+        """Does nothing: the creator ends the sandbox."""
 
     def kill(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 class _Folders(Record):
@@ -143,7 +143,7 @@ class _Folders(Record):
 
 
 class Trial:
-    """Tries sandboxes in a folder of its own, which is as a home with a project in it."""
+    """Tests sandboxes in a separate folder that resembles a home folder with a project."""
 
     def __init__(self, scratch: Path, search: str, root: Path, timeouts: Timeouts) -> None:
         self._scratch = scratch
@@ -152,11 +152,11 @@ class Trial:
         self._timeouts = timeouts
 
     def programs(self) -> Sequence[str]:
-        """The bubblewraps that there are to try."""
+        """The available bubblewraps."""
         return candidates(self._search, self._root)
 
     async def find(self) -> Found:
-        """The first bubblewrap that works, with as much of it as does, and what it holds back."""
+        """The first bubblewrap that works, with its working features and the actions that it blocks."""
         reasons: list[str] = []
         for program in self.programs():
             new = Bubblewrap(program=program)
@@ -165,7 +165,7 @@ class Trial:
             for how in (*ways, *(way.replace(own_network=False) for way in ways)):
                 try:
                     return Found(bubblewrap=how, held=await self.held(how))
-                except SandboxSlow as error:  # what holds less would only be quicker by chance
+                except SandboxSlow as error:  # a weaker one would only be quicker by chance
                     return Found(bubblewrap=None, held={}, why=f"trying one took too long: {error}", slow=True)
                 except SandboxFailed as error:
                     reasons.append(str(error))
@@ -174,10 +174,10 @@ class Trial:
         return Found(bubblewrap=None, held={}, why=_meaning(reasons[-1]))
 
     async def held(self, how: Bubblewrap) -> dict[str, str]:
-        """What a sandbox holds back, each with how it was refused.
+        """The actions that a sandbox blocks, each with how it was refused.
 
         Raises:
-            SandboxFailed: where it does not start, or does not let commands work.
+            SandboxFailed: if it does not start, or does not let commands work.
         """
         found = await self._probed(how, "loopback")
         found["sockets"] = (await self._probed(how, "all"))["sockets"]
@@ -202,7 +202,7 @@ class Trial:
             raise SandboxFailed(f"a command said {output[:200]!r} in it") from None
 
     async def limited(self, how: Bubblewrap) -> dict[str, str]:
-        """Which limits hold, memory and processes, each with what holds it; empty where none does."""
+        """The mechanisms that enforce the memory and process limits; empty for a limit that is not enforced."""
         group, second = control_group(_MEMORY, _PROCESSES), control_group(_MEMORY, _PROCESSES)
         each, together = "a limit of each process", "a control group"
         by = {name: together if name in group.limited else each for name in ("memory", "pids")}
@@ -222,7 +222,7 @@ class Trial:
     async def _ran(
         self, place: _Place, how: Bubblewrap, network: Network, code: Sequence[str], group: ControlGroup | None
     ) -> str:
-        """What a piece of Python prints in a sandbox."""
+        """The output of Python code that runs in a sandbox."""
         environment = {"PATH": os.defpath, "HOME": str(place.policy.home)}
         layout = Layout(place.policy.replace(network=network))
         limits = own_limits(group, _MEMORY, _PROCESSES) if group is not None else {}
@@ -250,7 +250,7 @@ class Trial:
 
 
 class _Place:
-    """A home with a key, a project with a repository, and what lies outside of both."""
+    """A home folder with a key, a project with a repository, and files outside of both."""
 
     def __init__(self, scratch: Path, stack: ExitStack) -> None:
         make_private_folder(scratch)
@@ -296,7 +296,7 @@ async def ready(resident: Resident, patience: float) -> None:
     """Wait until programs can be started in a sandbox.
 
     Raises:
-        SandboxFailed: where it does not start.
+        SandboxFailed: if it does not start.
     """
     import asyncio
 
@@ -308,10 +308,10 @@ async def ready(resident: Resident, patience: float) -> None:
 
 
 def own_limits(group: ControlGroup | None, memory: int, processes: int) -> dict[str, int]:
-    """The limits that the supervisor sets, where no control group does: they count each process for itself.
+    """The limits that the supervisor sets without a control group; they apply to each process separately.
 
-    The number of processes is not limited for root that way. For root Linux counts those of a sandbox, since 6.14;
-    before that, what would be set is for the whole machine.
+    They do not limit the number of processes for root. For root, Linux counts the processes of a sandbox since 6.14;
+    earlier versions have only a limit for the whole machine.
     """
     limited = group.limited if group is not None else frozenset()
     return {
@@ -337,6 +337,6 @@ _MEANINGS: Sequence[tuple[str, str]] = (
 
 
 def _meaning(said: str) -> str:
-    """What bubblewrap's own words mean, where that is known, with these words."""
+    """The meaning of bubblewrap's error, if it is known, with its text."""
     known = next((meaning for sign, meaning in _MEANINGS if sign in said.lower()), "")
     return f"{known}; bubblewrap says: {said}" if known else f"bubblewrap says: {said or 'nothing'}"

@@ -15,7 +15,7 @@ from ..files.sandbox import SandboxPaths
 
 
 class FileState(Record):
-    """A file that was changed: its content before and after, None where there was no such file."""
+    """A changed file: its content before and after, None if the file did not exist."""
 
     root: str
     """The folder that the path is relative to."""
@@ -23,22 +23,22 @@ class FileState(Record):
     before: bytes | None
     after: bytes | None
     mode: int = 0
-    """The permissions that it had."""
+    """Its permissions before the change."""
     lacks: str = ""
-    """Why the change cannot be taken back, as in `it was too large`; empty where it can."""
+    """Why the change cannot be undone, as in `it was too large`; empty if it can."""
 
     @property
     def verb(self) -> str:
-        """What the change did."""
+        """The kind of the change."""
         if self.lacks:
-            return "changed"  # what it was is not known
+            return "changed"  # the earlier content is unknown
         return "created" if self.before is None else "removed" if self.after is None else "changed"
 
 
 _OPENED = 32
-"""How many of the files that a call opened are told; one that opens more is searching."""
+"""The number of opened files that are reported; a call that opens more is searching."""
 _FILES = 4
-"""How many times the largest file all contents of a call may have together, those before and after it."""
+"""The limit for all contents of a call, before and after it, as a multiple of the largest file."""
 
 
 class _Seen(Record):
@@ -49,10 +49,11 @@ class _Seen(Record):
 
 
 class Changes:
-    """Keeps what files of a call were before it changed them. Thread-safe, as tools may run in threads.
+    """Keeps the contents of files before a call changes them. Thread-safe, as tools may run in threads.
 
     Args:
-        largest: bytes of a file beyond which its content is not kept; of all files of the call together some more are.
+        largest: the size in bytes above which the content of a file is not kept; for all files of the call together the
+            limit is higher.
     """
 
     def __init__(self, largest: int) -> None:
@@ -65,30 +66,30 @@ class Changes:
         self._stopped = False
 
     def stop(self) -> None:
-        """Let nothing be changed from here on: the call was given up, and a thread that it left would go on."""
+        """Prevent further changes: the call was abandoned, and a thread of it may still be running."""
         self._stopped = True
 
     def check(self) -> None:
-        """Raise `ToolError` where the call was given up."""
+        """Raise `ToolError` if the call was abandoned."""
         if self._stopped:
             raise ToolError("Nothing was written: this call had already been stopped.")
 
     def wants(self, root: Path, path: str) -> bool:
-        """Whether it has not seen this file yet."""
+        """Whether this file is new to the record."""
         return not self._over and (root, path) not in self._seen
 
     def opened(self, root: Path, path: str) -> None:
-        """A file was opened for reading."""
+        """Record that a file was opened for reading."""
         if len(self._opened) <= _OPENED:
             self._opened[root, path] = None
 
     def used(self, root: Path) -> list[str]:
-        """The files below a folder that the call read or changed; none of a call that searched through many."""
+        """The files below a folder that the call read or changed; empty for a call that searched through many."""
         found = dict.fromkeys((*tuple(self._opened), *tuple(self._seen)))
         return [path for base, path in found if base == root] if len(found) <= _OPENED else []
 
     def before(self, paths: SandboxPaths, path: str, stream: BinaryIO | None, lacks: str = "") -> None:
-        """A file as it is before the change."""
+        """Record a file before its change."""
         content, too_large = self._kept(stream)
         lacks = lacks or too_large
         mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode) if stream is not None else 0
@@ -97,7 +98,7 @@ class Changes:
 
     @property
     def any(self) -> bool:
-        """Whether a file was about to be changed."""
+        """Whether a change of a file was announced."""
         return bool(self._seen)
 
     def _kept(self, stream: BinaryIO | None) -> tuple[bytes | None, str]:
@@ -114,7 +115,7 @@ class Changes:
         return content, ""
 
     def result(self) -> Sequence[FileState]:
-        """The files that are not as they were; the call is over, and what is changed from here on is not seen."""
+        """The changed files. The call is over; later changes are not recorded."""
         with self._lock:
             self._over = True
             seen = dict(self._seen)
@@ -134,7 +135,7 @@ class Changes:
 
 
 def content_of(paths: SandboxPaths, path: str, most: int) -> bytes | None:
-    """The first bytes of a file, None where there is none. Raises `ToolError` where it cannot be read."""
+    """The beginning of a file, None if there is none. Raises `ToolError` if it cannot be read."""
     if not paths.exists(path):
         return None
     with paths.open(path) as stream:

@@ -1,6 +1,7 @@
 """Reading files for a snapshot, by folder descriptors: a process in the sandbox may put links in their place meanwhile.
 
-What git itself opened by its path could lie outside of the folder, and would be put into it by taking back.
+A file that git itself opens by its path could be outside of the folder, and an undo would write its content into the
+folder.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from ...api.record import Record
 from ..files.no_links import READ, opened_folder
 
 _BLOB = 3
-"""The number of its kind in a pack."""
+"""The code of its type in a pack."""
 
 
 class Read(Record):
-    """A file as it was read: its name, its mode as git has it, its permissions, and its content."""
+    """A file that was read: its name, its mode in git, its permissions, and its content."""
 
     path: bytes
     mode: int
@@ -31,12 +32,12 @@ class Read(Record):
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link, whose content is where it leads."""
+        """Whether it is a symbolic link, whose content is its target."""
         return self.mode == 0o120000
 
 
 class Folders:
-    """Opens one folder after the other; the last one stays open."""
+    """Opens one folder after another; the last one stays open."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -44,7 +45,7 @@ class Folders:
         self._descriptor = -1
 
     def of(self, folder: str) -> int:
-        """The descriptor of a folder. Raises OSError as `opened_folder`."""
+        """The descriptor of a folder. Raises OSError like `opened_folder`."""
         if folder != self._folder:
             self.close()
             with opened_folder(self._root, folder) as opened:
@@ -68,7 +69,7 @@ def _folders(root: Path) -> Iterator[Folders]:
 
 
 def read_files(root: Path, names: Iterable[bytes], largest: int) -> Iterator[tuple[bytes, Read | None]]:
-    """Each of the files, one after the other; None for what is gone, behind a link, too large, or no file."""
+    """Each of the files in order; None for one that is missing, behind a link, too large, or not a file."""
     with _folders(root) as folders:
         for path in names:
             found: Read | None = None
@@ -100,18 +101,18 @@ def _read(path: bytes, name: str, folder: int, largest: int) -> Read | None:
 
 
 def name_of(content: bytes) -> str:
-    """The name that git has for a content."""
+    """The name that git gives a content."""
     return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def contents_in(said: bytes, sizes: Mapping[str, int]) -> dict[str, bytes]:
-    """The contents that git wrote one after the other, by their names.
+    """The contents that git wrote one after another, by their names.
 
-    Git does not look whether they are what their names say. Objects that are shared lie in the repository of the user,
-    where commands can write.
+    Git does not verify that contents match their names. Shared objects are in the user's repository, in which commands
+    can write.
 
     Raises:
-        ValueError: one is missing, or is another content.
+        ValueError: one is missing, or does not match its name.
     """
     found, at = {}, 0
     for name, size in sizes.items():
@@ -124,7 +125,7 @@ def contents_in(said: bytes, sizes: Mapping[str, int]) -> dict[str, bytes]:
 
 
 def pack_of(contents: Sequence[bytes]) -> bytes:
-    """The contents as a pack, as git reads it."""
+    """The contents as a pack that git can read."""
     parts = [struct.pack(">4sLL", b"PACK", 2, len(contents))]
     for content in contents:
         parts += [_head(len(content)), zlib.compress(content, 1)]
@@ -133,7 +134,7 @@ def pack_of(contents: Sequence[bytes]) -> bytes:
 
 
 def _head(size: int) -> bytes:
-    """The kind and the size of an object: four bits of the size at first, then seven a byte."""
+    """The type and the size of an object: four bits of the size first, then seven per byte."""
     value, size = _BLOB << 4 | size & 15, size >> 4
     head = bytearray()
     while size:
@@ -143,12 +144,12 @@ def _head(size: int) -> bytes:
 
 
 def name_lines(names: Iterable[str]) -> bytes:
-    """What asks git for objects of these names."""
+    """The input that requests objects with these names from git."""
     return "".join(f"{name}\n" for name in names).encode()
 
 
 def index_lines(files: Mapping[bytes, tuple[int, str] | None]) -> bytes:
-    """What has git's index hold these files by mode and content, and without those that are None."""
+    """The input that adds these files to git's index by mode and content, and removes those that are None."""
     lines = []
     for path, kept in files.items():
         mode, content = kept if kept is not None else (0, "0" * 40)

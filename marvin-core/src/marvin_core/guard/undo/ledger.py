@@ -1,8 +1,8 @@
 """The undo ledger: one file for each call, readable by this user alone.
 
-A file has two lines of JSON: what lists show, and what taking back needs. It is written as a whole or not at all, so
-that a Marvin that is killed leaves nothing behind that is half right, and several Marvins need no lock. Names sort by
-time. Whoever takes a call back gives its file another name first, so that nobody else takes it back as well.
+A file has two lines of JSON: the data for lists, and the data for the undo. Files are written atomically, so a killed
+Marvin leaves no partial file, and several Marvins need no lock. Names sort by time. To undo a call, a Marvin first
+renames its file, so that no other one undoes it too.
 """
 
 from __future__ import annotations
@@ -31,58 +31,58 @@ from .changes import FileState
 
 _ENDING, _TAKING = ".json", ".taking-"
 _HEAD = 100_000
-"""Bytes in which the first line of a file ends."""
+"""The maximum size in bytes of the first line of a file."""
 _DAY = 86_400
 _BLOCK = 4_096
-"""Bytes that a file takes on most disks, however little is in it."""
+"""The smallest size in bytes that a file takes on most disks."""
 _SHARE = 10
-"""Old entries are looked for again once so much was written: this part of what may be kept."""
+"""Old entries are searched again after this share of the size limit was written."""
 
 
 class NeverTakenBack(MarvinError):
-    """A call can never be taken back."""
+    """A call can never be undone."""
 
 
 class LedgerEntry(Record):
-    """A call that can be taken back."""
+    """A call that can be undone."""
 
     path: Path
     time: float
-    """When it was made, in seconds since the epoch."""
+    """The time of the call, in seconds since the epoch."""
     session: str
-    """The session that it was made in; empty where none had begun."""
+    """The session of the call; empty if none had begun."""
     process: tuple[int, int]
-    """The process that made it: its id, and when it was started."""
+    """The process that made the call: its id and its start time."""
     tool: str
     what: str
-    """What it did, in one line, without secrets."""
+    """A summary of the call in one line, without secrets."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not over: its process still works at it."""
+        """Whether it is unfinished: its process still works on it."""
         return not self.what and is_live(self.process)
 
     @property
     def is_of_another(self) -> bool:
-        """Whether another Marvin made it that still runs."""
+        """Whether it was made by another Marvin that is still running."""
         return self.process[0] != os.getpid() and is_live(self.process)
 
 
 class Span(Record):
-    """What commands changed: the folder before the first of them and after the last, as trees of its snapshots."""
+    """The changes of commands: the trees of the snapshots before the first and after the last of them."""
 
     root: str
     before: str
     after: str = ""
-    """Empty as long as they are not over."""
+    """Empty until they have finished."""
     is_shared: bool = False
-    """Whether another Marvin worked in the folder meanwhile, so that not all of it needs to be theirs."""
+    """Whether another Marvin worked in the folder meanwhile, so that some changes may not be theirs."""
     modes: Mapping[str, int] = MappingProxyType({})
-    """The permissions of files that they removed, where those were unusual."""
+    """The permissions of files that they removed, if those were unusual."""
 
 
 class Inverse(Record):
-    """How a call is taken back: by another call, by the files as they were, or by snapshots of a folder."""
+    """How a call is undone: by another call, by the earlier files, or by snapshots of a folder."""
 
     call: Call | None = None
     files: Sequence[FileState] = ()
@@ -90,17 +90,17 @@ class Inverse(Record):
 
 
 def is_live(process: tuple[int, int]) -> bool:
-    """Whether a process still runs, and its id is not that of another one by now."""
+    """Whether a process is still running, and its id was not reused."""
     return start_of(process[0]) == process[1]
 
 
 def this_process() -> tuple[int, int]:
-    """The id of this process, and when it was started."""
+    """The id of this process and its start time."""
     return os.getpid(), start_of(os.getpid()) or 0
 
 
 class UndoLedger:
-    """The calls that were made in one folder. All methods block; different threads may call them."""
+    """The calls that were made in one folder. All methods block; they may be called in different threads."""
 
     def __init__(self, base: Path, folder: Path, limits: Limits) -> None:
         self._base = base
@@ -112,10 +112,10 @@ class UndoLedger:
         self._lock = threading.Lock()
 
     def record(self, entry: LedgerEntry, inverse: Inverse) -> Path:
-        """Keep a call. Its path is chosen here, and returned.
+        """Store a call. Its path is chosen here, and returned.
 
         Raises:
-            OSError: where it cannot be written.
+            OSError: if it cannot be written.
         """
         head = entry.replace(path=None).as_dict() | {"folder": self._root, "version": 1}
         data = b"\n".join(json.dumps(part).encode() for part in (head, _packed(inverse))) + b"\n"
@@ -126,33 +126,33 @@ class UndoLedger:
         return path
 
     def entries(self) -> Iterator[LedgerEntry]:
-        """The calls that can be taken back, the newest first."""
+        """The calls that can be undone, newest first."""
         for name in sorted(self._names(), reverse=True):
             entry = _entry(self._folder / name)
             if entry is not None:
                 yield entry
 
     def files_of(self, session: str) -> Iterator[FileState]:
-        """The files that calls of a session wrote or removed, as far as it is kept; without those of commands."""
+        """The files that calls of a session wrote or removed, as far as they are kept; without those of commands."""
         for _, inverse in self.inverses_of(session):
             yield from inverse.files
 
     def inverses_of(self, session: str) -> Iterator[tuple[LedgerEntry, Inverse]]:
-        """The calls of a session, the newest first, and how each would be taken back, as far as that can be read."""
+        """The calls of a session, newest first, and how each would be undone, as far as that can be read."""
         for entry in self.entries():
             if entry.session == session:
                 with suppress(OSError, ValueError, IndexError):
                     yield entry, Claim(entry.path, entry.path).inverse()
 
     def is_shared_since(self, own: Path) -> bool:
-        """Whether another Marvin did something in the folder since an entry was made, or is at it."""
+        """Whether another Marvin worked in the folder after an entry was made, or is working there now."""
         for entry in self.entries():
             if entry.process != this_process() and (entry.path.name > own.name or entry.is_open):
                 return True
         return False
 
     def _names(self) -> list[str]:
-        """The files of calls; one that a Marvin was taking back when it ended is there again."""
+        """The files of calls; a file that a Marvin had claimed when it ended is available again."""
         try:
             found = os.listdir(self._folder)
         except FileNotFoundError:
@@ -169,7 +169,7 @@ class UndoLedger:
         return [name for name in names if name.endswith(_ENDING)]
 
     def claim(self, entry: LedgerEntry) -> Claim | None:
-        """Take a call for oneself; None where another one was faster."""
+        """Claim a call; None if another Marvin claimed it first."""
         pid, started = this_process()
         claimed = entry.path.with_name(f"{entry.path.name}{_TAKING}{pid}-{started}")
         try:
@@ -179,7 +179,7 @@ class UndoLedger:
         return Claim(claimed, entry.path)
 
     def _sweep(self, written: int) -> None:
-        """Remove what is too old, or too much; now and then."""
+        """Remove entries above the limits of age and size, now and then."""
         with self._lock:
             self._unswept += written
             if self._unswept * _SHARE < self._limits.undo_bytes:
@@ -189,32 +189,32 @@ class UndoLedger:
 
 
 class Claim:
-    """A call that nobody else takes back meanwhile."""
+    """A call that this process has claimed to undo."""
 
     def __init__(self, path: Path, name: Path) -> None:
         self._path = path
         self._name = name
 
     def inverse(self) -> Inverse:
-        """How it is taken back.
+        """How it is undone.
 
         Raises:
-            ValueError, OSError: where that cannot be read.
+            ValueError, OSError: if that cannot be read.
         """
         return _unpacked(parse_json(self._path.read_bytes().split(b"\n")[1], largest=_LARGEST))
 
     def complete(self, inverse: Inverse) -> None:
-        """Keep another way to take it back, which is known only now. Raises OSError."""
+        """Store another way to undo it, which is known only now. Raises OSError."""
         head = self._path.read_bytes().split(b"\n")[0]
         replace_file(self._path, b"\n".join((head, json.dumps(_packed(inverse)).encode())) + b"\n")
 
     def give_back(self) -> None:
-        """It was not taken back."""
+        """Release the claim: the call was not undone."""
         with suppress(OSError):
             self._path.rename(self._name)
 
     def done(self) -> None:
-        """It was taken back."""
+        """Remove the entry: the call was undone."""
         with suppress(OSError):
             self._path.unlink()
 
@@ -223,7 +223,7 @@ _LARGEST = 2**40
 
 
 def sweep(base: Path, limits: Limits, now: float) -> None:
-    """Remove the calls that are too old, and the oldest ones of those that are too much together."""
+    """Remove entries that are too old, and the oldest ones while the total is too large."""
     found = []
     with suppress(OSError):
         for folder in base.iterdir():
@@ -232,7 +232,7 @@ def sweep(base: Path, limits: Limits, now: float) -> None:
     total = 0
     for name, path, status in sorted(found, reverse=True):
         total += max(status.st_size, _BLOCK)
-        # Another name is that of a call which is being written, unless whoever wrote it was killed.
+        # Any other name belongs to an entry that is being written, or whose writer was killed.
         made = int(name[:20]) / 1e9 if name[:20].isdecimal() else status.st_mtime
         if total > limits.undo_bytes or made < now - limits.undo_days * _DAY:
             with suppress(OSError):
@@ -245,7 +245,7 @@ def _process(text: str) -> tuple[int, int]:
 
 
 def _entry(path: Path) -> LedgerEntry | None:
-    """What a file says in its first line; None for one that is none of ours, or was taken away meanwhile."""
+    """The data in a file's first line; None for a file of other origin, or one that was removed meanwhile."""
     try:
         with path.open("rb") as stream:
             head: Any = parse_json(stream.readline(_HEAD))

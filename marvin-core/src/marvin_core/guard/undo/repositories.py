@@ -9,12 +9,12 @@ from itertools import islice
 from pathlib import Path
 
 _MOST = 20_000
-"""Objects and packs that get a second name."""
+"""The maximum number of objects and packs that get hard links."""
 _SMALL = 10_000
 
 
 def top_of(root: Path) -> Path:
-    """The folder in which the repository around a folder begins; the folder itself where there is none."""
+    """The root folder of the repository around a folder; the folder itself if there is none."""
     for folder in (root, *root.parents):
         if os.path.lexists(folder / ".git"):
             return folder
@@ -22,16 +22,17 @@ def top_of(root: Path) -> Path:
 
 
 def exclude_file_of(top: Path) -> Path | None:
-    """What the repository ignores in this clone alone."""
+    """The patterns that the repository ignores in this clone only."""
     git = _git_folder(top)
     found = git / "info" / "exclude" if git is not None else None
     return found if found is not None and found.is_file() and not found.is_symlink() else None
 
 
 def share_objects(top: Path, objects: Path) -> bool:
-    """Give the objects of a repository second names in a store, so that they need not be written anew; whether it has.
+    """Create hard links to a repository's objects in a store, so that they need not be written again; returns success.
 
-    They stay there when the repository is cleaned up, or removed. Where that is not possible, nothing is shared.
+    They stay in the store when the repository is cleaned up or removed. If hard links are impossible, nothing is
+    shared.
     """
     git = _git_folder(top)
     shares = False
@@ -44,13 +45,13 @@ def share_objects(top: Path, objects: Path) -> bool:
             with suppress(FileExistsError):
                 os.link(found, target, follow_symlinks=False)
             shares = True
-        except OSError:  # another disk: what is not shared is written
+        except OSError:  # another disk: objects that are not shared are written
             break
     return shares
 
 
 def _git_folder(top: Path) -> Path | None:
-    """The folder of a repository, or that of the repository of a worktree."""
+    """The folder of a repository; for a worktree, that of its repository."""
     git = top / ".git"
     with suppress(OSError, ValueError):
         if git.is_dir() and not git.is_symlink():
@@ -65,7 +66,7 @@ def _git_folder(top: Path) -> Path | None:
 
 
 def _has_other_names(git: Path) -> bool:
-    """Whether its objects have names of another kind, as the newer hash makes them."""
+    """Whether its objects have names of another format, as with the newer hash."""
     try:
         with (git / "config").open("rb") as stream:
             return b"objectformat" in stream.read(1_000_000).lower()
@@ -74,7 +75,7 @@ def _has_other_names(git: Path) -> bool:
 
 
 def _objects(folder: Path) -> Iterator[Path]:
-    """The packs, each before its index, and the single objects."""
+    """The packs, each before its index, and the loose objects."""
     places = [folder / "pack", *(folder / f"{number:02x}" for number in range(256))]
     for place in places:
         with suppress(OSError), os.scandir(place) as entries:

@@ -19,14 +19,14 @@ from .snapshots import Change, Kept
 _BLOCK = 1_000_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 FOLDER = 0o040000
-"""The mode of what stands for a folder in the place of a file."""
+"""The mode that represents a folder in the place of a file."""
 
 
 def state_of(root: Path, path: bytes) -> Kept | None:
-    """What lies at a path now, as a snapshot would have it; None where nothing does.
+    """The entry at a path, as a snapshot would record it; None if there is none.
 
     Raises:
-        OSError: it cannot be read, or a link leads there.
+        OSError: it cannot be read, or its path contains a link.
     """
     folder, _, name = os.fsdecode(path).rpartition("/")
     try:
@@ -59,7 +59,7 @@ def _content_of(name: str, folder: int) -> str:
 
 
 def read_now(root: Path, path: bytes, most: int) -> bytes | None:
-    """The first bytes of a file as it is now; None where it cannot be read."""
+    """The current beginning of a file; None if it cannot be read."""
     folder, _, name = os.fsdecode(path).rpartition("/")
     with suppress(OSError), opened_folder(root, folder) as descriptor:
         with os.fdopen(os.open(name, READ, dir_fd=descriptor), "rb") as stream:
@@ -68,10 +68,10 @@ def read_now(root: Path, path: bytes, most: int) -> bytes | None:
 
 
 def blocked_by(root: Path, change: Change, removed: Collection[bytes]) -> Iterator[str]:
-    """What keeps a file from being put back: a folder in its place that will not be empty, a file in that of a folder.
+    """Why a file cannot be restored: a folder in its place that will not be empty, or a file in place of its folder.
 
     Args:
-        removed: the files that are removed before.
+        removed: the files that will be removed before.
     """
     parts = os.fsdecode(change.path).split("/")
     for length in range(1, len(parts) + 1):
@@ -90,7 +90,7 @@ def blocked_by(root: Path, change: Change, removed: Collection[bytes]) -> Iterat
 
 
 def remove_created(root: Path, changes: Sequence[Change]) -> None:
-    """Remove the files that were not there before, and the folders that are empty then."""
+    """Remove the files that did not exist before, and folders that become empty."""
     folders: set[str] = set()
     for change in changes:
         folder, _, name = os.fsdecode(change.path).rpartition("/")
@@ -108,14 +108,14 @@ def remove_created(root: Path, changes: Sequence[Change]) -> None:
 def put_files_back(
     root: Path, changes: Sequence[Change], contents: Mapping[str, bytes], modes: Mapping[str, int]
 ) -> None:
-    """Write files as they were, each in one step.
+    """Restore the earlier content of files, each atomically.
 
     Args:
-        contents: by their names, those of all of them.
-        modes: permissions that are not the usual ones, by path.
+        contents: the contents of all files, by name.
+        modes: unusual permissions, by path.
 
     Raises:
-        MarvinError: one cannot be written; those before it are as they were.
+        MarvinError: one cannot be written; the files before it are restored.
     """
     for change in changes:
         if change.before is not None:
@@ -152,7 +152,7 @@ def _put(root: Path, change: Change, content: bytes, mode: int | None) -> None:
 
 
 def _permissions(name: str, folder: int, before: Kept) -> int | None:
-    """Those that the file has, where the command left them as they were."""
+    """The current permissions of the file, if its executable bit is unchanged; else None."""
     with suppress(FileNotFoundError):
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o100) == (before.mode == 0o100755):

@@ -1,8 +1,8 @@
 """Snapshots of a folder, taken around commands: trees in a git folder in Marvin's data folder.
 
-The repository of the user is only read: its objects get a second name here, so that nothing is written twice, and none
-of its settings, filters, hooks and attributes has a part in it. Each snapshot works on a copy of the index, which then
-takes its place, so that several Marvins need no lock, and one that is killed leaves nothing behind that is half right.
+The user's repository is only read. Its objects are hard-linked here, so that nothing is written twice. Its settings,
+filters, hooks and attributes are not used. Each snapshot works on a copy of the index, which then replaces the index.
+So several Marvins need no lock, and a killed one leaves no partial data.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ _ENVIRONMENT = {
 }
 _NEVER = (*(f"/{name}" for name in PROTECTED[1:]), "/.marvin/memories", "/.marvin/undo")
 _NAMES = 40_000_000
-"""Bytes of the names of files that a snapshot looks at."""
+"""The maximum size in bytes of all file names in a snapshot."""
 _NESTED = 64
-"""Repositories within the folder that are looked into."""
+"""The maximum number of nested repositories to examine."""
 _PIECE_FILES, _PIECE_BYTES = 5_000, 64_000_000
-"""What is written at a time; what is written stays written where the time is over."""
+"""The size of one batch to write; finished batches stay written after a time-out."""
 _BATCH = ("cat-file", "--buffer")
-"""Of many objects git writes several lines at a time; each line would wake the reader."""
+"""Git prints several lines at a time for many objects; each line would wake the reader."""
 _STALE = 50
-"""Files that are read again and again before the index is told when they were written."""
+"""The number of files that are re-read each time before the index is updated with their times."""
 _PACKED = 100
-"""Of so many files at a time one pack is made, of fewer a file each."""
+"""The number of files from which one pack is made; fewer are written as single objects."""
 _USUAL = (0o644, 0o755, 0o664, 0o775)
 _SPECIAL = re.compile(rb"([*?\[\]\\ ])")
 
 
 class SnapshotFailure(MarvinError):
-    """A snapshot could not be taken, or is no longer kept; the text says why.
+    """A snapshot could not be taken, or is no longer stored; the text says why.
 
-    `is_lasting` says that the next try would end the same way, after as long a wait.
+    `is_lasting` means that another try would fail in the same way, after the same wait.
     """
 
     def __init__(self, text: str, *, is_lasting: bool = False) -> None:
@@ -74,19 +74,19 @@ class SnapshotFailure(MarvinError):
 
 
 class Kept(Record):
-    """A file as a snapshot has it: its mode and the name of its content, as git has them."""
+    """A file in a snapshot: its mode and the name of its content, in git's terms."""
 
     mode: int
     content: str
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link, whose content is where it leads."""
+        """Whether it is a symbolic link, whose content is its target."""
         return self.mode == 0o120000
 
 
 class Change(Record):
-    """A file that differs between two snapshots; None where it is not there."""
+    """A file that differs between two snapshots; None for a side on which it is missing."""
 
     path: bytes
     before: Kept | None
@@ -94,7 +94,7 @@ class Change(Record):
 
     @property
     def verb(self) -> str:
-        """What became of the file."""
+        """The kind of the change."""
         return "created" if self.before is None else "removed" if self.after is None else "changed"
 
 
@@ -102,9 +102,9 @@ class Snapshots:
     """Snapshots of one folder.
 
     Args:
-        base: the folder of all of them.
+        base: the folder of all snapshots.
         root: the folder, links resolved.
-        without: what of it is left out beside what git ignores, as `/NAME`.
+        without: parts of it to leave out in addition to what git ignores, as `/NAME`.
     """
 
     def __init__(self, base: Path, root: Path, processes: ProcessRunner, limits: Limits, timeouts: Timeouts) -> None:
@@ -121,13 +121,13 @@ class Snapshots:
         self._excludes: list[str] = []
         self._modes: Mapping[str, int] = {}
         self._last: tuple[int, str] | None = None
-        """When the index was written that the newest snapshot left, and its tree."""
+        """The time of the index of the newest snapshot, and its tree."""
 
     async def take(self) -> str:
-        """Keep the folder as it is now; returns the name of its tree.
+        """Store the current state of the folder; returns the name of its tree.
 
         Raises:
-            SnapshotFailure: it holds too much, or git fails or is missing.
+            SnapshotFailure: it contains too much, or git fails or is missing.
         """
         if self._processes.which("git") is None:
             raise SnapshotFailure("git, which stores the files, is not installed", is_lasting=True)
@@ -159,7 +159,7 @@ class Snapshots:
 
     async def _taken(self, index: Path, deadline: float) -> str:
         with suppress(FileNotFoundError):
-            await in_thread(lambda: shutil.copy2(self.store / "index", index))  # its time tells what may be stale
+            await in_thread(lambda: shutil.copy2(self.store / "index", index))  # its time shows stale entries
         env = {"GIT_INDEX_FILE": str(index)}
         limit = self._timeouts.snapshot
         said, new = await asyncio.gather(
@@ -187,7 +187,7 @@ class Snapshots:
                 begun = True
             if not piece.has_more:
                 break
-        if stale + (len(new) if begun else 0) > _STALE:  # what is stale is read each time
+        if stale + (len(new) if begun else 0) > _STALE:  # stale entries are read each time
             await self._git("update-index", "update-index", "-q", "--refresh", env=env, may_fail=True)
         if modes != self._modes:
             self._modes = modes
@@ -201,19 +201,19 @@ class Snapshots:
         return tree
 
     def modes_of(self, changes: Sequence[Change]) -> dict[str, int]:
-        """The permissions of files that are gone, as far as they were not the usual ones."""
+        """The permissions of removed files, if they were unusual."""
         gone = [os.fsdecode(change.path) for change in changes if change.after is None]
         return {name: self._modes[name] for name in gone if name in self._modes}
 
     async def _others(self, index: Path, limit: float) -> list[bytes]:
-        """The files that the index does not have; of repositories within the folder as well."""
+        """The files that are not in the index, including those of nested repositories."""
         found: list[bytes] = []
         folders, seen = [b""], 0
         while folders and seen <= _NESTED:
             folder, seen = folders.pop(), seen + 1
             where = self._root / os.fsdecode(folder) if folder else self._root
             own = {"GIT_WORK_TREE": str(where)} if folder else {}
-            # Of a repository within the index of the whole says which files are known, so here none is.
+            # For a nested repository, the outer index says which files are known, so its own is not used here.
             env = {"GIT_INDEX_FILE": f"{index}.none" if folder else str(index), **own}
             options = ["--others", "--exclude-standard", *self._left_out(folder), "-z"]
             said = await self._git("ls-files", "ls-files", *options, env=env, limit=limit, cwd=where)
@@ -225,7 +225,7 @@ class Snapshots:
         return found
 
     def _left_out(self, folder: bytes) -> list[str]:
-        """Options that leave out what is Marvin's own, and what the repository ignores for this clone alone."""
+        """Options that exclude Marvin's own files, and those that the repository ignores in this clone only."""
         if folder:
             return []
         prefix = os.fsencode(self._root.relative_to(self._top)) if self._root != self._top else b""
@@ -238,7 +238,7 @@ class Snapshots:
         return [*options, f"--exclude-from={own}"] if own is not None else options
 
     async def _write(self, piece: _Piece, env: Mapping[str, str]) -> None:
-        """Keep the contents of files that are not kept yet, and have the index hold them."""
+        """Store new contents, and add them to the index."""
         contents = await in_thread(piece.contents)
         if self._shares and len(contents) > _PACKED:
             stdin = await in_thread(lambda: name_lines(contents))
@@ -255,7 +255,7 @@ class Snapshots:
         )
 
     async def changes(self, before: str, after: str) -> list[Change]:
-        """The files that differ between two trees. Raises `SnapshotFailure` where one is no longer kept."""
+        """The files that differ between two trees. Raises `SnapshotFailure` if one is no longer stored."""
         prefix = f"--relative={self._root.relative_to(self._top)}" if self._root != self._top else "--no-relative"
         said = await self._git("diff-tree", "diff-tree", "-r", "-z", "--no-renames", "--raw", prefix, before, after)
 
@@ -266,7 +266,7 @@ class Snapshots:
         return await in_thread(found)
 
     async def sizes(self, contents: Sequence[str]) -> dict[str, int]:
-        """How many bytes each of the contents has. Raises `SnapshotFailure` where one is no longer kept."""
+        """The size of each content in bytes. Raises `SnapshotFailure` if one is no longer stored."""
         if not contents:
             return {}
         stdin = await in_thread(lambda: name_lines(contents))
@@ -281,7 +281,7 @@ class Snapshots:
         return await in_thread(read)
 
     async def contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """The contents of these names and sizes. Raises `SnapshotFailure` where one is no longer kept."""
+        """The contents with these names and sizes. Raises `SnapshotFailure` if one is no longer stored."""
         if not sizes:
             return {}
         stdin = await in_thread(lambda: name_lines(sizes))
@@ -302,7 +302,7 @@ class Snapshots:
         most: int = _NAMES,
         may_fail: bool = False,
     ) -> bytes:
-        """The output of git on the store. Raises `SnapshotFailure` where it fails, or has more to say than that."""
+        """The output of git for the store. Raises `SnapshotFailure` if git fails, or prints more than expected."""
         places = {"GIT_DIR": str(self.store), "GIT_WORK_TREE": str(self._top)}
         result = await self._processes.run(
             [*_GIT, *self._excludes, *arguments],
@@ -323,9 +323,9 @@ class Snapshots:
 
 
 class _Piece(Record):
-    """Some of the files: what the index is to hold of them, those that were read, and how many it holds already.
+    """A batch of files: their new index entries, those that were read, and the number that is already in the index.
 
-    `size` is in bytes, of what was read.
+    `size` is the number of bytes read.
     """
 
     files: Mapping[bytes, tuple[int, str] | None]
@@ -335,7 +335,7 @@ class _Piece(Record):
     has_more: bool
 
     def contents(self, said: bytes | None = None) -> dict[str, bytes]:
-        """The contents by name; only those that are missing, where git was asked."""
+        """The contents by name; only the missing ones, if git was asked for them."""
         found = {kept[1]: file.content for file in self.read if (kept := self.files[file.path]) is not None}
         if said is None:
             return found
@@ -346,11 +346,11 @@ class _Piece(Record):
 def _piece(
     files: Iterator[tuple[bytes, Read | None]], known: Mapping[bytes, Sequence[bytes]], modes: dict[str, int]
 ) -> _Piece:
-    """The next of the files.
+    """The next batch of files.
 
     Args:
-        known: what the index holds of them, as git tells differences.
-        modes: the unusual permissions of files by name; those of these files are noted there.
+        known: their index entries, in git's diff format.
+        modes: the unusual permissions of files by name; those of these files are added.
     """
     kept: dict[bytes, tuple[int, str] | None] = {}
     read: list[Read] = []

@@ -21,13 +21,13 @@ _DAY = 86_400
 _FILES = {
     "HEAD": "ref: refs/heads/none\n",
     "config": "[core]\nrepositoryformatversion = 0\nbare = false\nsharedRepository = 0600\n",
-    # Files are kept byte by byte, whatever the attributes of the user's repository say.
+    # Files are stored byte by byte, whatever attributes the user's repository has.
     "info/attributes": "* -text !eol !crlf -ident !filter !working-tree-encoding\n",
 }
 
 
 def used(store: Path) -> bool:
-    """Say that this process uses a store; False where it is none that is whole."""
+    """Register this process as a user of a store; False if the store is incomplete."""
     if not (store / _READY).exists():
         return False
     _use(store)
@@ -35,7 +35,7 @@ def used(store: Path) -> bool:
 
 
 def make_store(base: Path, store: Path, limits: Limits, top: Path) -> None:
-    """Make a store for a folder of the repository at `top`; what is old or too much is removed first."""
+    """Create a store for a folder of the repository at `top`, after removing old and excess ones."""
     make_private_folder(base)
     sweep_stores(base, limits, time.time())
     make_private_folder(store)
@@ -59,12 +59,12 @@ def _write(file: Path, text: str) -> None:
 
 
 def shares_objects(store: Path) -> bool:
-    """Whether a store has objects of the user's repository."""
+    """Whether a store contains objects of the user's repository."""
     return (store / _READY).read_text(encoding="utf-8") == _SHARES
 
 
 def read_modes(store: Path) -> dict[str, int]:
-    """The permissions of the files that have unusual ones, by name."""
+    """The permissions of files that have unusual ones, by name."""
     try:
         found = read_trusted_json(store / _MODES)
         return {str(name): int(mode) for name, mode in found.items()}
@@ -73,12 +73,12 @@ def read_modes(store: Path) -> dict[str, int]:
 
 
 def write_modes(store: Path, modes: Mapping[str, int]) -> None:
-    """Keep them. Raises OSError."""
+    """Store them. Raises OSError."""
     replace_file(store / _MODES, json.dumps(modes).encode())
 
 
 def sweep_stores(base: Path, limits: Limits, now: float) -> None:
-    """Remove what nobody has used for too long, and what was used longest ago where all is too much together."""
+    """Remove stores that were unused for too long, and the least recently used ones while the total is too large."""
     found = []
     with suppress(OSError):
         found = [(_last_use(store), store) for store in base.iterdir() if store.is_dir() and not _is_in_use(store)]
@@ -98,7 +98,7 @@ def _last_use(store: Path) -> float:
 
 
 def _is_in_use(store: Path) -> bool:
-    """Whether a Marvin that runs uses it; the names of those that have ended are removed."""
+    """Whether a running Marvin uses it; registrations of ended ones are removed."""
     in_use = False
     with suppress(OSError):
         for user in store.glob(f"{_USER}*"):
@@ -111,7 +111,7 @@ def _is_in_use(store: Path) -> bool:
 
 
 def _size(store: Path) -> int:
-    """The bytes that would come free."""
+    """The number of bytes that its removal would free."""
     total = 0
     for folder, _, names in os.walk(store):
         for name in names:

@@ -61,14 +61,14 @@ class Anthropic(HttpProvider):
     async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
         if status != 400:
             return False
-        # Signatures of another account, or of a conversation that was rewritten: they would be refused for ever.
+        # Signatures of another account, or of a rewritten conversation, would be rejected every time.
         if b"thinking" in said and b"signature" in said:
             return self._wire.stop_returning()
         if b"thinking" in said and self._wire.think_otherwise(request.thinking, said):
             return True
         if b"ttl" in said and self._wire.cache_shortly():
             return True
-        # Schemas are taken in part only. What comes is checked here as well.
+        # The service enforces only a part of a schema. The arguments are checked here as well.
         about_format = b"output_config" in said or b"output_format" in said or b"schema" in said
         return request.output_schema is not None and about_format and self._wire.leave_format_out()
 
@@ -77,7 +77,7 @@ def _versioned(base_url: str) -> str:
     try:
         parts = urlsplit(base_url.strip())
     except ValueError:
-        return base_url  # no URL: the first request says so
+        return base_url  # not a URL: the first request reports it
     if not parts.netloc or _VERSIONED.search(parts.path):
         return base_url
     return urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix("/messages") + "/v1"))

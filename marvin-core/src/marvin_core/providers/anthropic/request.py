@@ -1,4 +1,4 @@
-"""Requests in Anthropic's Messages format, joined from JSON that was encoded once."""
+"""Requests in Anthropic's Messages format, assembled from JSON that is encoded once."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _LONGEST_NAME = 128
 class AnthropicWire:
     """Writes the requests for one model.
 
-    At most four places are marked for the cache: the end of the tools, the end of what stays the same of the
-    system prompt, and the last two messages that are not answers. The one before the last is where the request
-    before this one ended, so that a conversation is read from the cache up to there however much a round adds.
+    At most four positions have a cache mark: the end of the tools, the end of the constant part of the system prompt,
+    and the last two messages that are not answers. The second-last one is the end of the previous request, so the
+    conversation is read from the cache up to there, however much a round adds.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -51,40 +51,40 @@ class AnthropicWire:
         self._waiting = EncodedTools(_waiting_tool)
         self._known: frozenset[str] = frozenset()
         self.defers = defers_tools(endpoint.model)
-        """Whether tools that wait are defined, and references to them stand in the outputs that reveal them."""
+        """Whether deferred tools are defined, and the outputs that reveal them contain references to them."""
         self._returns = False
         self._may_return = True
 
     def stop_returning(self) -> bool:
-        """From now on send no earlier thinking back; false where none was sent anyway."""
+        """Stop sending earlier thinking; False if none was sent."""
         self._may_return = False
         self._messages.forget()
         return self._returns
 
     def think_otherwise(self, thinking: ThinkingLevel, said: bytes) -> bool:
-        """Try another way to think less from now on, where this one was refused; false where there is none."""
+        """Use another way to reduce thinking, since this one was rejected; False if there is none."""
         generation = less(self.generation, said) if thinking == "off" else self.generation
         changed, self.generation = generation != self.generation, generation
         return changed
 
     def cache_shortly(self) -> bool:
-        """From now on ask for the usual lifetime of the cache; false where that was asked for anyway."""
+        """Use the default lifetime of the cache from now on; False if that is already so."""
         before, self._mark = self._mark, _MARK
         return before != _MARK
 
     def stop_deferring(self) -> bool:
-        """From now on define no tools that wait; false where none were defined anyway."""
+        """Stop defining deferred tools; False if none were defined."""
         before, self.defers = self.defers, False
         return before
 
     def leave_format_out(self) -> bool:
-        """From now on ask for no form of the answer; false where none was asked for anyway."""
+        """Stop requesting a form of the answer; False if none was requested."""
         before, self._with_format = self._with_format, False
         return before
 
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
-        if request.deferred and not self.defers:  # it was made before the service refused that
+        if request.deferred and not self.defers:  # it was encoded before the service rejected that
             request = request.with_revealed(self._most_tools)
         self._know(request.waiting if self.defers else ())
         planned = plan(request, self.generation, self._max_output, self._is_own)
@@ -106,7 +106,7 @@ class AnthropicWire:
         if turns and turns[-1].startswith(_ASSISTANT):
             turns.append(_USER + dump({"type": "text", "text": GO_ON}) + _END)
         turns = self._marked(turns) or [b""]
-        # The rest is put around the first and the last message, so that all of it is copied once.
+        # The other fields are placed around the first and the last message, so that everything is copied once.
         turns[0] = b",".join(fields) + b',"messages":[' + turns[0]
         turns[-1] += _END
         return b",".join(turns)
@@ -114,14 +114,14 @@ class AnthropicWire:
     def _tool_fields(self, request: Request) -> list[bytes]:
         tools = self._tools.joined(request.tools)
         if tools:
-            # What waits is no part of what the cache reads, so the mark stands before it.
+            # Deferred tools are not a part of the cached prefix, so the mark precedes them.
             waiting = self._waiting.joined(request.waiting) if self.defers else b""
             fields = [b'"tools":[' + tools[:-1] + self._mark + b"}" + (b"," + waiting if waiting else b"") + b"]"]
             return [*fields, b'"tool_choice":{"type":"none"}'] if request.tool_choice == "none" else fields
         called = {allowed_name(call.name, _LONGEST_NAME) for message in request.messages for call in message.calls}
         if not called:
             return []
-        # A conversation with calls is refused where no tools are defined.
+        # A conversation with calls is rejected if no tools are defined.
         stubs = [dump({"name": name, "input_schema": {"type": "object"}}) for name in sorted(called)]
         return [b'"tools":[' + b",".join(stubs) + b"]", b'"tool_choice":{"type":"none"}']
 
@@ -134,7 +134,7 @@ class AnthropicWire:
         return start + b",".join(map(dump, blocks)) + _END if blocks else b""
 
     def _know(self, waiting: Sequence[ToolSpec]) -> None:
-        """Which names may be referred to: a reference to a tool that is not defined is refused."""
+        """The names that references may use: a reference to an undefined tool is rejected."""
         known = frozenset(spec.name for spec in waiting)
         if known != self._known:
             self._known = known
@@ -151,7 +151,7 @@ class AnthropicWire:
                 blocks += returned(block, self._provider, self._model)
         if not any(block["type"] in ("text", "tool_use") for block in blocks):
             return []
-        # Calls stand last: their outputs follow in the next message.
+        # Calls come last: their outputs follow in the next message.
         return sorted(blocks, key=lambda block: block["type"] == "tool_use")
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
@@ -159,15 +159,15 @@ class AnthropicWire:
         return {"type": "tool_use", "id": call.id, "name": allowed_name(call.name, _LONGEST_NAME), "input": arguments}
 
     def _system(self, request: Request) -> bytes:
-        """The system prompt, cut and marked where what stays the same of it ends."""
+        """The system prompt, split and marked at the end of its constant part."""
         stable, rest = request.system[: request.stable], request.system[request.stable :]
-        if not (stable.strip() and rest.strip()):  # blank blocks are refused
+        if not (stable.strip() and rest.strip()):  # blank blocks are rejected
             stable, rest = (request.system, "") if stable.strip() else ("", request.system)
         parts = [dump({"type": "text", "text": stable})[:-1] + self._mark + b"}"] if stable else []
         return b",".join([*parts, dump({"type": "text", "text": rest})] if rest.strip() else parts)
 
     def _marked(self, turns: list[bytes]) -> list[bytes]:
-        """The messages with the last two that are not answers marked at their ends."""
+        """The messages, with marks at the ends of the last two that are not answers."""
         asked = [index for index, turn in enumerate(turns) if turn.startswith(_USER)]
         for index in asked[-_MARKED_MESSAGES:]:
             turns[index] = turns[index][: -len(b"}]}")] + self._mark + b"}]}"
@@ -178,7 +178,7 @@ class AnthropicWire:
 
 
 def _turns(forms: Iterable[bytes]) -> list[bytes]:
-    """The messages with neighbours of one role made one, outputs of tools first."""
+    """The messages, with adjacent ones of the same role merged, outputs of tools first."""
     turns: list[bytes] = []
     for is_answer, group in groupby(forms, key=lambda form: form.startswith(_ASSISTANT)):
         parts = list(group)
@@ -203,7 +203,7 @@ def _output(output: ToolOutput, known: frozenset[str]) -> dict[str, Any]:
 
 
 def _shown(content: Sequence[Block]) -> list[dict[str, Any]]:
-    """The text and the images, without blank text, which is refused."""
+    """The text and the images, without blank text, which is rejected."""
     blocks: list[dict[str, Any]] = []
     for block in content:
         if isinstance(block, Text) and block.text.strip():

@@ -1,4 +1,4 @@
-"""Streamed answers in Anthropic's Messages format: from their bytes to deltas."""
+"""Decodes streamed answers in Anthropic's Messages format into deltas."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _REASONS: dict[str, StopReason] = {
 }
 _BLOCKS = ("text", "thinking", "redacted_thinking", "tool_use")
 _BLOCK_SIZE = 200
-"""How many characters a block counts as that is empty."""
+"""The size in characters that an empty block counts as."""
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
 
 class AnthropicStream(AnswerStream):
-    """Reads one answer in the Messages format; events and blocks of unknown types are passed over."""
+    """Decodes one answer in the Messages format; events and blocks of unknown types are ignored."""
 
     def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
         super().__init__(endpoint, url, taken_ids)
@@ -32,11 +32,11 @@ class AnthropicStream(AnswerStream):
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._open: dict[object, dict[str, Any]] = {}
         self._thoughts: list[dict[str, Any]] = []
-        self._unsigned = "claude" not in endpoint.model  # models of other makers want it back all the same
+        self._unsigned = "claude" not in endpoint.model  # models of other vendors require it back anyway
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model gave its reason to stop, so that a connection lost now loses nothing."""
+        """Whether the stop reason has arrived, so that a lost connection loses nothing."""
         return self.done or bool(self._reason)
 
     def _event(self, payload: bytes) -> None:
@@ -44,7 +44,7 @@ class AnthropicStream(AnswerStream):
             self._take_event(self._parsed(payload))
 
     def _document(self, document: Any) -> None:
-        """An answer that is one JSON document and no stream."""
+        """An answer that is one JSON document, and not a stream."""
         self._take_event(document)
         if document.get("type") != "message":
             raise self._broken("answered with JSON that is not a message", bytes(self._plain or b""))
@@ -114,7 +114,7 @@ class AnthropicStream(AnswerStream):
                 self._weigh(len(delta["signature"]))
             case "input_json_delta":
                 if block is not None and delta["partial_json"]:
-                    block["input"] = None  # comes in pieces
+                    block["input"] = None  # arrives in parts
                 function = {"arguments": delta["partial_json"]}
                 self._switch(self._calls.take({"index": index, "function": function}))
 
@@ -140,7 +140,7 @@ class AnthropicStream(AnswerStream):
             self._close(index)
 
     def _close(self, index: object) -> None:
-        """The block is complete: a call may have come whole, and thinking is kept with its signature."""
+        """The block is complete: a call may have arrived whole, and thinking is stored with its signature."""
         block = self._open.pop(index, None)
         if block is None:
             return
@@ -152,19 +152,19 @@ class AnthropicStream(AnswerStream):
         elif block.get("signature") or block.get("data") or (self._unsigned and block.get("thinking")):
             self._switch("thinking")
             self._flush(last=True)
-            # Neighbours become one block of the message, so the last of them has the data of all.
+            # Adjacent ones become one block of the message, so the last of them has the data of all.
             self._thoughts.append(block)
             data = kept(self._endpoint.provider, self._endpoint.model, self._thoughts)
             self._out.append(ThinkingDelta(text="", provider_data=data))
 
     def _count(self, usage: Any) -> None:
-        """Take counts; they only grow, and some gateways send zeros in the first or in the last event."""
+        """Take counts; they only grow, and some gateways send zeros in the first or the last event."""
         for name in _COUNTS if usage else ():
             self._counts[name] = max(self._counts[name], count_at(usage, name))
         uncached, read, written, output = (self._counts[name] for name in _COUNTS)
         if usage:
             self._usage = Usage(
-                # This format counts what the cache read and wrote apart from the input.
+                # This format counts cache reads and writes separately from the input.
                 input_tokens=uncached + read + written,
                 output_tokens=output,
                 cache_read_tokens=read,
@@ -176,5 +176,5 @@ class AnthropicStream(AnswerStream):
 
 
 def _thinking(signature: str) -> dict[str, Any]:
-    """A block of thinking whose texts come in pieces, which are joined once."""
+    """A block of thinking whose texts arrive in parts, which are joined once."""
     return {"type": "thinking", "thinking": [], "signature": [signature]}

@@ -1,4 +1,4 @@
-"""How each generation of Claude is asked to think, and what it takes back of its earlier thinking.
+"""How each generation of Claude is asked to think, and which earlier thinking it accepts back.
 
 From https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting and .../preserved-thinking.
 """
@@ -15,10 +15,10 @@ from ...api.record import Record
 from ..generations import claude_version
 
 BINDING = "thinking-binding-controls-2026-08-01"
-"""The beta that a request names to say what happens to thinking whose conversation has changed since."""
+"""The beta by which a request defines the handling of thinking whose conversation has changed since."""
 
 Off: TypeAlias = Literal["", "disabled", "between_tools", "low"]
-"""How a model is told to think as little as it can; empty where it does not think unasked."""
+"""The instruction to think as little as possible; empty for a model that does not think by default."""
 
 _BUDGETS: Mapping[ThinkingLevel, int] = {"low": 4_000, "medium": 10_000, "high": 24_000}
 _LEAST = 1_024
@@ -28,11 +28,11 @@ _UNKNOWN_LIMIT = 8_192
 
 
 class Generation(Record):
-    """What a model makes of thinking.
+    """A model's support for thinking.
 
-    `form` is how it is asked: not at all, with a budget of tokens, or leaving the amount to the model. It thinks
-    by itself where nothing is said, and is told by `off` not to; `quiet` shows its thinking only where that is asked
-    for; `bound` accepts thinking back only behind the very conversation that it was produced in.
+    `form` is how thinking is requested: not at all, with a token budget, or with an amount chosen by the model. `off`
+    disables the thinking of a model that thinks by default. A `quiet` model returns its thinking only on request. A
+    `bound` model accepts thinking back only after the unchanged conversation in which it was produced.
     """
 
     form: Literal["none", "budget", "adaptive"]
@@ -42,13 +42,13 @@ class Generation(Record):
 
 
 def generation_of(model: str) -> Generation:
-    """The generation that a model's name tells.
+    """The generation, derived from a model's name.
 
-    Other services that speak this format know the budget; a Claude without a number is taken for a new one.
+    Other services with this format support the budget; a Claude without a number is treated as a new one.
     """
     found = claude_version(model)
     if found is None:
-        # Models of other makers think unasked, where they can, and show it without a signature.
+        # Models of other vendors think by default, if they can, and show it without a signature.
         return Generation(form="adaptive") if "claude" in model else Generation(form="budget", off="disabled")
     family, version = found
     if version < (4, 6):
@@ -58,14 +58,14 @@ def generation_of(model: str) -> Generation:
 
 
 def _off(family: str, version: tuple[int, int]) -> Off:
-    """The least thinking of a model that thinks unasked; what all of them take is the least effort."""
+    """The least thinking of a model that thinks by default; all of them accept the lowest effort."""
     if family == "haiku" or (family in ("opus", "sonnet") and version == (5, 0)):
         return "disabled"
     return "between_tools" if family == "sonnet" else "low"
 
 
 def less(generation: Generation, said: bytes) -> Generation:
-    """The generation with another way to think less, where a model refused this one; the same where there is none."""
+    """The generation with another way to reduce thinking, after this one was rejected; unchanged if there is none."""
     if generation.form == "budget":
         return generation.replace(off="") if generation.off else generation
     if generation.off == "disabled" and b"between_tools" in said:
@@ -86,7 +86,7 @@ def plan(request: Request, generation: Generation, limit: int | None, is_own: Ca
 
     Args:
         limit: the longest answer of the model, in tokens; None where unknown.
-        is_own: whether a block is thinking that this model may be given back.
+        is_own: whether a block is thinking that may be sent back to this model.
     """
     asked = request.thinking != "off"
     thinks = generation.form != "none" and (asked or generation.off not in ("", "disabled"))
@@ -102,10 +102,10 @@ def plan(request: Request, generation: Generation, limit: int | None, is_own: Ca
 
 
 def _most(wanted: int | None, limit: int | None, thinks: bool) -> int:
-    """`max_tokens`, which this format demands.
+    """`max_tokens`, which this format requires.
 
-    Not simply the model's limit: older models refuse a request whose input and `max_tokens` exceed the window
-    together. Thinking counts as output and gets room of its own.
+    It is not always the model's limit: older models reject a request whose input and `max_tokens` together exceed the
+    window. Thinking counts as output and gets additional room.
     """
     if wanted is not None:
         return min(wanted, limit or wanted)
@@ -122,13 +122,13 @@ def _budget(request: Request, most: int, is_own: Callable[[Block], bool]) -> Map
 def _turn_began_with_thinking(messages: Sequence[Message], is_own: Callable[[Block], bool]) -> bool:
     """Whether the answers since the last prompt begin with thinking of this model, if there are any.
 
-    With a budget the service refuses the request otherwise: thinking was switched on, or the model changed,
-    between a call and the next request. It may think again from the next prompt on.
+    Otherwise the service rejects a request with a budget: thinking was enabled, or the model changed, between a call
+    and the next request. Thinking is possible again from the next prompt on.
     """
     start = 0
     for index in range(len(messages) - 1, -1, -1):
         prompted = messages[index].role not in ("assistant", "tool")
-        # A line of the user's that came in beside outputs belongs to the same turn.
+        # A user's message that arrived with outputs belongs to the same turn.
         if prompted and (index == 0 or messages[index - 1].role != "tool"):
             start = index
             break
@@ -140,24 +140,24 @@ def _turn_began_with_thinking(messages: Sequence[Message], is_own: Callable[[Blo
 
 def _adaptive(level: ThinkingLevel, generation: Generation) -> Mapping[str, Any]:
     if level == "off" and generation.off == "between_tools":
-        return {"thinking": {"type": "between_tools"}}  # takes no field beside its type
+        return {"thinking": {"type": "between_tools"}}  # accepts no field besides its type
     thinking: dict[str, Any] = {"type": "adaptive"}
     if generation.bound:
-        # Tools and parts of the system prompt change between requests: thinking from before is then left out.
+        # Tools and parts of the system prompt change between requests: earlier thinking is then left out.
         thinking["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
     if generation.quiet:
-        # Also at the least effort: what these models say between their calls comes as thinking.
+        # Also at the lowest effort: these models return their text between calls as thinking.
         thinking["display"] = "summarized"
     return {"thinking": thinking, "output_config": {"effort": generation.off if level == "off" else level}}
 
 
 def kept(provider: str, model: str, blocks: Sequence[Mapping[str, Any]]) -> ProviderData:
-    """Blocks of thinking as the service sent them, with their signatures, to be returned by `returned`."""
+    """Blocks of thinking as received, with their signatures, for `returned` to send back."""
     return ProviderData(provider=provider, data={"model": model, "blocks": list(blocks)})
 
 
 def returned(block: Block, provider: str, model: str) -> Sequence[Mapping[str, Any]]:
-    """The blocks that `kept` holds in this one; none of another provider or model, whose signatures are refused."""
+    """The blocks that `kept` stored in this one; none of another provider or model, whose signatures are rejected."""
     if not isinstance(block, Thinking) or block.provider_data is None or block.provider_data.provider != provider:
         return ()
     data = block.provider_data.data

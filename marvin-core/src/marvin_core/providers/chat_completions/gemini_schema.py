@@ -1,7 +1,7 @@
-"""Schemas of tools as Gemini takes them, which is less than JSON Schema.
+"""Converts schemas of tools to the subset of JSON Schema that Gemini accepts.
 
-The fields and formats: https://ai.google.dev/api/caching#Schema. What it does not know makes it refuse the whole
-request, so it is left out or said in the description; arguments are checked against the whole schema all the same.
+The fields and formats: https://ai.google.dev/api/caching#Schema. An unknown field makes it reject the whole request, so
+such fields are left out or moved to the description. Arguments are still checked against the whole schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ANYTHING: Sequence[Mapping[str, Any]] = ({"type": "string"}, {"type": "number"}
 
 
 def gemini_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema in the normal form, narrowed to what Gemini takes."""
+    """A normalized schema, reduced to the fields that Gemini accepts."""
     narrow = {name: value for name, value in schema.items() if name in _KNOWN}
     if narrow.get("format") not in (None, *_FORMATS):
         del narrow["format"]

@@ -1,4 +1,4 @@
-"""The adapter for services that speak OpenAI's chat completions format, as most home-run servers do."""
+"""The adapter for services with OpenAI's chat completions format, as most self-hosted servers are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _OTHER_LIMIT = "max_completion_tokens"
 _REFUSALS = (400, 422)
 _OF_TEMPLATES = (404, 500)
-"""What servers of one's own answer as well where the model's template refuses a conversation."""
+"""Other status codes of self-hosted servers if the model's template rejects a conversation."""
 _WITH_EFFORT = {"reasoning_effort", "reasoning"}
 
 
@@ -37,23 +37,23 @@ class ChatCompletions(HttpProvider):
         self._efforts: dict[str, str] = {}
 
     async def find_window(self) -> int | None:
-        """The context window in tokens, which is asked for where it is not known; None where nobody tells."""
+        """The context window in tokens, queried if it is unknown; None if the service does not report it."""
         if self._window is None:
             self._window = await self._listed_window()
         return await super().find_window()
 
     async def _listed_window(self) -> int | None:
-        """The window in the list of models, else the one that llama.cpp tells elsewhere."""
+        """The window in the list of models, or else the one that llama.cpp reports elsewhere."""
         from ..http.model_lists import has_meta, models_in
 
         document = await self._fetched("GET", self._models_url)
         listed = models_in(document)
         entry = next((entry for entry in listed if entry.name == self.model), None)
         if entry is None and len(listed) == 1:
-            entry = listed[0]  # a server with one model, which answers to any name
+            entry = listed[0]  # a server with one model, which accepts any name
         if entry is None or entry.facts.window is not None or not has_meta(document):
             return entry.facts.window if entry is not None else None
-        # Earlier versions list what the model was trained with, and not what the server gives it.
+        # Earlier versions list the window of the training, and not that of the server.
         properties = await self._fetched("GET", self._models_url.replace("/v1/models", "/props"))
         settings = properties.get("default_generation_settings") if isinstance(properties, dict) else None
         size = settings.get("n_ctx") if isinstance(settings, dict) else None
@@ -89,11 +89,11 @@ class ChatCompletions(HttpProvider):
         refused = refused_fields(sent, text)
         if refused & _WITH_EFFORT and self._thinks_otherwise(request, sent, text):
             return True
-        self._refused |= refused  # a service that does not know a field: never sent to it again
+        self._refused |= refused  # a service that does not support a field: it is never sent there again
         return bool(refused)
 
     def _thinks_otherwise(self, request: Request, sent: Mapping[str, Any], said: str) -> bool:
-        """Whether a refusal leads to another effort, which takes the place of the one that was sent from now on."""
+        """Whether a rejection leads to another effort, which replaces the rejected one from now on."""
         from ..http.efforts import other_effort
 
         refused = _effort_in(sent)

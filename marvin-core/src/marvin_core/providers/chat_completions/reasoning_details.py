@@ -1,4 +1,4 @@
-"""OpenRouter's `reasoning_details`: the reasoning behind an answer, which the model's own service wants back."""
+"""OpenRouter's `reasoning_details`: the reasoning before an answer, which the model's own service requires back."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 _GROWING = ("text", "summary", "data")
 _ENTRY_SIZE = 200
-"""How many characters an entry counts as that has no text, and each of its other fields."""
+"""The size in characters of an entry without text, and of each of its other fields."""
 
 
 class ReasoningDetails:
-    """Puts the entries together that a stream sends in pieces. `all` is what goes back, in the order of the stream.
+    """Joins entries that arrive in parts. `all` are the entries to send back, in the order of the stream.
 
-    Consecutive pieces of one type and index belong together: their texts are joined, and what else they say
-    (a signature, an id) is kept.
+    Consecutive parts with the same type and index belong together: their texts are joined, and their other fields (a
+    signature, an id) are kept.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class ReasoningDetails:
         ]
 
     def add(self, pieces: Iterable[Mapping[str, Any]]) -> int:
-        """Take the pieces of one chunk; returns their size in characters, some for each entry."""
+        """Take the parts in one chunk; returns their size in characters, with a minimum for each entry."""
         return sum(self._add(piece) for piece in pieces)
 
     def _add(self, piece: Mapping[str, Any]) -> int:
@@ -42,7 +42,7 @@ class ReasoningDetails:
         entry, texts = self._entries[-1], self._texts[-1]
         for name, value in piece.items():
             if name in _GROWING and isinstance(value, str):
-                texts.setdefault(name, []).append(value)  # joined once, so that many pieces stay linear
+                texts.setdefault(name, []).append(value)  # joined once, so that the work stays linear
                 entry.setdefault(name, "")
                 size += len(value)
             elif value is not None or name not in entry:
@@ -52,7 +52,7 @@ class ReasoningDetails:
 
 
 def _size(value: Any) -> int:
-    """How many characters a field counts as."""
+    """The size of a field in characters."""
     if isinstance(value, str):
         return _ENTRY_SIZE + len(value)
     return _ENTRY_SIZE + (len(str(value)) if isinstance(value, (dict, list)) else 0)

@@ -1,4 +1,4 @@
-"""Requests in the chat completions format, joined from JSON that was encoded once."""
+"""Requests in the chat completions format, assembled from JSON that is encoded once."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .services import (
 )
 
 PLACE = "returned_in"
-"""In the provider data of thinking: the field that it came in, and goes back in."""
+"""In the provider data of thinking: the field in which it arrived, and in which it is sent back."""
 _LONGEST_NAME = 64
 _ANSWER = b'{"role":"assistant"'
 _FILLED = "reasoning_content"
 
 
 class ChatWire:
-    """Writes the requests of one endpoint. `limit_field` is what the service calls the longest answer."""
+    """Writes the requests of one endpoint. `limit_field` is the service's field for the maximum length of an answer."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.limit_field = "max_tokens"
@@ -42,7 +42,7 @@ class ChatWire:
         self._cache = cache_control(self._service, endpoint)
         self._placeholder = placeholder_signature(self._service, endpoint.model)
         self._system = "", b""
-        """The newest system prompt, and its form: most requests have the one of the request before."""
+        """The newest system prompt and its encoded form, since most requests repeat it."""
         self._messages = Encoded(self._message)
         self._ids = FittingIds(self._is_own)
         self._tools = EncodedTools(self._tool, endpoint.max_tools)
@@ -50,7 +50,7 @@ class ChatWire:
         self._kept_back: set[str] = set()
 
     def optional(self, request: Request) -> dict[str, Any]:
-        """The fields that not every service knows: the count of tokens, how much to think, calls side by side."""
+        """The fields that some services do not support: the token count, the thinking effort, parallel calls."""
         fields = thinking_fields(self._service, self._endpoint.model, request.thinking)
         if self._traits.counts:
             fields["stream_options"] = {"include_usage": True}
@@ -66,7 +66,7 @@ class ChatWire:
         return fields
 
     def learn(self, said: str) -> bool:
-        """Take from a refusal what the model demands of a conversation; false where it tells nothing new."""
+        """Learn from a rejection which form of conversation the model requires; False if it shows nothing new."""
         traits = learnt(self._traits, said)
         if traits is self._traits:
             kept_back = refused_in_answers(self._returned - self._kept_back, said)
@@ -94,13 +94,13 @@ class ChatWire:
         system = [self._system[1]] if request.system else []
         forms = self._messages.forms(self._ids.of(request.messages, self._traits.ids))
         messages = [*system, *self._in_order(forms)] or [b""]
-        # The rest is put around the first and the last message, so that all of it is copied once.
+        # The other fields are placed around the first and the last message, so that everything is copied once.
         messages[0] = b",".join(fields) + b',"messages":[' + messages[0]
         messages[-1] += b"]}"
         return b",".join(messages)
 
     def _in_order(self, forms: list[bytes]) -> list[bytes]:
-        """The encoded messages as the service takes them; nearly all conversations are so already."""
+        """The encoded messages in the form that the service accepts; nearly all conversations already have it."""
         answers = [form.startswith(_ANSWER) for form in forms]
         if forms and not (self._traits.alternating or answers[-1] or any(map(and_, answers, answers[1:]))):
             return forms
@@ -110,7 +110,7 @@ class ChatWire:
 
     def _tool_fields(self, request: Request) -> list[bytes]:
         joined = self._tools.joined(request.tools)
-        if not joined:  # an empty list is refused by strict servers, and so is a choice without tools
+        if not joined:  # strict servers reject an empty list, and a choice without tools
             return []
         tools = b'"tools":[' + joined + b"]"
         return [tools, b'"tool_choice":"none"'] if request.tool_choice == "none" else [tools]
@@ -139,14 +139,14 @@ class ChatWire:
         if calls:
             form["tool_calls"] = calls
             if self._placeholder is not None and not any("extra_content" in call for call in calls):
-                calls[0].update(self._placeholder)  # of parallel calls, the first alone carries the signature
+                calls[0].update(self._placeholder)  # of parallel calls, only the first one has the signature
         if not (message.text or calls):
-            return []  # nothing is said, and an empty message is refused by some servers
+            return []  # there is no text, and some servers reject an empty message
         form.update(self._reasoning(message))
         return [form]
 
     def _reasoning(self, message: Message) -> Mapping[str, Any]:
-        """What the model thought before this answer, in the form in which its service gave it."""
+        """The model's thinking before this answer, in the form of its service."""
         thoughts = [block for block in message.content if isinstance(block, Thinking)]
         own = not self._endpoint.model or message.model in ("", self._endpoint.model)
         form: dict[str, Any] = {}
@@ -157,7 +157,7 @@ class ChatWire:
         if place == "content":
             text = [{"type": "text", "text": message.text}] if message.text else []
             form["content"] = [{"type": "thinking", "thinking": [{"type": "text", "text": thought}]}, *text]
-        elif place and "reasoning_details" not in form:  # which say the same
+        elif place and "reasoning_details" not in form:  # which have the same content
             form[place] = thought
         if self._traits.fills:
             form.setdefault(_FILLED, thought)
@@ -174,7 +174,7 @@ class ChatWire:
         return self._traits.keeps_ids and made_here
 
     def _own(self, data: ProviderData | None) -> Mapping[str, Any]:
-        """What this service gave us to return; nothing of another's."""
+        """The data that this service requires back; none of another service."""
         return data.data if data is not None and data.provider == self._endpoint.provider else {}
 
     def _outputs(self, outputs: Sequence[ToolOutput]) -> list[dict[str, Any]]:
@@ -188,7 +188,7 @@ class ChatWire:
                 images.append({"type": "text", "text": f"The output of {output.name} ({output.call_id}):"})
                 images.extend(map(_image, shown))
         if images:
-            # Outputs are text in this format; all of them must stand together before anything else.
+            # Outputs are text in this format; all of them must be adjacent before anything else.
             if self._traits.alternating:
                 from ..http.turns import UNDERSTOOD
 

@@ -1,4 +1,4 @@
-"""What services that speak chat completions differ in: how they are told to think, and what they want back.
+"""Differences between services with the chat completions format: the control of thinking, and the data to send back.
 
 The sources are the services' own pages: ai.google.dev/gemini-api/docs/openai and .../thought-signatures,
 console.groq.com/docs/reasoning, openrouter.ai/docs/use-cases/reasoning-tokens, api-docs.deepseek.com/guides/
@@ -57,21 +57,22 @@ _ABOUT_THINKING = (
 _ABOUT_FORMAT = r"(?i)json.?(mode|schema|object)|response.?(format|mime)|structured.output|grammar"
 _OLD_GEMINI = r"gemini-[12]\b"
 _GEMINI_BUDGETS: Mapping[ThinkingLevel, int] = {"low": 1_024, "medium": 8_192, "high": 24_576}
-"""Tokens; those that Google's own table gives for the three levels."""
+"""Token budgets; Google's own table gives them for the three levels."""
 _LEAST_GEMINI_BUDGET = 128
 _GROK = r"grok-(\d+)(?:\.(\d+))?"
 _GROK_WITH_LEVELS = (4, 3)
 _LARGE_MISTRAL = r"mistral-large-(?:[4-9]|\d\d)\b(?!-\d{4})"
 _ANY_ID = r"(?s).{1,40}"
-"""OpenAI and Azure refuse longer ones here; what stands in them is up to the service that made them."""
+"""The length limit of OpenAI and Azure for call ids; the service that created an id chooses its content."""
 
 
 class Traits(Record):
-    """How a service takes a conversation.
+    """The form of conversation that a service accepts.
 
-    `ids` is the pattern of the call ids that it takes; `keeps_ids` says that those which it made stay as they are. It
-    is `alternating` where the user may not speak right after an output, nor twice in a row. With `fills` each answer
-    carries its reasoning, be it empty. It `counts` tokens where it is asked to, and knows `parallel` calls as a field.
+    `ids` is the pattern of accepted call ids; with `keeps_ids`, its own ids are never changed. `alternating` means that
+    a user's message may follow neither an output nor another user's message. With `fills`, each answer has a reasoning
+    field, even if it is empty. `counts` and `parallel` mean that it supports the fields for token counts and parallel
+    calls.
     """
 
     ids: str = _ANY_ID
@@ -94,7 +95,7 @@ _TRAITS: Mapping[Service, Traits] = {
 
 
 def service_of(endpoint: Endpoint) -> Service:
-    """The service behind an endpoint, told by its host, else by the provider's name; empty for any other."""
+    """The service of an endpoint, derived from its host, or else from the provider's name; empty for any other."""
     try:
         host = urlsplit(endpoint.base_url).hostname or ""
     except ValueError:
@@ -103,14 +104,14 @@ def service_of(endpoint: Endpoint) -> Service:
 
 
 def traits_of(service: Service) -> Traits:
-    """How a service takes a conversation, as far as it is known before it was asked anything."""
+    """The form of conversation that a service accepts, as far as known before the first request."""
     return _TRAITS.get(service) or Traits()
 
 
 def learnt(traits: Traits, said: str) -> Traits:
-    """What a refusal tells of the model behind a server; the same where it tells nothing new.
+    """The requirements of the model behind a server, learned from a rejection; unchanged if it shows nothing new.
 
-    Models of Mistral and others bring their own demands along, whichever server they run on.
+    Models of Mistral and others have requirements of their own, on any server.
     """
     if re.search(r"length (of )?9\b", said):
         return traits.replace(ids=NINE, keeps_ids=False)
@@ -122,7 +123,7 @@ def learnt(traits: Traits, said: str) -> Traits:
 
 
 def thinking_fields(service: Service, model: str, level: ThinkingLevel) -> dict[str, Any]:
-    """The fields that set how much a model thinks. Off is the least that the service can do."""
+    """The fields that set the thinking effort. Off is the lowest effort that the service supports."""
     off = level == "off"
     match service:
         case "gemini":
@@ -138,12 +139,12 @@ def thinking_fields(service: Service, model: str, level: ThinkingLevel) -> dict[
         case "moonshot":
             return {"thinking": {"type": "disabled"}} if off else dict(_ENABLED)
         case "zhipu":
-            # Otherwise it takes the thinking of earlier turns out, which costs the cache and the model its thread.
+            # Otherwise the service drops the thinking of earlier turns, which invalidates the cache and loses context.
             return {"thinking": {"type": "disabled"} if off else {"type": "enabled", "clear_thinking": False}}
         case "mistral":
             return _mistral(model, level)
         case "llama-server":
-            # What the templates of different models listen to; each passes over what it does not know.
+            # The options of different models' templates; each ignores unknown ones.
             effort = "low" if off else level
             return {"chat_template_kwargs": {"enable_thinking": not off, "reasoning_effort": effort}}
     return {} if off else {"reasoning_effort": level}
@@ -153,7 +154,7 @@ _ENABLED: Mapping[str, Any] = {"thinking": {"type": "enabled"}}
 
 
 def format_field(service: Service, schema: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:
-    """The field that asks for an answer of this JSON schema; the services that know none take JSON at least."""
+    """The field that requests an answer of this JSON schema; services without schemas at least support JSON."""
     if service == "deepseek":
         return {"response_format": {"type": "json_object"}}
     form = {"name": "answer", "schema": schema, "strict": strict}
@@ -161,16 +162,16 @@ def format_field(service: Service, schema: Mapping[str, Any], *, strict: bool) -
 
 
 def cache_control(service: Service, endpoint: Endpoint) -> Mapping[str, Any] | None:
-    """What has a gateway mark a request for Claude's cache, which keeps nothing unasked; None where none does."""
+    """The mark by which a gateway uses Claude's cache, which is off by default; None if no mark is needed."""
     if service != "openrouter" or "claude" not in endpoint.model:
         return None
     return {"type": "ephemeral", "ttl": "1h"} if endpoint.cache == "1h" else {"type": "ephemeral"}
 
 
 def placeholder_signature(service: Service, model: str) -> Mapping[str, Any] | None:
-    """What stands for the signature of a call that another model made; None where none is asked for.
+    """The placeholder for the signature of a call that another model made; None if none is required.
 
-    From Gemini 3 on, a call without a signature makes Google refuse the request.
+    Since Gemini 3, Google rejects a request with an unsigned call.
     """
     if service != "gemini" or re.search(_OLD_GEMINI, model):
         return None
@@ -178,7 +179,7 @@ def placeholder_signature(service: Service, model: str) -> Mapping[str, Any] | N
 
 
 def refused_fields(sent: Collection[str], said: str) -> set[str]:
-    """Which of the optional fields that were sent the text of a refusal is about."""
+    """The optional fields that the text of a rejection names."""
     named = {field for field in sent if re.search(rf"(?<!\w){field}(?!\w)", said)}
     if "response_format" in sent and re.search(_ABOUT_FORMAT, said):
         return {"response_format"}
@@ -188,12 +189,12 @@ def refused_fields(sent: Collection[str], said: str) -> set[str]:
 
 
 def refused_in_answers(sent: Collection[str], said: str) -> set[str]:
-    """Which of the fields that answers went back with the text of a refusal is about."""
+    """The fields sent back with answers that the text of a rejection names."""
     return {field for field in sent if re.search(_named(field), said)}
 
 
 def _named(field: str) -> str:
-    # Between marks where the name is a word of everyday use as well.
+    # Only in quotation marks if the name is also a common word.
     return rf"\b{field}\b" if "_" in field else rf"[^\w\s]{field}[^\w\s]"
 
 
@@ -209,8 +210,8 @@ def _gemini(model: str, level: ThinkingLevel) -> dict[str, Any]:
 
 def _gemini_level(model: str, level: ThinkingLevel) -> str:
     if level == "off":
-        return "minimal" if "flash" in model else "low"  # none of them can be told not to think
-    # The first of them knows two levels; Google's table takes medium for the upper one.
+        return "minimal" if "flash" in model else "low"  # their thinking cannot be disabled
+    # The first of them supports two levels; Google's table maps medium to the upper one.
     return "high" if level == "medium" and "gemini-3-pro" in model else level
 
 
@@ -219,7 +220,7 @@ def _shown(level: ThinkingLevel) -> dict[str, bool]:
 
 
 def _google(**config: Any) -> dict[str, Any]:
-    # The name is sent as it stands. `reasoning_effort` beside it is refused.
+    # The name is sent unchanged. `reasoning_effort` together with it is rejected.
     return {"extra_body": {"google": {"thinking_config": config}}}
 
 
@@ -233,7 +234,7 @@ def _groq(model: str, level: ThinkingLevel) -> dict[str, Any]:
 
 def _xai(model: str, level: ThinkingLevel) -> dict[str, Any]:
     if "reasoning" in model:
-        return {}  # these come in two models, one of each kind
+        return {}  # these exist as two models, one with thinking and one without
     found = re.search(_GROK, model)
     version = (int(found[1]), int(found[2] or 0)) if found else _GROK_WITH_LEVELS
     if level == "off":
@@ -244,5 +245,5 @@ def _xai(model: str, level: ThinkingLevel) -> dict[str, Any]:
 def _mistral(model: str, level: ThinkingLevel) -> dict[str, Any]:
     large = re.search(_LARGE_MISTRAL, model) is not None
     if level == "off":
-        return {"reasoning_effort": "none"} if large else {}  # the others do not think unasked
+        return {"reasoning_effort": "none"} if large else {}  # the others do not think by default
     return {"reasoning_effort": level if large else "high"}

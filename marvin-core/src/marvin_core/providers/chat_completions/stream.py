@@ -1,4 +1,4 @@
-"""Streamed chat completions: from the bytes of an answer to its deltas."""
+"""Decodes streamed chat completions into deltas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REASONS: dict[str, StopReason] = {
 
 
 class ChatStream(AnswerStream):
-    """Reads one answer in the chat completions format."""
+    """Decodes one answer in the chat completions format."""
 
     def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
         super().__init__(endpoint, url, taken_ids)
@@ -39,22 +39,22 @@ class ChatStream(AnswerStream):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model gave its reason to stop, so that a connection lost now loses nothing."""
+        """Whether the stop reason has arrived, so that a lost connection loses nothing."""
         return self.done or bool(self._reason)
 
     def finish(self) -> list[Delta]:
-        """The last deltas; what the service wants back with the answer as a whole comes before `Stop`."""
+        """The last deltas; the data that the service requires back with the whole answer comes before `Stop`."""
         deltas = super().finish()
         wanted = {"reasoning_details": self._details and self._details.all, "extra_content": self._signature}
         data = {name: value for name, value in wanted.items() if value}
-        # Behind a call that was cut off, it would make the call look whole.
+        # After a truncated call, it would make the call look complete.
         if data and self.failure is None and deltas[-1] != Stop(reason="length"):
             provider_data = ProviderData(provider=self._endpoint.provider, data=data)
             deltas.insert(-1, ThinkingDelta(text="", provider_data=provider_data))
         return deltas
 
     def _document(self, document: Any) -> None:
-        """An answer that is one JSON document and no stream."""
+        """An answer that is one JSON document, and not a stream."""
         self._chunk(document)
         if not isinstance(document, dict) or not document.get("choices"):
             raise self._broken("answered with JSON that is not a chat completion", bytes(self._plain or b""))
@@ -128,7 +128,7 @@ class ChatStream(AnswerStream):
             raise self._broken("reported an error inside the answer", json.dumps(choice).encode())
 
     def _came_in(self, place: str) -> None:
-        """Note the field that thinking comes in, once for an answer."""
+        """Record the field of thinking, once per answer."""
         self._take_place, self._place = False, place
 
     def _parts_of(self, content: Any) -> str:
@@ -141,7 +141,7 @@ class ChatStream(AnswerStream):
         return _text(content)
 
     def _release(self) -> None:
-        """Let go of text that might have become a tag."""
+        """Release text that could have become a tag."""
         for kind, text in self._tags.finish():
             self._add(kind, text)
 
@@ -152,18 +152,18 @@ class ChatStream(AnswerStream):
     def _stop_reason(self) -> StopReason:
         if self._refused:
             return "refused"
-        # Many servers say "stop" after calls as well.
+        # Many servers report "stop" after calls as well.
         return _REASONS.get(self._reason) or ("tool_calls" if self._calls.all else "stop")
 
 
 def _is_signed(extra: Any) -> bool:
-    """Whether Gemini's own part of a delta has a signature; it also marks pieces of reasoning there."""
+    """Whether Gemini's own part of a delta has a signature; it also marks parts of reasoning there."""
     parts = extra.values() if isinstance(extra, dict) else ()
     return any(isinstance(part, dict) and "thought_signature" in part for part in parts)
 
 
 def _text(content: Any) -> str:
-    """Text that is sent as a string, or as a list of parts."""
+    """Text that arrives as a string, or as a list of parts."""
     if isinstance(content, str):
         return content
     return "".join(part.get("text") or "" for part in content)
@@ -174,7 +174,7 @@ def _usage(counts: Any) -> Usage:
     hits = count_at(counts, "prompt_tokens_details", "cached_tokens") or count_at(counts, "prompt_cache_hit_tokens")
     return Usage(
         input_tokens=prompt,
-        # Some services count reasoning in the total only.
+        # Some services include reasoning in the total only.
         output_tokens=max(count_at(counts, "completion_tokens"), count_at(counts, "total_tokens") - prompt),
         cache_read_tokens=hits,
         cache_write_tokens=count_at(counts, "prompt_tokens_details", "cache_write_tokens"),

@@ -1,4 +1,4 @@
-"""The words that each tool is found by, kept in the cache: to count those of 500 tools takes a tenth of a second."""
+"""The index of words for each tool, stored in the cache: counting those of 500 tools takes a tenth of a second."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .ranking import LONGEST_TEXT, words_of
 
 _FILE = "stems.json"
 _MOST = 2_000
-"""Tools whose words are kept: also those of other environments and selections, which share the file."""
+"""The number of tools in the file, including those of other environments and selections, which share it."""
 
 
 def documents(specs: Sequence[ToolSpec], cache_folder: Path) -> list[Mapping[str, int]]:
-    """How often each word stands in what is known of each tool; what the cache does not have is counted and kept."""
+    """The frequency of each word in the texts of each tool; words missing from the cache are counted and stored."""
     path = cache_folder / _FILE
     known = _known(read_trusted_json(path))
     signs = [_sign(spec) for spec in specs]
@@ -32,13 +32,13 @@ def documents(specs: Sequence[ToolSpec], cache_folder: Path) -> list[Mapping[str
             is_fresh = is_fresh or counts is None
             found[sign] = dict(Counter(words_of(spec))) if counts is None else counts
     if is_fresh:
-        others = islice(known.items(), max(0, len(known) + len(found) - _MOST), None)  # those used last stay
+        others = islice(known.items(), max(0, len(known) + len(found) - _MOST), None)  # the newest ones stay
         write_cache(path, {"version": __version__, "words": {**dict(others), **found}})
     return [found[sign] for sign in signs]
 
 
 def _known(kept: Any) -> dict[str, Any]:
-    """What the cache holds; nothing where another version wrote it, which may split words otherwise."""
+    """The content of the cache; empty if another version wrote it, which may split words differently."""
     if not isinstance(kept, dict) or kept.get("version") != __version__:
         return {}
     words = kept.get("words")
@@ -46,14 +46,14 @@ def _known(kept: Any) -> dict[str, Any]:
 
 
 def _sign(spec: ToolSpec) -> str:
-    """What is another one as soon as what is known of the tool is."""
+    """A key that changes whenever the texts of the tool change."""
     phrases = (f"{one['say']}{one.get('slots')}" for one in spec.phrases)
     text = "\0".join([spec.name, spec.description, repr(spec.parameters), *phrases])
     return f"{len(text)}-{crc32(text.encode('utf-8', 'replace')):08x}"
 
 
 def _kept(value: Any) -> Mapping[str, int] | None:
-    """The counts, where they are such."""
+    """The counts, if they are valid."""
     if not isinstance(value, dict):
         return None
     return value if all(type(count) is int and 0 < count <= LONGEST_TEXT for count in value.values()) else None

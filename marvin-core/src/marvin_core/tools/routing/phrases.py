@@ -1,4 +1,4 @@
-"""What people say, and the call that it means: the file phrases.toml of a pack, and its phrases in requests.
+"""Requests of people, and the calls that they mean: the file phrases.toml of a pack, and its phrases in requests.
 
     [[phrase]]
     say = "weather in {location}"
@@ -23,20 +23,20 @@ from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...util.text import unknown_name
 from .slots import KINDS, TYPED, Utterance, kind_of
-from .words import POLITE_WORDS
+from .words import ASKING_WORDS, POLITE_WORDS
 
 Check: TypeAlias = Callable[[ToolSpec, Mapping[str, Any]], object]
 
 _SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _KEYS = ("say", "tool", "arguments")
 _OF_OTHERS = frozenset({"their", "your"})
-"""What makes the word behind it no name: `your head` is no place."""
+"""Words after which a word is not a name: `your head` is not a place."""
 
 
 def with_phrases(specs: Sequence[ToolSpec], file: Path, check: Check) -> tuple[list[ToolSpec], list[str]]:
-    """The tools of a pack with what a file says of them, and what is wrong with the file, entry by entry.
+    """The tools of a pack with their phrases from a file, and the errors of the file, entry by entry.
 
-    An entry that is wrong is left out. `check` raises `ToolError` where a tool does not take these arguments.
+    An invalid entry is left out. `check` raises `ToolError` if a tool does not accept these arguments.
     """
     known = {spec.name: spec for spec in specs}
     problems: list[str] = []
@@ -67,7 +67,7 @@ def _entries(file: Path, problems: list[str]) -> list[Any]:
 
 
 def _entry(given: Any, known: Mapping[str, ToolSpec], check: Check) -> tuple[str, dict[str, Any]]:
-    """The name of the tool, and the entry as the index keeps it: `say`, every argument, the kind of every slot."""
+    """The name of the tool, and the stored form of the entry: `say`, all arguments, the kinds of all slots."""
     if not isinstance(given, dict):
         raise PluginError("it must be a [[phrase]] with say and tool.")
     for key in given:
@@ -125,20 +125,22 @@ def _slots_in(arguments: Mapping[str, Any]) -> set[str]:
 
 
 class Match(Record):
-    """A phrase found in a request: the arguments of the call, and how much of the request says that it is this one.
+    """A phrase found in a request: the arguments of the call, and how well the request matches.
 
-    `words` counts the words that phrase and request share, `typed` the slots filled with what is known by its form;
-    `is_free` says that another slot took whatever stood there.
+    `words` is the number of words that phrase and request share, and `typed` that of slots filled with a value of
+    recognisable form. `telling` counts the words that are not merely those of a question, such as `how do`. `is_free`
+    means that another slot accepted arbitrary text.
     """
 
     arguments: Mapping[str, Any]
     words: int
     typed: int
+    telling: int = 0
     is_free: bool = False
 
 
 class Phrase:
-    """One entry of a tool, ready to be looked for in requests."""
+    """One entry of a tool, prepared for matching requests."""
 
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self._arguments: Mapping[str, Any] = entry["arguments"]
@@ -150,28 +152,34 @@ class Phrase:
             elif number % 3 == 0:
                 parts += [(token.word, False) for token in Utterance(piece).tokens]
         needed = [part for part in parts if part[1] or part[0] not in POLITE_WORDS]
-        # A phrase of nothing but polite words, as `show {path}`, is told by those.
+        # A phrase that consists of polite words only, such as `show {path}`, is matched by them.
         self._parts = needed if any(not is_slot for _, is_slot in needed) else parts
         self.words = frozenset(word for word, is_slot in self._parts if not is_slot)
-        """The words that tell it, normalized."""
+        """The words that identify it, normalized."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether its words ask for the tool as such, with no argument."""
+        """Whether its words ask for the tool itself, without an argument."""
         return not self._arguments
 
     def match(self, said: Utterance) -> Match | None:
-        """The call that a request means, where this phrase is all that it says."""
+        """The call that a request means, if it consists of this phrase only."""
         spans = self._spans(said, 0, 0)
         if spans is None:
             return None
         values = {slot: said.value(self._kinds[slot], *span) for slot, span in spans.items()}
         filled = {name: _filled(value, values) for name, value in self._arguments.items()}
         typed = sum(kind in TYPED for kind in self._kinds.values())
-        return Match(arguments=filled, words=len(self.words), typed=typed, is_free=typed < len(self._kinds))
+        return Match(
+            arguments=filled,
+            words=len(self.words),
+            typed=typed,
+            telling=len(self.words - ASKING_WORDS),
+            is_free=typed < len(self._kinds),
+        )
 
     def _spans(self, said: Utterance, part: int, at: int) -> dict[str, tuple[int, int]] | None:
-        """The tokens of each slot from `part` on, in a request from `at` on; the longest ones that fit."""
+        """The tokens of each slot from `part` on, in a request from `at` on; the longest match."""
         tokens = said.tokens
         if part == len(self._parts):
             return {} if all(token.word in POLITE_WORDS for token in tokens[at:]) else None
@@ -193,7 +201,7 @@ class Phrase:
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:
-    """An argument with its slots filled; one that is nothing but a slot keeps the type of the value."""
+    """An argument with its slots filled; one that consists of a single slot keeps the type of the value."""
     if not isinstance(value, str):
         return value
     whole = _SLOT.fullmatch(value)

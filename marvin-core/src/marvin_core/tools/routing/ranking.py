@@ -1,4 +1,4 @@
-"""Finding tools by words: Okapi BM25 over what is known of each tool, and how near its nearest phrase is."""
+"""Ranks tools by words: Okapi BM25 over the texts of each tool, and the similarity of its nearest phrase."""
 
 from __future__ import annotations
 
@@ -15,74 +15,74 @@ from .synonyms import concepts, deeds
 from .words import ASKING_WORDS, STOP_WORDS, stem, words
 
 K1 = 1.2
-"""How soon further occurrences of a word stop counting; with B the usual value (Robertson and Zaragoza, "The
+"""The saturation of repeated words; with B the usual value (Robertson and Zaragoza, "The
 Probabilistic Relevance Framework: BM25 and Beyond", 2009, section 3)."""
 B = 0.75
-"""How much the length of a document counts."""
+"""The influence of the length of a document."""
 LONGEST_TEXT = 8_000
-"""Characters of what is known of a tool that it is found by: what a stranger writes may be of any length."""
+"""The maximum length of a tool's indexed text in characters: third-party texts may have any length."""
 
 _NAME, _DESCRIPTION, _PHRASE, _DOES = 4, 1, 2, 4
-"""How often a word counts, by where it stands."""
+"""The weight of a word by its position."""
 _CONCEPT = 0.55
-"""The part of a word's weight that another word for the same thing has."""
+"""The relative weight of a synonym."""
 _VERB = 0.2
-"""The part of its weight that a verb such as `make` has where it is asked how much of a request a tool knows."""
+"""The relative weight of a verb such as `make` in the share of a request that a tool knows."""
 _OTHER = 0.8
-"""The part of what is said that another word for the same thing covers."""
+"""The similarity of a synonym."""
 _DEED = 0.6
-"""The same for what is asked to be done."""
+"""The similarity of a verb for the same action."""
 _VALUE = 0.7
-"""The same for a value of a kind that a tool takes."""
+"""The similarity of a value of a kind that a tool takes."""
 _IN_VALUE = 0.5
-"""The same for a word in an address, a path or quotes."""
+"""The similarity of a word in an address, a path or quotes."""
 _NEAREST = 0.7
-"""What the nearest phrase counts, beside all the words."""
+"""The weight of the nearest phrase, relative to all the words."""
 _CLOSE = 0.5
-"""How near a phrase must be for its tool to be worth offering by that alone."""
+"""The minimum similarity of a phrase for which its tool is offered."""
 _SAME = 0.85
-"""How near where a single word is all that both have."""
+"""The minimum similarity if only a single word is common to both."""
 _NEAR = 0.22
-"""How near it must be where other things say that a tool is meant."""
+"""The minimum similarity if other signs indicate that a tool is meant."""
 _TELLING = 1.0
-"""The weight of the words that a tool knows from which on they say so, where that of a word that no tool has is 1: that
-of two rare ones, or of three that several have."""
+"""The minimum weight of the known words for such a sign, relative to a word that no tool has: two rare words, or three
+more common ones."""
 _LIKELY = 0.5
-"""The part of its weight that another word for the same thing has there."""
+"""The relative weight of a synonym there."""
 _NAMING = 0.6
-"""What a word of the tool's name counts beyond its weight."""
+"""The weight of a word in the tool's name, beyond its usual weight."""
 _STRANGE = 0.7
-"""What a word that no tool has counts against a tool."""
+"""The penalty for a word that no tool has."""
 _WRITTEN = ("<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>")
-"""Kinds of values that are seldom written but to a tool."""
+"""Kinds of values that people seldom write except to a tool."""
 _COMPARED = 24
-"""Tools whose phrases are compared."""
+"""The number of tools whose phrases are compared."""
 _ALIKE = 0.8
-"""How alike two spellings are that may be of one word: difflib's ratio, 1 for the same."""
+"""The minimum similarity of two spellings of one word: difflib's ratio, 1 for identical ones."""
 _SPELLED = 5
-"""Characters of the shortest word that is corrected by one letter without being asked."""
+"""The length of the shortest word in which one letter is corrected without a question."""
 _SURE = 7
-"""Characters of a word that may also have a letter too many or another one."""
+"""The minimum length of a word that may have an extra letter or a different one."""
 _LONGEST_QUERY = 2_000
 _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#:]+)", re.IGNORECASE)
 _SERVICE = 4
-"""Letters of the shortest part of a host that is taken for the name of a service."""
+"""The length of the shortest part of a host that counts as the name of a service."""
 _KINDS = sorted(TYPED - {"number", "integer"})
 _IDENTITY = re.compile(r"(?=[^\W\d_]*\W?\d|[\da-f]*[a-f])(?=.*\d)[\w~^-]{3,}|\d{4,}")
-"""How ids of tickets and commits are written: letters with digits, or a long number."""
+"""The form of ids of tickets and commits: letters with digits, or a long number."""
 _IDENTIFIED = re.compile(r"(^|_)(id|ref|uid|mbid|on|target)$")
-"""The parameters that take them."""
+"""Parameters for ids."""
 _MARKS = "=<!"
-"""What begins the names of concepts, kinds of values and deeds, as no word does."""
+"""The prefixes of names of concepts, kinds of values and actions; no word begins with them."""
 _COMMON = STOP_WORDS | ASKING_WORDS
 _PREPOSITIONS = frozenset("about for of on in at near from to by with called named like that is as into".split())
-"""What a value of free text stands behind; a word there need not be one that a tool has."""
+"""Words before a value of free text, which may contain words unknown to all tools."""
 
 
 class Asked(Record):
-    """What a request is looked for by: its words by their stems, concepts and kinds of values, each with its part.
+    """The search terms of a request: stems of its words, concepts and kinds of values, each with its share.
 
-    `said` are the stems of its words, `values` those of them that stand in a value, which no tool needs to have.
+    `said` are the stems of its words. `values` are the stems within values, which no tool needs to have.
     """
 
     parts: Mapping[str, float]
@@ -91,10 +91,10 @@ class Asked(Record):
 
 
 class Ranking:
-    """Ranks tools by a text, over the words of their names, descriptions, parameters and phrases."""
+    """Ranks tools for a text by the words of their names, descriptions, parameters and phrases."""
 
     def __init__(self, specs: Sequence[ToolSpec], documents: Sequence[Mapping[str, int]] | None = None) -> None:
-        """`documents` says how often each word stands in what is known of each tool, where that was counted."""
+        """`documents` is the word frequency in the texts of each tool, if it is already known."""
         self._specs = specs
         self._documents = [Counter(words_of(spec)) for spec in specs] if documents is None else documents
         lengths = [sum(document.values()) for document in self._documents]
@@ -105,24 +105,24 @@ class Ranking:
         self._corrected: dict[str, str] = {}
 
     def best(self, text: str, limit: int) -> list[tuple[ToolSpec, float]]:
-        """The tools that share a word with the text, the best first and no more than `limit`, with their scores."""
+        """The tools that share a word with the text, best first and at most `limit`, with their scores."""
         asked = self.asked(text)
         figures = {word: 1.0 for word in words(text[:_LONGEST_QUERY]) if word.isdigit()}
         wanted = asked.replace(parts={**figures, **asked.parts}) if figures else asked
         return [(self._specs[number], score) for number, score in self._best(wanted, limit)]
 
     def near(self, text: str, limit: int) -> list[tuple[ToolSpec, float, float]]:
-        """The same, with the part of what the request says that each tool knows, from 0 to 1."""
+        """The same, with the share of the request that each tool knows, from 0 to 1."""
         asked = self.asked(text)
         return [
             (self._specs[number], score, self._covered(number, asked)) for number, score in self._best(asked, limit)
         ]
 
     def means_a_tool(self, text: str, limit: int, *, only_named: bool = False) -> bool:
-        """Whether a request says enough of what one of the nearest tools does; talk about anything else does not.
+        """Whether a request matches one of the nearest tools well enough; general talk does not.
 
         Args:
-            only_named: nothing but a whole name of several words is enough.
+            only_named: only a complete name of several words is enough.
         """
         asked = self.asked(text)
         is_meant = self._is_named if only_named else self._is_meant
@@ -133,9 +133,9 @@ class Ranking:
         return len(own) > 1 and own <= asked.said - asked.values
 
     def of_its_service(self, text: str, spec: ToolSpec) -> list[ToolSpec]:
-        """The tools that reach a service by whose name an address in the text goes, where this tool knows none such.
+        """The tools for the service of an address in the text, if this tool belongs to no such service.
 
-        `open` and an address ask for any page; but where the address is that of a service, its own tool may be meant.
+        `open` and an address apply to any page; but if the address is that of a service, its own tool may be meant.
         """
         addresses = Utterance(text[:_LONGEST_QUERY]).find("url")
         hosts = [match[1].casefold().split(".")[:-1] for _, _, url in addresses if (match := _HOST.match(url))]
@@ -171,7 +171,7 @@ class Ranking:
         return near >= _NEAR and (is_telling or any(kind in asked.parts for kind in _WRITTEN))
 
     def asked(self, text: str) -> Asked:
-        """What a text is looked for by."""
+        """The search terms of a text."""
         said = Utterance(text[:_LONGEST_QUERY])
         parts: dict[str, float] = {}
         told: set[str] = set()
@@ -210,7 +210,7 @@ class Ranking:
         return Asked(parts=parts, said=frozenset(told), values=frozenset(values))
 
     def respelled(self, word: str) -> str:
-        """The word of a tool that may be meant by one that no tool has; empty where there is none.
+        """The tools' word that may be meant by an unknown one; empty if there is none.
 
         People seldom misspell the first letter, and often swap two others.
         """
@@ -223,14 +223,14 @@ class Ranking:
                 return found
         if len(form) < _SURE:
             return ""
-        # Only what no tool fits comes here, and difflib costs milliseconds to import.
+        # Only text that no tool matches comes here, and importing difflib costs milliseconds.
         from difflib import get_close_matches
 
         near = [known for known in self._holders if known[:1] == form[:1] and not form.startswith(known)]
         return next(iter(get_close_matches(stem(form), near, n=1, cutoff=_ALIKE)), "")
 
     def _known(self, word: str) -> str:
-        """The word itself, or the one that a tool has and that differs in one letter, or in two that are swapped."""
+        """The word itself, or a known one that differs in one letter or by two swapped ones."""
         if len(word) < _SPELLED or word in self._holders or concepts(word):
             return word
         if word not in self._corrected:
@@ -258,12 +258,12 @@ class Ranking:
     def _score(self, number: int, weights: Mapping[str, float]) -> float:
         document, norm = self._documents[number], self._norms[number]
         shared = [word for word in weights if word in document]
-        if all(word[0] == "!" for word in shared):  # to do the same with something else is nothing in common
+        if all(word[0] == "!" for word in shared):  # the same action on something else has nothing in common
             return 0.0
         return sum(weights[word] * document[word] * (K1 + 1) / (document[word] + norm) for word in shared)
 
     def _nearest(self, number: int, weights: Mapping[str, float], whole: float) -> float:
-        """How much of the request and of the phrase nearest to it are the same, from 0 to 1."""
+        """The similarity of the request and its nearest phrase, from 0 to 1."""
         best = 0.0
         for phrase in self._phrases_of(number):
             shared = sum(weights[word] for word in phrase if word in weights)
@@ -280,7 +280,7 @@ class Ranking:
         return self._phrases[number]
 
     def _covered(self, number: int, asked: Asked) -> float:
-        """The part of what is said that a tool knows. Where a word is in no tool, other words for it say too little."""
+        """The share of the request that a tool knows. For a word that no tool has, synonyms are not enough."""
         document = self._documents[number]
         whole = known = 0.0
         is_literal = False
@@ -299,15 +299,15 @@ class Ranking:
         return known / whole if whole and 3 * strange < 2 * len(told) and (is_literal or not strange) else 0.0
 
     def _weight(self, word: str) -> float:
-        """The inverse document frequency, in the form that stays above zero for words that most tools have."""
+        """The inverse document frequency, in the variant that is positive for words that most tools have."""
         holders = self._holders[word]
         return log(1 + (len(self._specs) - holders + 0.5) / (holders + 0.5))
 
 
 def _is_misspelling(word: str, known: str) -> bool:
-    """Whether a letter left out or two swapped ones make the word of the known one; in longer words also other slips.
+    """Whether an omitted letter or two swapped ones produce the known word; in longer words also other errors.
 
-    Short words of one length are too often two words, as `order` and `older`.
+    Short words of the same length are often different words, such as `order` and `older`.
     """
     at = next((at for at, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), None)
     if at is None:
@@ -317,24 +317,24 @@ def _is_misspelling(word: str, known: str) -> bool:
     if len(word) > len(known):
         return len(known) >= _SURE and word[at + 1 :] == known[at:]
     is_swapped = word[at : at + 2] == known[at : at + 2][::-1] and word[at + 2 :] == known[at + 2 :]
-    is_slip = len(word) >= _SURE and at < len(word) - 1  # another ending is another word, or another language
+    is_slip = len(word) >= _SURE and at < len(word) - 1  # another ending means another word, or another language
     return is_swapped or (is_slip and word[at + 1 :] == known[at + 1 :])
 
 
 def _told(spec: ToolSpec) -> str:
-    """What a tool says of itself: its name, its description and the names of its parameters."""
+    """The description of a tool: its name, its text and the names of its parameters."""
     return " ".join([spec.name, spec.description[:LONGEST_TEXT], *spec.parameters.get("properties", {})])
 
 
 def _as_written(label: str) -> re.Pattern[str]:
-    """The name of a service in whole words, also in several: that of `stackoverflow` is Stack Overflow."""
+    """A service name in whole words, possibly several: `stackoverflow` matches Stack Overflow."""
     letters = r"[\W_]?".join(map(re.escape, label))
     return re.compile(rf"(?<![^\W_]){letters}(?![^\W_])", re.IGNORECASE)
 
 
 @cache
 def _expanded(word: str) -> tuple[str, ...]:
-    """The stem of a word and what it may stand for; nothing for one that tells no tool."""
+    """The stem of a word and its concepts; none for a word that identifies no tool."""
     return () if word in _COMMON or word.isdigit() else (stem(word), *concepts(stem(word)))
 
 
@@ -344,7 +344,7 @@ def _of_text(text: str) -> Iterator[str]:
 
 
 def _figures(text: str) -> Iterator[str]:
-    """The figures of a name; those of phrases and of limits say nothing about a tool."""
+    """The numbers in a name; those in phrases and limits do not describe a tool."""
     return (word for word in words(text[:LONGEST_TEXT]) if word.isdigit())
 
 
@@ -358,7 +358,7 @@ def _of_phrase(phrase: Mapping[str, object]) -> Iterator[str]:
 
 
 def words_of(spec: ToolSpec) -> list[str]:
-    """What a tool is found by, as often as it counts: stems, what they may stand for, and kinds of values."""
+    """The search terms of a tool by weight: stems, their concepts, and kinds of values."""
     properties = spec.parameters.get("properties", {})
     found = [*_of_text(spec.name), *_figures(spec.name)] * _NAME + [*_of_text(spec.description)] * _DESCRIPTION
     first = next((deed for word in words(spec.description) if (deed := deeds(stem(word)))), ())

@@ -1,4 +1,4 @@
-"""From a plain request to the call that it means, by rules: what is done without a model."""
+"""Maps a plain request to the call that it means, by rules, without a model."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .words import meaningful, normalized, words
 Action: TypeAlias = Literal["act", "confirm", "ask", "offer", "nothing"]
 
 OFFERED = 3
-"""How many tools are offered at most."""
+"""The maximum number of offered tools."""
 _LOOKED_AT = 5
-"""How many of the nearest tools may be meant."""
+"""The number of nearest tools that are considered."""
 _NEAR = 0.25
-"""The part of the score of a tool with all words of the request that makes one worth offering."""
+"""The minimum score of an offered tool, relative to that of a tool with all words of the request."""
 _MARGIN = 1.3
-"""How many times as much as the next one the best tool must score, where both could be meant."""
+"""The minimum ratio of the best score to the second one, if both tools could be meant."""
 _TELLING = 2
-"""Words and typed values of a phrase that takes any text, up to which the other words must speak for no tool more."""
+"""A phrase with free text and at most this many telling words and typed values gets no margin over other tools."""
 _BARE = 1
-"""Words of a phrase up to which the address that it takes must speak for no other tool."""
+"""If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
-"""Characters of the shortest word that may be misspelled."""
+"""The length of the shortest word that is checked for spelling, in characters."""
 _LONGEST = 400
-"""Characters; nothing is done by itself for a longer request, which no phrase is like."""
+"""The maximum length of a request that may lead to a call, in characters; no phrase is longer."""
 
 _OPENING = re.compile(
     r"\A\s*(?:(?:please|hey|hi|hello|ok|okay|marvin|so)\b[\s,!.]*)*"
@@ -39,13 +39,17 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _ADVICE = re.compile(r"\W*should (?:i|we)\b", re.IGNORECASE)
-"""How whoever asks for advice begins: nothing is to be changed, sent or ended."""
+"""The openings of requests for advice, for which nothing is changed, sent or ended."""
 _QUESTION = re.compile(r"\s*(?:what|which|who|whose|where|when|why|how|did|does|do|is|are|was|were)\b", re.IGNORECASE)
+_BY_NUMBER = re.compile(r"(?:\b(?:id|no|number)\b[\s.:]*|(?<!\w)#)\d", re.IGNORECASE)
+"""How somebody says which one is meant who knows its number; in a name or a search that is rare."""
+_NUMBERED = re.compile(r"(^|_)(id|number)$")
+"""The parameters that take such a number."""
 _CLOSING = re.compile(r"(?:[\s,]+(?:please|thanks|thank you|for me|marvin))+[\s.!?]*$", re.IGNORECASE)
 
 
 class Proposal(Record):
-    """A tool that may be meant, with the arguments that the request gives, and the required ones that it does not."""
+    """A candidate tool, with the arguments in the request, and the missing required ones."""
 
     spec: ToolSpec
     arguments: Mapping[str, Any]
@@ -53,10 +57,10 @@ class Proposal(Record):
 
 
 class Route(Record):
-    """What to do about a request.
+    """The decision about a request.
 
-    `act`: make this call. `confirm`: this is the call, but it changes something. `ask`: something that it needs is
-    not said. `offer`: one of these may be meant. `nothing`: no tool is near.
+    `act`: make this call. `confirm`: this is the call, but it changes something. `ask`: a required argument is missing.
+    `offer`: one of these may be meant. `nothing`: no tool matches.
     """
 
     action: Action
@@ -66,8 +70,8 @@ class Route(Record):
 class Router:
     """Finds the tool that a request means.
 
-    It is sure of one only where a phrase, or the name of the tool and the values it takes, is all that the request
-    says: no word is left over, and nothing in it says no.
+    It is certain only if the request consists of a phrase, or of the tool's name and values for it: no word is left
+    over, and nothing is negated.
     """
 
     def __init__(self, specs: Sequence[ToolSpec]) -> None:
@@ -77,11 +81,11 @@ class Router:
         self._names = {spec.name: self._vocabulary(spec) for spec in specs}
 
     def _vocabulary(self, spec: ToolSpec) -> list[frozenset[str]]:
-        """The words that ask for this tool and for nothing else of it: those of its name, or all of a phrase."""
+        """The words that ask for this tool and nothing more: those of its name, or a whole phrase."""
         return [frozenset(words(spec.name)), *(one.words for one in self._phrases[spec.name] if one.is_plain)]
 
     def route(self, text: str) -> Route:
-        """What to do about a request. One that may only be misspelled is offered what it would be then."""
+        """The decision about a request. A request with a possible misspelling gets offers for the corrected text."""
         found = self._route(text)
         if found.action in ("act", "confirm", "ask"):
             return found
@@ -90,7 +94,7 @@ class Router:
         return found if again.action == "nothing" else again.replace(action="offer")
 
     def _respelled(self, text: str) -> str:
-        """The text with words that no tool has in the spelling of a word that is almost the same."""
+        """The text with unknown words replaced by similar known ones."""
         for token in reversed(Utterance(text[:_LONGEST]).tokens):
             if token.kind == "word" and len(token.word) >= _SPELLED:
                 meant = self._ranking.respelled(token.text) or token.text
@@ -117,13 +121,13 @@ class Router:
         if _ADVICE.match(text):
             near = [spec for spec in near if "net" in spec.access and spec.reads_only]
         nearest = _distinct(near)[:OFFERED]
-        if _QUESTION.match(text):  # whoever asks wants to read something, and not to change it
+        if _QUESTION.match(text):  # a question asks for information, and not for a change
             nearest.sort(key=lambda spec: not spec.reads_only)
         offers = tuple(_filled(spec, said)[0] for spec in nearest)
         return Route(action="offer" if offers else "nothing", proposals=offers)
 
     def _spoken(self, said: Utterance) -> list[tuple[ToolSpec, Match]]:
-        """The tools with a phrase that is all that the request says, the closest first."""
+        """The tools with a phrase that matches the whole request, the closest first."""
         found = []
         for spec in self._specs:
             matches = [match for phrase in self._phrases[spec.name] if (match := phrase.match(said))]
@@ -132,9 +136,9 @@ class Router:
         return sorted(found, key=lambda pair: _closeness(pair[1]), reverse=True)
 
     def _rivals(self, said: Utterance, spoken: Sequence[tuple[ToolSpec, Match]]) -> list[ToolSpec]:
-        """The tools that the address in a request speaks for, where the closest phrase has but a single word besides.
+        """The tools for the address in a request, if the closest phrase has only one other word.
 
-        That word says too little of what is to be done: `open` suits any page, and those of a service have a tool.
+        One word is not specific enough: `open` applies to any page, while pages of a service have their own tool.
         """
         if not spoken:
             return []
@@ -143,7 +147,7 @@ class Router:
         return self._ranking.of_its_service(said.text, spec) if is_bare else []
 
     def _taking(self, said: Utterance) -> Iterator[ToolSpec]:
-        """The tools that take just the values that a request consists of, those that only read first."""
+        """The tools that accept exactly the values of a request, those that only read first."""
         for spec in sorted(self._specs, key=lambda spec: not spec.reads_only):
             proposal, left = _filled(spec, said)
             if proposal.arguments and not proposal.missing and not left:
@@ -154,8 +158,8 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
-            margin = 1.0 if match.words + match.typed <= _TELLING else _MARGIN
-            if match.is_free and not _is_likely(spec, ranked, margin):
+            margin = 1.0 if match.telling + match.typed <= _TELLING else _MARGIN
+            if match.is_free and not (_is_likely(spec, ranked, margin) and _takes_its_words(spec, match, ranked)):
                 return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
@@ -173,20 +177,35 @@ class Router:
         return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None
 
     def _is_asked_for(self, spec: ToolSpec, left: set[str]) -> bool:
-        """Whether these words are all of the tool's name, or all of a phrase, so that they ask for it.
+        """Whether these words are all of the tool's name or of a phrase, so that they ask for it.
 
-        A part would do for something else: play mode is ended by one tool, and yet to say `play mode` ends nothing.
+        A part could mean something else: one tool ends play mode, but the words `play mode` must not end it.
         """
         return left in self._names[spec.name]
 
 
 def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin: float = _MARGIN) -> bool:
-    """Whether the words of a request speak for this tool about as much as for any other.
+    """Whether the words of a request match this tool about as well as any other.
 
-    A phrase such as `run {command}` takes whatever is said, also where that clearly means something else.
+    A phrase such as `run {command}` accepts any text, even if the text clearly means something else.
     """
     scores = {found.name: score for found, score in ranked}
     return not scores or scores.get(spec.name, 0.0) * margin >= max(scores.values())
+
+
+def _takes_its_words(spec: ToolSpec, match: Match, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
+    """Whether what a phrase took as free text is that: `number 28` is none where a tool nearby takes numbers.
+
+    A title with a number in it is then offered, and not acted upon.
+    """
+    free = [value for value in match.arguments.values() if isinstance(value, str)]
+    if not any(_BY_NUMBER.search(value) for value in free) or _takes_a_number(spec):
+        return True
+    return not any(_takes_a_number(other) for other, _ in ranked)
+
+
+def _takes_a_number(spec: ToolSpec) -> bool:
+    return any(_NUMBERED.search(name) for name in spec.parameters.get("required", ()))
 
 
 def _closeness(match: Match) -> tuple[int, int]:
@@ -203,7 +222,7 @@ def _proposal(spec: ToolSpec, arguments: Mapping[str, Any]) -> Proposal:
 
 
 def _filled(spec: ToolSpec, said: Utterance) -> tuple[Proposal, set[str]]:
-    """The tool with the values that are known by how they are written, and the words that are left over then."""
+    """The tool with the values of recognisable form, and the remaining words."""
     used: set[int] = set()
     arguments: dict[str, Any] = {}
     for name, schema in _by_need(spec):
@@ -223,7 +242,7 @@ def _by_need(spec: ToolSpec) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _choice(name: str, schema: Mapping[str, Any], said: Utterance, used: set[int]) -> tuple[Any, set[int]] | None:
-    """One of several values that the request names, or true where it names the parameter."""
+    """One of several values that the request names, or true if it names the parameter."""
     is_switch = schema.get("type") == "boolean" and not schema.get("default")
     choices = {normalized(name): True} if is_switch else {normalized(str(one)): one for one in schema.get("enum", ())}
     for number, token in enumerate(said.tokens):
@@ -235,7 +254,7 @@ def _choice(name: str, schema: Mapping[str, Any], said: Utterance, used: set[int
 def _typed(
     name: str, schema: Mapping[str, Any], spec: ToolSpec, said: Utterance, used: set[int]
 ) -> tuple[Any, set[int]] | None:
-    """The first value of the parameter's kind. Of several optional parameters of one kind none is guessed."""
+    """The first value of the parameter's kind. For several optional parameters of one kind, none is guessed."""
     kind = _form(name, schema)
     if not kind:
         return None
@@ -255,7 +274,7 @@ def _values(kind: str, said: Utterance, used: set[int]) -> Iterator[tuple[Any, s
 
 
 def _form(name: str, schema: Mapping[str, Any]) -> str:
-    """The kind of values that are taken for a parameter where no phrase says so; text must be quoted."""
+    """The kind of values for a parameter if no phrase defines it; text must be quoted."""
     if "enum" in schema or schema.get("type") not in ("string", "integer", "number"):
         return ""
     kind = kind_of(name, schema)

@@ -1,4 +1,4 @@
-"""Values in what people write: numbers, paths, addresses, durations, clock times, quoted and free text."""
+"""Values in requests: numbers, paths, addresses, durations, clock times, quoted and free text."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ Kind: TypeAlias = Literal[
 """
 KINDS: tuple[str, ...] = get_args(Kind)
 TYPED = frozenset(KINDS) - {"word", "name", "place", "text"}
-"""The kinds that are known by how they are written, and not only by the words around them."""
+"""The kinds that are recognised by their form, and not only by the words around them."""
 
 _LONGEST: Mapping[str, int] = {"duration": 8, "time": 2, "unit": 3, "name": 4, "place": 5, "text": 12, "expression": 24}
-"""Tokens at most; one for all other kinds."""
+"""The maximum number of tokens; one for all other kinds."""
 JOINING = frozenset(", ; : . ! ? and or but then also after before".split())
-"""What may stand between two requests, so that free text ends there unless it is quoted."""
+"""Words between two requests, at which free text ends unless it is quoted."""
 _NEGATIONS = frozenset(
     "no not never don't dont doesn't didn't won't can't cannot shouldn't mustn't isn't aren't without except"
     " nothing none neither nor instead avoid".split()
@@ -85,12 +85,12 @@ _UNITS = frozenset(
     " usd eur gbp chf jpy cny inr cad aud nzd sek nok dkk pln czk huf try brl mxn zar krw sgd hkd thb"
     " dollar euro franc yen yuan rupee krona krone peso rand won".split()
 )
-"""Units and currencies by their normal form."""
+"""Units and currencies, by their normal form."""
 _BEFORE_UNITS = frozenset("degree square cubic us british american canadian australian swiss".split())
 _PLURALS_OF_SHORT_UNITS = {"secs": "sec", "mins": "min", "hrs": "hr"}
 
 _DIGITS = 300
-"""The longest number, in characters; longer ones are none that anybody means."""
+"""The maximum length of a number in characters; longer ones are not plausible."""
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _TOKEN = re.compile(
     rf"""
@@ -117,9 +117,9 @@ _AMOUNT = re.compile(rf"({_NUMBER})\s*([^\W\d_]+)\s*(?:and\s+|,\s*)?")
 
 
 class Token(Record):
-    """A piece of a request: `kind` is how it is written, `text` what it says (without quotes), `word` its normal form.
+    """A token of a request: `kind` is its form, `text` its content without quotes, `word` its normal form.
 
-    `start` and `end` say where it stands, in characters.
+    `start` and `end` are its position, in characters.
     """
 
     kind: str
@@ -130,14 +130,14 @@ class Token(Record):
 
 
 class Utterance:
-    """What somebody wrote, in tokens, and the values in it."""
+    """A text in tokens, and the values in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
-        """Its tokens, in order, without the mark that ends the last sentence."""
+        """The tokens in order, without the punctuation that ends the last sentence."""
         found = [_token(match) for match in _TOKEN.finditer(self.text)]
         while found and found[-1].text in (".", "!", "?", "…"):
             found.pop()
@@ -145,17 +145,17 @@ class Utterance:
 
     @property
     def negates(self) -> bool:
-        """Whether it says that something is not to be, outside of quotes."""
+        """Whether it contains a negation outside of quotes."""
         return any(token.word in _NEGATIONS for token in self.tokens if token.kind != "quoted")
 
     def value(self, kind: str, first: int, end: int) -> Any:
-        """The tokens from `first` up to `end`, without that one, as a value of this kind; None where they are none."""
+        """The tokens from `first` up to but excluding `end`, as a value of this kind; None if they are none."""
         if not 0 < end - first <= _LONGEST.get(kind, 1):
             return None
         return _READERS[kind](self, first, end)
 
     def find(self, kind: str) -> Iterator[tuple[int, int, Any]]:
-        """The values of a kind, from left to right and the longest ones, each with its first token and its end."""
+        """The values of a kind, from left to right, longest first, each with its first token and its end."""
         first, count = 0, len(self.tokens)
         while first < count:
             ends = range(min(count, first + _LONGEST.get(kind, 1)), first, -1)
@@ -165,14 +165,14 @@ class Utterance:
             first = found[0] if found is not None else first + 1
 
     def part(self, first: int, end: int) -> str:
-        """The text of the tokens from `first` up to `end`; that of a single quoted one without its quotes."""
+        """The text of the tokens from `first` up to `end`; for a single quoted one, without its quotes."""
         if end - first == 1:
             return self.tokens[first].text
         return self.text[self.tokens[first].start : self.tokens[end - 1].end]
 
 
 def kind_of(name: str, schema: Mapping[str, Any]) -> str:
-    """The kind of value that suits a parameter, by its type and its name."""
+    """The kind of value for a parameter, from its type and name."""
     if schema.get("type") in ("integer", "number"):
         is_duration = re.search(r"(^|_)(seconds|duration|timeout)$", name)
         return "duration" if is_duration else str(schema["type"])
@@ -222,7 +222,7 @@ def _integer(said: Utterance, first: int, end: int) -> int | None:
 
 
 def _duration(said: Utterance, first: int, end: int) -> int | None:
-    """The seconds of `1h30m`, `5 minutes`, `an hour and ten minutes`; None for anything else, and for parts of one."""
+    """The seconds of `1h30m`, `5 minutes`, `an hour and ten minutes`; None for any other text, and for parts of one."""
     text = said.part(first, end).casefold()
     if text.endswith(("and", ",")) or said.tokens[first].kind == "quoted":
         return None
@@ -274,7 +274,7 @@ def _word(said: Utterance, first: int, end: int) -> str | None:
 
 
 def _free(said: Utterance, first: int, end: int) -> str | None:
-    """The text as it stands; a quoted part is only ever all of it."""
+    """The text as written; a quoted part matches only as a whole."""
     tokens = said.tokens[first:end]
     if end - first == 1 and tokens[0].kind == "quoted":
         return tokens[0].text
@@ -297,7 +297,7 @@ def _name(said: Utterance, first: int, end: int) -> str | None:
 
 
 def _place(said: Utterance, first: int, end: int) -> str | None:
-    """A name, or coordinates on Earth as a service takes them."""
+    """A name, or coordinates on Earth in the form that services accept."""
     degrees = _COORDINATES.fullmatch(said.part(first, end))
     if degrees is not None and said.tokens[first].kind != "quoted":
         is_on_earth = all(
@@ -313,7 +313,7 @@ def _expression(said: Utterance, first: int, end: int) -> str | None:
     if said.tokens[first].kind == "quoted" or not _CALCULATION.fullmatch(text) or _DATE.fullmatch(text):
         return None
     around = said.text[: said.tokens[first].start][-1:] + said.text[said.tokens[end - 1].end :][:1]
-    if any(beside.isalnum() or beside in "()+-*/^×÷−%" for beside in around):  # it is a part of something else
+    if any(beside.isalnum() or beside in "()+-*/^×÷−%" for beside in around):  # it is a part of another token
         return None
     depth = 0
     for sign in text:

@@ -1,4 +1,4 @@
-"""Words that people use for one thing: a request is found by any of them."""
+"""Words that people use for the same thing: a request may contain any of them."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _concepts() -> Mapping[str, tuple[str, ...]]:
 
 
 def concepts(word: str) -> tuple[str, ...]:
-    """What the stem of a word may stand for, under names that no word has."""
+    """The concepts that the stem of a word may stand for, under names that no word has."""
     return _concepts().get(word, ())
 
 
@@ -174,5 +174,5 @@ def _deeds() -> Mapping[str, tuple[str, ...]]:
 
 
 def deeds(word: str) -> tuple[str, ...]:
-    """What the stem of a word asks to be done, such as to delete something; nothing for one that is no such verb."""
+    """The actions that the stem of a verb asks for, such as deletion; none for other words."""
     return _deeds().get(word, ())

@@ -1,4 +1,4 @@
-"""What people say without wanting anything done: no tool is offered for it unless it is named."""
+"""Recognises small talk: no tool is offered for it unless the text names one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TASTES = re.compile(
 _ASSENT = re.compile(
     r",\s*(?:is|was|are|were|do|does|did|has|have|wo|would|ca|could|should)n['’]t\s+\w+\W*\Z", re.IGNORECASE
 )
-"""How whoever wants nothing but assent ends: `the weather is nice, isn't it`."""
+"""Endings of texts that only ask for agreement: `the weather is nice, isn't it`."""
 _IN_GENERAL = re.compile(
     r"""\A\W*(?:
       why\b
@@ -24,7 +24,7 @@ _IN_GENERAL = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Questions about how things are in general, which are answered by knowledge and not by what a tool looks up."""
+"""General questions, which need knowledge and no tool."""
 _TOLD = re.compile(
     r"""\A\W*(?:
       (?:her|his|my|our|that|the|their|this)\s[^,;:?]*\b(?:forgot|was|went|were)\b[^,;:?]*
@@ -33,15 +33,15 @@ _TOLD = re.compile(
     )\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""What is told of things that are over, or of how they are: nothing in it asks for anything."""
+"""Statements about the past or about how things are: they request nothing."""
 _THING = re.compile(r"""\d|["`“«*/@_]|\w\.\w|\s(?!I\b)[^\W\d_a-z]""")
-"""What names one thing: a figure, quotes, a path, an address, or a name with a capital."""
+"""Marks of a specific thing: a number, quotes, a path, an address, or a capitalised name."""
 
 
 def is_talk(text: str) -> bool:
     """Whether a text is a remark, or a question that no tool can answer.
 
-    What is asked or told of one named thing is none: that may be looked up.
+    A text about a specific thing is not: a tool may look it up.
     """
     said = text[:_LONGEST].strip()
     if _ASSENT.search(text[-_LONGEST:]) or _TASTES.search(said):

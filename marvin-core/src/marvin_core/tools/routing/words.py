@@ -1,4 +1,4 @@
-"""Words of texts, in the forms in which they are compared."""
+"""The words of texts, in normal forms for comparison."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ POLITE_WORDS = frozenset(
     " tell thank that the their them there these they this those us view want was we were what which will would"
     " you your".split()
 )
-"""Words, in their normal form, that say nothing about what is asked for."""
+"""Normalized words that carry no information about the request."""
 STOP_WORDS = POLITE_WORDS | frozenset("about and as at by for from if in into not on or than to with".split())
 ASKING_WORDS = frozenset("all did do does should have has how long many much there who why".split())
-"""Words that are part of what is asked, but that no tool is found by."""
+"""Words that belong to a request, but identify no tool."""
 
-# Letters and digits of any script; scripts that are written without spaces give a word for each character.
+# Letters and digits of any script; scripts without spaces give one word per character.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’][^\W\d_]+)?")
 _PLURAL_FROM = 4
-"""The shortest word of which an ending -s is taken for a plural."""
+"""The length of the shortest word whose ending -s is treated as a plural."""
 _STEM = 3
-"""Letters that stay at least of a word whose ending is taken off."""
+"""The minimum number of letters that remain after an ending is removed."""
 
 
 def words(text: str) -> Iterator[str]:
@@ -32,7 +32,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def normalized(word: str) -> str:
-    """The word in the form in which words are compared: case and plural do not count."""
+    """The normal form of a word: without case and plural."""
     word = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").removesuffix("'s")
     if len(word) < _PLURAL_FROM or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
@@ -41,9 +41,9 @@ def normalized(word: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """What is left of a word without the endings that people vary: `searching`, `searched` and `search` are one.
+    """The stem of a word, without common endings: `searching`, `searched` and `search` have the same one.
 
-    Light on purpose: endings that make other words, as in `timer` of `time`, stay.
+    The stemmer is light on purpose: endings that form other words, as in `timer` from `time`, stay.
     """
     for ending in ("ing", "ion", "ed", "ly"):
         begin = word.removesuffix(ending)
@@ -56,5 +56,5 @@ def stem(word: str) -> str:
 
 
 def meaningful(text: str) -> frozenset[str]:
-    """The words of a text, normalized, without those that are too common to tell tools apart."""
+    """The words of a text, normalized, without those that are too common to distinguish tools."""
     return frozenset(words(text)) - STOP_WORDS

@@ -1,4 +1,4 @@
-"""Attaching what a message names behind `@`: the content of files, images, documents, and tools that wait."""
+"""Attaches the items that a message names after `@`: contents of files, images, documents, and deferred tools."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ...util.threads import in_thread
 from .words import Mention, is_outside, mentions, place_of
 
 MOST_CHARACTERS = 200_000
-"""Of one file. The rest is left out, and said so."""
+"""The maximum length of one file's text. The rest is left out, with a note."""
 _MOST_BYTES = 50_000_000
 _MOST_IMAGE = 3_750_000
-"""Bytes; in base64 just under the 5 MB that model services take."""
+"""The maximum size in bytes; in base64 just under the 5 MB that model services accept."""
 _MOST_NAMES = 200
 
 
 class _Found(Record):
-    """What a mention turned out to be: text, an image, a document that a tool reads, or nothing."""
+    """The content behind a mention: text, an image, a document for a tool to read, or nothing."""
 
     text: str = ""
     image: Image | None = None
@@ -35,7 +35,7 @@ class _Found(Record):
 
 
 class Message(Record):
-    """A message with what is attached to it. `notes` are for the person, a line each."""
+    """A message with its attachments. `notes` are for the person, one per line."""
 
     text: str
     attached: Attached = Attached()
@@ -43,9 +43,9 @@ class Message(Record):
 
 
 async def with_attached(line: str, session: SessionControl) -> Message:
-    """The message with the content of the files that it names; what cannot be attached is told, and goes as written.
+    """The message with the contents of the files that it names; for a file that cannot be attached there is a note.
 
-    A file outside of the working directory is read once, since the person named it; tools reach it no more than before.
+    A file outside of the working directory is read once, since the person named it; tools get no access to it.
     """
     texts: list[str] = []
     images: list[Image] = []
@@ -80,13 +80,13 @@ async def with_attached(line: str, session: SessionControl) -> Message:
 
 
 def _reader(mention: str) -> str:
-    """The tool that would read a resource of a server (MCP), where that is meant: `SERVER:URI`."""
+    """The tool that reads a resource of an MCP server, if one is meant: `SERVER:URI`."""
     server, colon, uri = mention.partition(":")
     return f"{server}__read_resource" if colon and uri else ""
 
 
 def _looked_at(mention: Mention, session: SessionControl) -> _Found | None:
-    """What a mention is, where it is a file or a folder."""
+    """The content behind a mention, if it is a file or a folder."""
     root, home = session.working_dir, session.chat.home
     for path in mention.readings:
         place = place_of(path, root, home)
@@ -114,7 +114,7 @@ def _folder(path: str, place: Path) -> _Found:
 
 
 def _file(path: str, place: Path, *, outside: bool) -> _Found:
-    # Not blocking: a pipe may have taken the file's place since it was looked at.
+    # Not blocking: a pipe may have replaced the file since the check.
     descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -147,7 +147,7 @@ def _text(path: str, data: bytes) -> _Found:
 
 
 async def _read_by_tool(found: _Found, session: SessionControl) -> _Found:
-    """A document, as the tool reads it that is on offer for that."""
+    """A document, read by the tool that is available for it."""
     path = found.document
     spec = next((spec for spec in session.tools if spec.typed == "@"), None)
     if spec is None:

@@ -1,4 +1,4 @@
-"""What may follow `@`: files by a part of their name, places outside of the folder, then tools."""
+"""Completions after `@`: files by a part of their name, paths outside of the folder, then tools."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _BY_PLACE = ("~/", "./", "../", "/")
 
 
 class Place(Record):
-    """A file, a folder or a tool to name, as it is written, and what it is."""
+    """A file, a folder or a tool as a completion: its text and its kind."""
 
     text: str
     help: str = ""
 
 
 def behind_at(word: str, session: SessionControl, files: FileIndex) -> Iterator[Place]:
-    """What a word behind `@` may go on with; a quote at its beginning is none of it."""
+    """The completions of a word after `@`, without an opening quote."""
     word = word.removeprefix('"')
     if word.startswith(_BY_PLACE) or word in ("~", ".", ".."):
         yield from (Place(text=_closed(place.text), help=place.help) for place in by_place(word, session))
         return
     found = files.find(word, _SHOWN)
-    if not found:  # nothing is known yet, or the folder holds what git ignores
+    if not found:  # the index is not ready, or the folder contains ignored files
         found = [place.text for place in _beginning(word, session.working_dir, word)]
     yield from (Place(text=_closed(path), help="folder" if path.endswith("/") else "") for path in found)
     for name, said in session.resources().items() if word else ():
@@ -54,7 +54,7 @@ def by_place(word: str, session: SessionControl) -> Iterator[Place]:
 
 
 def _beginning(word: str, folder: Path, name: str) -> Iterator[Place]:
-    """What lies in a folder and begins with a name; `word` is how the path is written so far."""
+    """The entries of a folder that begin with a name; `word` is the path as written so far."""
     inner, _, name = name.rpartition("/")
     before = word[: len(word) - len(name)]
     for found, is_folder in sorted(entries_of(folder / inner))[:_LISTED]:
@@ -63,12 +63,12 @@ def _beginning(word: str, folder: Path, name: str) -> Iterator[Place]:
 
 
 def _closed(path: str) -> str:
-    """A path behind @; with a space where nothing is to follow."""
+    """A path after @; with a trailing space if it is complete."""
     return f"@{path}" if path.endswith("/") and " " not in path else f"{written(path)} "
 
 
 def entries_of(folder: Path) -> Iterable[tuple[str, bool]]:
-    """The names in a folder that can be shown, and whether each is a folder; nothing where it cannot be read."""
+    """The visible names in a folder, and whether each is a folder; empty if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return [(entry.name, entry.is_dir()) for entry in entries if entry.name.isprintable()]

@@ -1,4 +1,4 @@
-"""The files of a project, to be found by a part of their name while somebody types it."""
+"""The files of a project, searchable by a part of their name while a person types."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ...util.threads import in_thread
 
 _MOST_FILES = 300_000
 _NEVER = frozenset({".git", ".tickets", "node_modules", "__pycache__"})
-"""Folders that nobody looks for files in, outside of a repository, which says that itself."""
+"""Folders to skip outside of a repository; a repository has its own ignore rules."""
 _HITS = 400
-"""Matches of one kind that are compared with each other."""
+"""The number of matches of one kind that are compared."""
 _BUDGET = 0.03
-"""Seconds for letters that stand apart in a path; then what was found by then has to do."""
+"""The time limit in seconds for matching scattered letters in a path; then the matches so far are used."""
 _PIECE = 400_000
-"""Characters of paths that are looked through between two looks at the time."""
+"""The number of characters of paths to search between two checks of the time."""
 _FRESH = 3.0
-"""Seconds after which a list is made anew, where it is asked for."""
+"""The age in seconds after which a list is renewed when it is needed."""
 _REST = 10
-"""How many times as long as making it took a list stays fresh at least."""
+"""The minimum lifetime of a list, as a multiple of the time to make it."""
 
 
 class Paths:
-    """Paths, and finding some of them: by the beginning of their name, by a part of them, by letters in their order."""
+    """Paths, and the search in them: by the beginning of their name, by a part, by letters in order."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._text = "\n" + "\n".join(paths) + "\n"
@@ -39,7 +39,7 @@ class Paths:
         self._folders = sorted({path[: at + 1] for path in paths for at, sign in enumerate(path) if sign == "/"})
 
     def find(self, word: str, most: int) -> list[str]:
-        """The paths that a word most likely means, the best first."""
+        """The paths that best match a word, best first."""
         if not word.isprintable():
             return []
         lowered = word.lower()
@@ -56,7 +56,7 @@ class Paths:
         yield from (path for path in self._text[1:-1].split("\n", _HITS)[:_HITS] if path)
 
     def _starting(self, word: str) -> Iterator[str]:
-        """Those whose name, or whose whole path, begins so."""
+        """Paths of which the name, or the whole path, begins with the word."""
         yield from self._places("\n" + word)
         yield from self._places("/" + word)
 
@@ -74,7 +74,7 @@ class Paths:
             place, count = self._lowered.find(text, max(end - 1, place + 1)), count + 1
 
     def _scattered(self, word: str) -> Iterator[str]:
-        """Those that hold the letters in their order."""
+        """Paths that contain the letters in order."""
         letters = re.compile("".join(f"[^{re.escape(one)}\n]*{re.escape(one)}" for one in word) + "[^\n]*")
         deadline, begin, count = time.perf_counter() + _BUDGET, 0, 0
         pattern = re.compile("\n" + letters.pattern)
@@ -93,9 +93,9 @@ class Paths:
 
 
 class FileIndex:
-    """The files below the working directory, without what git ignores. The list is made beside the chat.
+    """The files below the working directory, without ignored ones. The list is made in the background.
 
-    `changed` is called where there is another one.
+    `changed` is called when there is a new list.
     """
 
     def __init__(self, session: SessionControl, changed: Callable[[], None]) -> None:
@@ -105,12 +105,12 @@ class FileIndex:
         self._made = float("-inf")
         self._fresh = _FRESH
         self._known: object = None
-        """What the paths were made of."""
+        """The source data of the paths."""
         self._making: asyncio.Task[None] | None = None
         self._paths = Paths([])
 
     def find(self, word: str, most: int) -> list[str]:
-        """The files that a word most likely means, as far as they are known; a stale list is made anew meanwhile."""
+        """The files that best match a word, as far as known; a stale list is renewed in the background."""
         root = self._session.working_dir
         if root != self._root:
             self._root, self._paths, self._made, self._known = root, Paths([]), float("-inf"), None
@@ -119,7 +119,7 @@ class FileIndex:
         return self._paths.find(word, most)
 
     async def close(self) -> None:
-        """Make no list any more."""
+        """Stop making lists."""
         if self._making is not None:
             self._making.cancel()
             await asyncio.wait([self._making])
@@ -140,7 +140,7 @@ class FileIndex:
             self._making = None
 
     async def _of_git(self, root: Path) -> bytes | None:
-        """What git knows or would add, as it says it; None where it cannot say."""
+        """The files that git knows or would add, in git's format; None if git fails."""
         from ...kit.files.listing import GIT, LIST_BYTES, in_repository
         from ...util.git_calls import GIT_ALONE
 
@@ -155,7 +155,7 @@ class FileIndex:
 
 
 def _found(root: Path, listed: bytes | None, known: object) -> tuple[object, Paths] | None:
-    """What is to be compared the next time, and the paths; None where all is as it was `known`."""
+    """The data for the next comparison, and the paths; None if nothing differs from `known`."""
     now: object = listed if listed is not None else _walked(root)
     if now == known:
         return None
@@ -164,7 +164,7 @@ def _found(root: Path, listed: bytes | None, known: object) -> tuple[object, Pat
 
 
 def _walked(root: Path) -> list[str]:
-    """The files below a folder, hidden ones left out; links are not followed."""
+    """The files below a folder, without hidden ones; links are not followed."""
     found: list[str] = []
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if name[0] != "." and name not in _NEVER)

@@ -1,4 +1,4 @@
-"""A message on its way to the model: what it names is attached, and a long one is announced."""
+"""Prepares a message for the model: attaches the files that it names, and announces a long message."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ...util.text import counted
 from .attaching import Message, with_attached
 
 Confirm: TypeAlias = Callable[[str, Sequence[str]], Awaitable[str]]
-"""Asks the user; the last choice is the answer of somebody who says nothing."""
+"""Asks the user; the last choice is the default."""
 ANNOUNCED = 10_000
-"""Characters; a longer message is announced."""
+"""The length in characters above which a message is announced."""
 _OUTPUT = 50_000
-"""Characters of the output of a command that are attached: half of them its first, half its last ones."""
+"""The length of an attached command output in characters: half from its beginning, half from its end."""
 _OF_COMMAND = re.compile(r"(?<!\S)@!(?!\S)")
 
 
 class Sending:
-    """Makes messages of lines. `show` shows the user something, `confirm` asks; without one nothing is asked."""
+    """Turns lines into messages. `show` shows a text to the user, `confirm` asks; without it nothing is asked."""
 
     def __init__(self, session: SessionControl, show: Callable[[str], None], confirm: Confirm | None) -> None:
         self._session = session
@@ -30,14 +30,14 @@ class Sending:
         self._told = False
 
     def ran(self, command: str, output: str) -> None:
-        """A command was typed that the model knows nothing of; how it can is told once."""
+        """A command was typed whose output the model does not have; a one-time hint explains how to attach it."""
         self._command, self._output = command, output
         if not self._told and self._session.configured:
             self._told = True
             self._show("(The model does not see this output. Write @! in a message to attach it.)")
 
     async def message(self, line: str) -> Message | None:
-        """The message to send; None where the user wants it back, since it does not fit."""
+        """The message to send; None if the user withdraws it because it does not fit."""
         message = await with_attached(line, self._session) if "@" in line else Message(text=line)
         if _OF_COMMAND.search(line):
             message = self._with_output(message)
@@ -56,7 +56,7 @@ class Sending:
         return message.replace(text=f"{message.text}\n\n{block}")
 
     async def _fits(self, text: str) -> bool:
-        """Announce a long message; one that does not fit into the window is sent if the user says so."""
+        """Announce a long message; one that exceeds the window is sent if the user confirms it."""
         if len(text) <= ANNOUNCED or not self._session.configured:
             return True
         standing = self._session.standing()

@@ -1,4 +1,4 @@
-"""What stands behind `@` in a message: the places in it, and paths as they are written there."""
+"""The mentions after `@` in a message: their positions, and the notation of paths."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ...api.record import Record
 
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 _CLOSING = ".,;:!?)]}>'\""
-"""What may end a sentence behind a path, and is no part of it unless the path exists with it."""
+"""Punctuation after a path, which belongs to the path only if such a path exists."""
 
 
 class Mention(Record):
-    """Something that is named behind `@`; `quoted` where it stands between quotes, so that nothing is cut off of it."""
+    """A mention after `@`; `quoted` if it is in quotes, so that nothing is cut off."""
 
     text: str
     quoted: bool
 
     @property
     def readings(self) -> Iterator[str]:
-        """What it may mean: as it stands, then without what may end a sentence."""
+        """Its possible meanings: as written, then without trailing punctuation."""
         yield self.text
         shorter = self.text.rstrip(_CLOSING)
         if not self.quoted and shorter and shorter != self.text:
@@ -30,29 +30,29 @@ class Mention(Record):
 
     @property
     def looks_like_a_path(self) -> bool:
-        """Whether somebody who writes this most likely means a file."""
+        """Whether the text most likely refers to a file."""
         return self.quoted or "/" in self.text or re.search(r"\w\.\w{1,5}$", self.text.rstrip(_CLOSING)) is not None
 
 
 def mentions(line: str) -> list[Mention]:
-    """What a message names behind `@`, each once."""
+    """The mentions after `@` in a message, without duplicates."""
     found = (Mention(text=match[1] or match[2], quoted=match[1] is not None) for match in _MENTION.finditer(line))
     return list({mention.text: mention for mention in found}.values())
 
 
 def written(path: str) -> str:
-    """A path as it is written behind `@`."""
+    """A path in the notation after `@`."""
     return f'@"{path}"' if re.search(r"\s", path) and '"' not in path else f"@{path}"
 
 
 def place_of(path: str, root: Path, home: Path) -> Path:
-    """Where a path leads that a person wrote: from the working directory on, or from home."""
+    """The absolute path of a typed one: relative to the working directory, or to the home folder."""
     if path == "~" or path.startswith("~/"):
         return home / path[2:]
     return root / path
 
 
 def is_outside(place: Path, root: Path) -> bool:
-    """Whether a place is not in the working directory, links followed."""
+    """Whether a path is outside of the working directory, following links."""
     real, inside = os.path.realpath(place), os.path.realpath(root)
     return real != inside and not real.startswith(inside.rstrip(os.sep) + os.sep)

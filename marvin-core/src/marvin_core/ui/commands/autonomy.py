@@ -1,4 +1,4 @@
-"""The slash commands for work that goes on by itself: steering, auto-continue, play mode."""
+"""The slash commands for autonomous work: steering, auto-continue, play mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLAY = "/play BUDGET with an amount in USD, such as /play 0.5, or /play --turns
 
 
 async def steer(session: SessionControl, words: str) -> str:
-    """Have the model read a line in the middle of its answer."""
+    """Send the model a line during its answer."""
     if not words:
         return (
             "Write the text after the command: the model reads the text of /steer TEXT with its next request, while "
@@ -42,7 +42,7 @@ async def auto(session: SessionControl, words: str) -> str:
 
 
 async def play(session: SessionControl, words: str) -> str:
-    """Let the agent explore on its own."""
+    """Let the agent explore by itself."""
     _check_model(session)
     dollars, turns = _limits(words)
     check_free(session)
@@ -60,7 +60,7 @@ async def play(session: SessionControl, words: str) -> str:
 
 
 def _check_model(session: SessionControl) -> None:
-    """Raise `ConfigError` where no model is there to go on by itself."""
+    """Raise `ConfigError` if there is no model for autonomous work."""
     if session.models.provider_name in ("", OFFLINE):
         raise ConfigError("This needs a model, and none is configured. Type /model to see how to set one up.")
 
@@ -69,7 +69,7 @@ def _limits(words: str) -> tuple[float | None, int]:
     """The budget in USD and the number of turns.
 
     Raises:
-        UsageError: where there is neither, or no number.
+        UsageError: if both are missing, or one is not a number.
     """
     budget, flag, count = words.partition("--turns")
     try:

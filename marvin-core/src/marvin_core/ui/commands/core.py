@@ -96,7 +96,7 @@ async def _jobs(session: SessionControl, words: str) -> str:
 
 
 async def _no_servers(session: SessionControl, words: str) -> str:
-    """What `/mcp` says where no server is set up: with one, its own command takes the place of this."""
+    """The text of `/mcp` without configured servers; with one, the server package's command replaces it."""
     return f"There are no servers. Add one in a shell: `{command_name()} mcp add NAME COMMAND...` or `--url URL`."
 
 

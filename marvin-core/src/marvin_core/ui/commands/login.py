@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def login(session: SessionControl, words: str) -> str:
-    """Read a key, try it out, keep it, and go on with its service where no other one answers."""
+    """Read a key, test it, store it, and switch to its service if no other one answers."""
     keys = session.keys()
     if not words:
         return (
@@ -53,7 +53,7 @@ def _gone_on(session: SessionControl, service: str) -> str:
 
 
 async def logout(session: SessionControl, words: str) -> str:
-    """Forget the key that Marvin keeps for a service."""
+    """Remove the stored key of a service."""
     keys = session.keys()
     if not words:
         raise UsageError(f"Which one? /logout NAME, as in /logout {keys.services()[0]}.")

@@ -1,4 +1,4 @@
-"""The slash command that shows and changes how much is asked before calls run."""
+"""The slash command that shows and changes the permission mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEXT_START = "\nHooks, tools, commands and settings among it are loaded when Ma
 
 
 async def permissions(session: SessionControl, words: str) -> str:
-    """Tell the mode, what was allowed, and the trust in the folder; or go over to another mode."""
+    """Show the mode, the approvals, and the trust in the folder; or switch to another mode."""
     if words == "trust":
         project = await session.permissions.trust_project()
         return f"{_trust_line(project)}{_NEXT_START if project.trusted else ''}"

@@ -1,4 +1,4 @@
-"""The slash commands on sessions: list, pick, rename, branch, export, and what the session changed."""
+"""The slash commands for sessions: list, pick, rename, branch, export, and the changes of the session."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _LISTED = 20
 _PICKED = 10
-"""Sessions that are offered at once."""
+"""The number of sessions offered at once."""
 _OFFERED = 100
-"""Sessions in the list for arrow keys."""
+"""The number of sessions in the picker."""
 _SHOWN = 60
 _KINDS: Mapping[str, Literal["md", "html", "json"]] = {"md": "md", "html": "html", "json": "json"}
 _WHICH = (
@@ -51,7 +51,7 @@ def _entry_line(entry: SessionEntry, current: str) -> str:
 
 
 async def resume(session: SessionControl, words: str) -> str:
-    """Go on with a session: the one of this id, or one that is picked."""
+    """Continue a session: the one with this id, or one that the user picks."""
     if not words:
         picked = await _picked(session)
         if picked is None:
@@ -64,13 +64,13 @@ async def resume(session: SessionControl, words: str) -> str:
 
 
 async def _picked(session: SessionControl) -> str | None:
-    """The id of the session that the user picks; empty for none, None where the interface cannot ask."""
+    """The id of the session that the user picks; empty for none, None if the interface cannot ask."""
     picked = await session.person.pick(_picking(session))
     return picked if picked is not None else await _picked_by_number(session)
 
 
 def _picking(session: SessionControl) -> Picking:
-    """Sessions as a list for arrow keys: those of the folder, or with words those of all folders that hold them."""
+    """Sessions for the picker: those of the folder, or with search words those of all folders that contain them."""
     from ...api.controls import Choice, Picking
 
     async def find(words: str) -> Sequence[Choice]:
@@ -88,7 +88,7 @@ def _picking(session: SessionControl) -> Picking:
 
 
 async def _picked_by_number(session: SessionControl) -> str | None:
-    """The same, asked in words."""
+    """The same, asked as text."""
     found: Sequence[SessionEntry] = await in_thread(lambda: session.sessions.recent(_PICKED))
     said = ""
     while True:
@@ -134,14 +134,14 @@ async def rename(session: SessionControl, words: str) -> str:
 
 
 async def clear(session: SessionControl, words: str) -> str:
-    """Begin an empty conversation."""
+    """Start an empty conversation."""
     earlier = session.id
     session.sessions.clear()
     return "The conversation is empty." + (f" The earlier one is kept: /resume {earlier}" if earlier else "")
 
 
 async def fork(session: SessionControl, words: str) -> str:
-    """Go on in a copy."""
+    """Continue in a copy."""
     earlier, prompts = session.id, session.sessions.prompts()
     copy = session.sessions.fork()
     facts = [counted(len(session.snapshot().messages), "message")]
@@ -150,7 +150,7 @@ async def fork(session: SessionControl, words: str) -> str:
 
 
 async def tree(session: SessionControl, words: str) -> str:
-    """List the branches, or go on from one."""
+    """List the branches, or continue one."""
     found = await in_thread(session.sessions.branches)
     if words:
         if not words.isdecimal() or not 1 <= int(words) <= len(found):
@@ -173,7 +173,7 @@ def _branch_line(number: int, branch: Branch) -> str:
 
 
 async def export(session: SessionControl, words: str) -> str:
-    """Write what was said to a file."""
+    """Export the conversation to a file."""
     head, _, rest = words.partition(" ")
     kind = _KINDS.get(head)
     name = (rest if kind else words).strip()
@@ -184,7 +184,7 @@ async def export(session: SessionControl, words: str) -> str:
 
 
 def _written(session: SessionControl, name: str, text: str) -> Path:
-    """Write a new file, which the user names; returns where it is."""
+    """Write a new file with a name from the user; returns its path."""
     home = name.startswith("~/")
     target = session.chat.home / name[2:] if home else session.working_dir / name
     try:
@@ -198,7 +198,7 @@ def _written(session: SessionControl, name: str, text: str) -> Path:
 
 
 async def copy(session: SessionControl, words: str) -> str:
-    """Put an answer on the clipboard, as the model wrote it."""
+    """Copy an answer to the clipboard, as the model wrote it."""
     answers = [message.text for message in session.snapshot().messages if message.role == "assistant" and message.text]
     if not answers:
         return "There is no answer to copy yet."
@@ -211,7 +211,7 @@ async def copy(session: SessionControl, words: str) -> str:
 
 
 async def diff(session: SessionControl, words: str) -> str:
-    """Show what this session changed in files."""
+    """Show the changes of this session to files."""
     return await session.undo.difference() or (
         "The tools of this session have changed no file, or their changes were undone."
     )

@@ -1,4 +1,4 @@
-"""The slash commands that change how a session goes on: its model, its mode, its tools, its profile."""
+"""The slash commands that change a running session: its model, its mode, its tools, its profile."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 _LISTED_TOOLS = 8
 _ORIGIN = 60
-"""Characters of the name of a part of the prompt."""
+"""The maximum length of a prompt part's name in characters."""
 _TARGET = 50_000
 _TARGETS = range(1_000, 1_000_001)
-"""How many tokens a conversation may be compacted to."""
+"""The allowed target sizes of a compaction, in tokens."""
 
 
 async def model(session: SessionControl, words: str) -> str:
-    """Tell the models, or take another one."""
+    """List the models, or switch to another one."""
     models = session.models
     if not words:
-        return _model_list(models, await in_thread(models.listed))  # servers on this machine are asked for theirs
+        return _model_list(models, await in_thread(models.listed))  # asks local servers for theirs
     check_free(session)
     await in_thread(lambda: models.know(words))
     check_free(session)
@@ -39,12 +39,12 @@ async def model(session: SessionControl, words: str) -> str:
 
 
 def used(models: ModelControl) -> str:
-    """The model in use, with its service."""
+    """The current model, with its service."""
     return f"{models.provider_name}/{models.model}" if models.model else f"the default model of {models.provider_name}"
 
 
 def check_free(session: SessionControl) -> None:
-    """Raise `UsageError` where an answer runs, which what is about to be changed would reach."""
+    """Raise `UsageError` during an answer, which the change would affect."""
     if session.busy:
         raise UsageError("An answer is still running. Wait for it, or cancel it first.")
 
@@ -73,7 +73,7 @@ def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
 
 
 async def thinking(session: SessionControl, words: str) -> str:
-    """Tell how hard the model thinks, or change it."""
+    """Show the thinking level of the model, or change it."""
     if not words:
         return f"Thinking: {session.models.thinking}. /thinking off, low, medium or high changes it."
     session.models.think(words)
@@ -114,7 +114,7 @@ async def code(session: SessionControl, words: str) -> str:
 
 
 async def mode(session: SessionControl, words: str) -> str:
-    """Tell which tools are offered, or choose others."""
+    """List the offered tools, or select others."""
     if words:
         session.toolbox.choose(words)
     names = [spec.name for spec in session.tools]
@@ -130,7 +130,7 @@ async def mode(session: SessionControl, words: str) -> str:
 
 
 async def context(session: SessionControl, words: str) -> str:
-    """Tell what the next request holds, in tokens, and what waits outside of it."""
+    """Show the parts of the next request in tokens, and the deferred tools."""
     use = await session.context_use()
     by_origin: dict[str, int] = {}
     for origin, tokens in use.prompt:
@@ -150,7 +150,7 @@ async def context(session: SessionControl, words: str) -> str:
 
 
 async def preferences(session: SessionControl, words: str) -> str:
-    """Show what the profile prefers, or have it changed in the user's editor."""
+    """Show the preferences of the profile, or edit them in the user's editor."""
     if words == "edit":
         return await _edited(session)
     if words:
@@ -162,7 +162,7 @@ async def preferences(session: SessionControl, words: str) -> str:
 
 
 async def _edited(session: SessionControl) -> str:
-    """Open a draft in the editor; where the result is no good, the preferences stay, and so does the draft."""
+    """Open a draft in the editor; if the result is invalid, the preferences and the draft stay."""
     profile = session.profile
     draft, before = await in_thread(profile.draft_preferences)
     if not await session.person.edit(draft):

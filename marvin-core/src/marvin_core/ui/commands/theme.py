@@ -1,4 +1,4 @@
-"""The slash command that shows the themes, and draws with another one."""
+"""The slash command that lists the themes, and switches between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def theme(session: SessionControl, words: str) -> str:
-    """List the themes, or go over to another one."""
+    """List the themes, or switch to another one."""
     from .. import themes
 
     folder, person = session.chat.config_folder, session.person

@@ -1,4 +1,4 @@
-"""The slash commands /undo and /rewind: take back what tools did, and go back to an earlier prompt."""
+"""The slash commands /undo and /rewind: undo tool calls, and return to an earlier prompt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 100
 
 
 async def undo(session: SessionControl, words: str) -> str:
-    """Take back the newest calls, or list them."""
+    """Undo the newest calls, or list them."""
     if words in ("list", "--list"):
         return listed(await session.undo.listed(_LISTED), "/undo N")
     return taken(await session.undo.take_back(count_of(words, "/undo, /undo N or /undo list")))
@@ -28,7 +28,7 @@ _WAYS = ("both", "files", "conversation")
 
 
 async def rewind(session: SessionControl, words: str) -> str:
-    """Go back to before a prompt: the files, the conversation, or both."""
+    """Return to the state before a prompt: the files, the conversation, or both."""
     prompts = session.sessions.prompts()
     if not prompts:
         return "There is no prompt to go back to: none was sent since this conversation was started or continued here."
@@ -64,10 +64,10 @@ async def rewind(session: SessionControl, words: str) -> str:
 
 
 def count_of(words: str, usage: str) -> int:
-    """How many calls to take back.
+    """The number of calls to undo.
 
     Raises:
-        UsageError: where that is no number, or too many.
+        UsageError: if that is not a number, or too large.
     """
     if words and not (words.isascii() and words.isdecimal() and 1 <= int(words) <= _MOST):
         raise UsageError(f"Use {usage}, with N for the number of newest changes to undo, up to {_MOST}.")
@@ -75,7 +75,7 @@ def count_of(words: str, usage: str) -> int:
 
 
 def listed(entries: Sequence[UndoEntry], how: str) -> str:
-    """The calls that can be taken back, by number, and `how` that is done."""
+    """The calls that can be undone, by number, and `how` each is undone."""
     if not entries:
         return "There is nothing to undo in this folder."
     lines = [
@@ -86,7 +86,7 @@ def listed(entries: Sequence[UndoEntry], how: str) -> str:
 
 
 def taken(lines: Sequence[str]) -> str:
-    """What was taken back."""
+    """The report of an undo."""
     if not lines:
         return "There is nothing to undo in this folder."
     return "\n".join(f"Undone: {line}" for line in lines)

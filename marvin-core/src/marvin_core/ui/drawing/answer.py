@@ -1,4 +1,4 @@
-"""The text of an answer on the screen: each complete block is drawn once, the open one is shown as it was typed."""
+"""The text of an answer on the screen: a complete block is drawn once, the open one is shown as raw text."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from ..rendering import Measure, Paint, Role, clean, wrapped
 from .blocks import LONG, Block, Blocks
 
 RULE = "─" * 20
-"""Parts turns, and stands for a rule of an answer. It is short, so that it is one row in every window."""
+"""Separates turns, and represents a horizontal rule. It is short, so that it fits in one row of every window."""
 _ROWS_OF_TABLE = 2
-"""Rows of an open table that are seen: it moves up with each row, and is drawn anew then."""
+"""The visible rows of an open table: it moves up with each new row, and is redrawn."""
 _QUOTE = "│ "
 _FENCE = "───"
 
 
 class Answer:
-    """Takes the text of an answer as it arrives; gives rows to write.
+    """Takes the text of an answer as it arrives; returns rows to write.
 
-    A paragraph is one row however long it is, so that the terminal breaks it, finds it and copies it whole. `raw` is
-    asked with each answer: whether its text is written as it was typed.
+    A paragraph is a single row of any length, so that the terminal can wrap, search and copy it as a whole. `raw` is
+    called for each answer, and returns whether its text is written unformatted.
     """
 
     def __init__(self, paint: Paint, measure: Measure, raw: Callable[[], bool]) -> None:
@@ -30,10 +30,10 @@ class Answer:
         self._typed = ""
         self._is_raw = raw()
         self.mark = ""
-        """Stands before the next row; it says who speaks."""
+        """The mark before the next row, which identifies the speaker."""
 
     def feed(self, delta: str, width: int) -> list[str]:
-        """The rows that this piece of text completes."""
+        """The rows that this part of the text completes."""
         if self.is_empty:
             self._is_raw = self._raw()
         if self._is_raw:
@@ -43,25 +43,25 @@ class Answer:
         return self._drawn(self._blocks.feed(delta), width)
 
     def end(self, width: int) -> list[str]:
-        """The last rows, if there is text in them; the next answer starts afresh."""
+        """The remaining rows, if they contain text; the next answer starts afresh."""
         rows = self._drawn(self._blocks.end(), width)
         rows += self._marked([clean(self._typed)]) if self._typed.strip() else []
         self._typed, self._blocks = "", Blocks()
         return rows
 
     def pause(self, width: int) -> list[str]:
-        """The rows of what is left, where something else is written in between."""
+        """The rows of the remaining text, before other text is written in between."""
         if self._is_raw or not self._blocks.is_code:
             return self.end(width)
         return self._drawn(self._blocks.pause(), width)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is held back."""
+        """Whether no text is held back."""
         return self._blocks.is_empty and not self._typed
 
     def open_rows(self, width: int, most: int) -> list[str]:
-        """What is not complete yet, as it was typed: its last rows, `most` of them."""
+        """The incomplete text, unformatted: its last rows, at most `most`."""
         if self.is_empty:
             return []
         if self._blocks.is_table:
@@ -79,7 +79,7 @@ class Answer:
         return f"{self.mark} " if self.mark else ""
 
     def _marked(self, rows: Sequence[str]) -> Sequence[str]:
-        """The rows, with the mark before the first that shows something."""
+        """The rows, with the mark before the first visible one."""
         for place, row in enumerate(rows):
             if self.mark and row.strip():
                 marked = [f"{self._paint('marvin', self.mark)} {row}"]
@@ -99,7 +99,7 @@ class Answer:
         return [*self._mark_alone(), *self._table(block, width)] if block.kind == "table" else self._text(block)
 
     def _mark_alone(self) -> list[str]:
-        """The mark on a row of its own, above what would be pushed to the side by it."""
+        """The mark in a row of its own, above content that it would shift."""
         mark, self.mark = self.mark, ""
         return [self._paint("marvin", mark)] if mark else []
 
@@ -125,7 +125,7 @@ class Answer:
         if self._paint.color:
             lines = [painted(line, self._paint) for line in lines_of(spans(text, base))]
         else:
-            lines = text.split("\n")  # its signs are all that says what is bold
+            lines = text.split("\n")  # its signs alone show what is bold
         if block.kind == "quote":
             sign = self._paint("rule", _QUOTE * block.marker.count(">"))
             return [f"{sign}{line}" for line in lines]

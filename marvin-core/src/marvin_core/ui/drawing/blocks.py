@@ -1,4 +1,4 @@
-"""An answer taken apart into blocks while it arrives: paragraphs, items, headings, code, tables."""
+"""Splits an answer into blocks as it arrives: paragraphs, items, headings, code, tables."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..rendering import clean
 Kind: TypeAlias = Literal["paragraph", "item", "quote", "heading", "code", "verbatim", "table", "rule", "blank"]
 
 LONG = 4_000
-"""Characters of a block that is held back until it ends. What is longer is written in parts."""
+"""The maximum length of a block that is held back until its end, in characters. A longer one is written in parts."""
 PART = 5
-"""Lines of such a part: so few are all seen while they come in, and nothing has to be drawn anew as they move up."""
+"""The number of lines in such a part: few enough to be visible while they arrive, without redrawing."""
 _CONTEXT = 40
-"""Lines of code before a part that decide about its colours."""
+"""The number of code lines before a part that determine its colours."""
 LONG_TABLE = 200
-"""Rows of a table that is aligned. A longer one is written as it was typed."""
+"""The maximum number of rows of an aligned table. A longer one is written unformatted."""
 _LONG_TABLE_CHARACTERS = 20_000
 LONG_CODE_LINE = 100_000
-"""Characters of a line of code that is kept whole."""
+"""The maximum length of a code line that is not split, in characters."""
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$")
 _HEADING = re.compile(r" {0,3}(?P<signs>#{1,6})(?: +(?P<text>.*?))?(?: +#+)? *$")
@@ -36,8 +36,8 @@ _TEXT: tuple[Kind, ...] = ("paragraph", "item", "quote")
 class Block(Record):
     """One block, or a part of a long one.
 
-    `marker` stands before an item or a quote, `#` signs before a heading, the language before code. Of code in parts,
-    `before` has lines that the parts before it ended with; `begins` and `ends` say which part it is.
+    `marker` is the sign of an item or a quote, the `#` signs of a heading, or the language of code. For code in parts,
+    `before` contains the last lines of the previous parts; `begins` and `ends` mark the first and the last part.
     """
 
     kind: Kind
@@ -52,9 +52,9 @@ _BLANK = Block(kind="blank")
 
 
 class Blocks:
-    """Takes pieces of an answer; gives the blocks that are complete.
+    """Takes parts of an answer; returns the completed blocks.
 
-    Where a block ends depends on the text alone, never on how it came in pieces.
+    The end of a block depends only on the text, and not on how the text was split.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Blocks:
         self._in_list = False
 
     def feed(self, delta: str) -> list[Block]:
-        """The blocks that this piece completes."""
+        """The blocks that this part completes."""
         self._line += delta
         found: list[Block] = []
         if "\n" in delta:
@@ -84,34 +84,34 @@ class Blocks:
         return found
 
     def end(self) -> list[Block]:
-        """What is left."""
+        """The remaining block."""
         found = [*self._take_all(self._line)] if self._line.strip() else []
         self._line = ""
         return [*found, *self._close()]
 
     def pause(self) -> list[Block]:
-        """What is left, where something else is written in between. Code goes on afterwards as code."""
+        """The remaining block, before other text is written in between. Code continues as code afterwards."""
         if self._kind != "code":
             return self.end()
         return [*self._part()] if self._lines else []
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is held back."""
+        """Whether no text is held back."""
         return self._kind is None and not self._line
 
     @property
     def is_table(self) -> bool:
-        """Whether a table is being written."""
+        """Whether a table is open."""
         return self._kind == "table"
 
     @property
     def is_code(self) -> bool:
-        """Whether code is being written."""
+        """Whether a code block is open."""
         return self._kind == "code"
 
     def open_text(self, most: int) -> str:
-        """What is held back as it was typed, its last characters: `most` of them, or a few more."""
+        """The text held back, unformatted: its last `most` characters, or slightly more."""
         rest = clean(self._line[-most:])
         lines: list[str] = []
         for line in reversed(self._lines):
@@ -126,14 +126,14 @@ class Blocks:
     # --- lines -------------------------------------------------------------------------------------
 
     def _take_all(self, line: str) -> Iterator[Block]:
-        """A line that is complete, in parts where it is very long."""
+        """A complete line, in parts if it is very long."""
         self._line = line
         yield from self._take_long()
         line, self._line = self._line, ""
         yield from self._take(clean(line).rstrip("\r"))
 
     def _take_long(self) -> Iterator[Block]:
-        """What of the line is too long to be held back, broken behind a space where there is one."""
+        """The part of the line that is too long to be held back, split after a space if possible."""
         most = LONG_CODE_LINE if self._kind == "code" else LONG
         while len(self._line) > most:
             place = self._line.rfind(" ", most // 2, most) + 1 or most
@@ -193,7 +193,7 @@ class Blocks:
             yield from self._take_first(line)
 
     def _take_first(self, line: str) -> Iterator[Block]:
-        """The first line of a paragraph; below an item it keeps its indentation, as what belongs to that item."""
+        """The first line of a paragraph; below an item it keeps the indentation that makes it part of the item."""
         yield from self._close()
         text = line.lstrip(" ")
         if line.startswith("    ") and not self._in_list:
@@ -205,7 +205,7 @@ class Blocks:
             yield from self._add(text.rstrip())
 
     def _begins_table(self, line: str) -> bool:
-        """Whether the line parts the heads of a table from its rows."""
+        """Whether the line separates the header of a table from its rows."""
         return (
             self._kind == "paragraph"
             and len(self._lines) == 1
@@ -223,7 +223,7 @@ class Blocks:
             self._in_list = False
 
     def _add(self, line: str) -> Iterator[Block]:
-        """A line of the open block; a long block loses a part."""
+        """A line of the open block; a part of a long block is released."""
         self._lines.append(line)
         self._size += len(line)
         if self._kind == "table":

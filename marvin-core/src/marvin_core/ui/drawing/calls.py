@@ -1,4 +1,4 @@
-"""Calls of tools on the screen: what is about to run, how it gets on, how it ended."""
+"""Tool calls on the screen: their start, progress and result."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from ..rendering import SHOWN, Measure, Paint, call_line, clean, outcome_line, s
 from .diffs import diff_rows
 
 HEADER_ROWS = 10
-"""Rows of a command that its header shows; the rest is counted."""
+"""The maximum number of rows of a command in its header; the others are counted."""
 _LONGEST = 50_000
-"""Characters of a command that are laid out in rows."""
+"""The maximum length of a command that is split into rows, in characters."""
 _HEAD, _TAIL = 2, 3
-"""Rows of an output that are shown, of its beginning and of its end."""
+"""The number of shown rows of an output, at its beginning and at its end."""
 _HANGING = "     "
 _BY_HAND = ("person", "typed")
 _QUICK = 1.0
-"""Seconds; how long a call made by hand took is shown from here on."""
+"""Seconds from which the duration of a manual call is shown."""
 _MORE = "Ctrl+O shows all"
 
 
 def header_rows(
     event: ToolExecutionStart, command: str, quoting: Quoting, width: int, measure: Measure, most: int = 0
 ) -> list[str]:
-    """A call that begins. The whole command is there, which the parameter `command` holds; its rows beyond `most` are
-    counted. Without a number the screen has a key that shows them, and there are `HEADER_ROWS`.
+    """A call that begins, with the command from the parameter `command`. Rows beyond `most` are counted. Without
+    `most`, `HEADER_ROWS` are shown, and a key of the screen shows the others.
 
-    A command is written as a person who judges it has to see it: every character, with escapes for hidden ones.
+    The command is shown completely for a person who judges it, with escapes for invisible characters.
     """
     text = event.arguments.get(command) if command else None
     if not isinstance(text, str):
@@ -56,7 +56,7 @@ def header_rows(
 
 
 class _Running:
-    """A call that is under way."""
+    """A running call."""
 
     def __init__(self, event: ToolExecutionStart) -> None:
         self.name = clean(event.name)
@@ -69,7 +69,7 @@ class _Running:
         self.subject = _subject(event.arguments)
 
     def update(self, event: ToolExecutionUpdate) -> None:
-        """Take what the tool tells: how far it is, or lines of its output."""
+        """Take a progress report of the tool, or lines of its output."""
         lines = clean(event.text).strip("\n").split("\n")
         if event.fraction is not None:
             self.told = f"{bar(event.fraction)} {lines[-1].strip()}"
@@ -83,15 +83,15 @@ class _Running:
                 self.tail.append(line)
 
     def seconds(self) -> str:
-        """How long it has been running; empty in its first second."""
+        """How long it has been running; empty in the first second."""
         seconds = int(time.monotonic() - self.since)
         return f", {seconds} s" if seconds else ""
 
 
 class Calls:
-    """The calls of an answer: rows to write when one begins or ends, and rows that show those under way.
+    """The calls of an answer: rows to write when one begins or ends, and rows that show running ones.
 
-    `command_of` gives the parameter of a tool that holds a shell command, if any.
+    `command_of` returns the parameter of a tool that contains a shell command, if any.
     """
 
     def __init__(self, paint: Paint, measure: Measure, command_of: Callable[[str], str]) -> None:
@@ -101,7 +101,7 @@ class Calls:
         self._running: dict[str, _Running] = {}
 
     def begin(self, event: ToolExecutionStart, width: int) -> list[str]:
-        """The header of a call; nothing of one that was typed right above."""
+        """The header of a call; empty for one that was typed directly above."""
         running = _Running(event)
         self._running[event.call_id] = running
         if len(self._running) > 1:
@@ -114,13 +114,13 @@ class Calls:
         return [self._paint("tool", row) for row in rows]
 
     def update(self, event: ToolExecutionUpdate) -> None:
-        """What a call under way tells."""
+        """A progress report of a running call."""
         running = self._running.get(event.call_id)
         if running is not None:
             running.update(event)
 
     def end(self, event: ToolExecutionEnd, width: int) -> list[str]:
-        """How a call ended, what came of it, and what it changed."""
+        """The end of a call, its result, and its changes."""
         running = self._running.pop(event.call_id, None)
         rows: list[str] = []
         if event.origin not in _BY_HAND or event.elapsed >= _QUICK:
@@ -130,16 +130,16 @@ class Calls:
         return [*rows, *shown_rows(event.show, width, self._measure)]
 
     def clear(self) -> None:
-        """Nothing runs any more."""
+        """No call is running any more."""
         self._running.clear()
 
     @property
     def are_running(self) -> bool:
-        """Whether any call is under way."""
+        """Whether any call is running."""
         return bool(self._running)
 
     def live_rows(self, width: int) -> list[str]:
-        """Those under way: a row each, and of a single one the beginning and the end of its output."""
+        """The running calls, one row each; for a single one also the beginning and the end of its output."""
         rows: list[str] = []
         for call in self._running.values():
             subject = f" {call.subject}" if call.subject and call.together else ""
@@ -169,7 +169,7 @@ class Calls:
         return [*rows, *self._preview(text, width)]
 
     def _preview(self, text: str, width: int) -> list[str]:
-        """What an output says after its first line, which is part of the outcome."""
+        """The text of an output after its first line, which belongs to the outcome."""
         _, *lines = clean(text.strip()).split("\n")
         left = len(lines) - (_HEAD - 1) - _TAIL
         if left > 0:
@@ -182,13 +182,13 @@ class Calls:
 
 
 def has_diff(details: Mapping[str, Any] | None) -> bool:
-    """Whether an edit says what it changed."""
+    """Whether an edit contains its changes."""
     diff = (details or {}).get("diff")
     return isinstance(diff, str) and bool(diff.strip())
 
 
 def _subject(arguments: Mapping[str, Any]) -> str:
-    """What a call is about, in a few words, to tell it from others that run beside it."""
+    """A summary of a call in a few words, to distinguish it from parallel calls."""
     text = next((value for value in arguments.values() if isinstance(value, str) and value.strip()), "")
     first = clean(text[: SHOWN * 2]).strip().partition("\n")[0]
     return first if len(first) <= SHOWN // 3 else f"{first[: SHOWN // 3]}…"

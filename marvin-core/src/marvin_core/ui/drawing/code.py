@@ -30,10 +30,10 @@ _LANGUAGES: Mapping[str, str] = {
     **dict.fromkeys(("make", "makefile"), "make"),
     **{name: name for name in ("go", "java", "sql", "toml", "xml", "css", "lua", "php", "swift", "r", "scala")},
 }
-"""The languages that are coloured, by the names that models give them. A closed list: what others do with strange text
-is not known here."""
+"""The highlighted languages, by the names that models use. The list is closed, since the behaviour of other lexers on
+hostile text has not been checked."""
 _WIDEST = 500
-"""Characters of a line; code with a longer one stays plain, as the colours are found by expressions."""
+"""The maximum length of a line in characters; code with a longer one stays plain, since the lexers use expressions."""
 _ROLES: Sequence[tuple[str, Role]] = (
     ("Comment", "comment"),
     ("Keyword", "keyword"),
@@ -51,12 +51,12 @@ _ROLES: Sequence[tuple[str, Role]] = (
 
 
 def prepare() -> None:
-    """Import what colours code; called in a thread while the first answer is waited for."""
+    """Import the highlighter; called in a thread while waiting for the first answer."""
     _lexer("python")
 
 
 def code_rows(lines: Sequence[str], before: Sequence[str], language: str, paint: Paint) -> list[str]:
-    """Lines of code in their colours, each as it was typed; `before` are those that the block began with."""
+    """Highlighted lines of code, otherwise unchanged; `before` are the previous lines of the block."""
     words = language.lower().split(maxsplit=1)
     name = _LANGUAGES.get(words[0].strip("{}.")) if words else None
     if not paint.color or name is None or any(len(line) > _WIDEST for line in (*before, *lines)):
@@ -65,12 +65,12 @@ def code_rows(lines: Sequence[str], before: Sequence[str], language: str, paint:
     rows = lines_of([(_roles(token) if text.strip() else (), disarm(text)) for token, text in tokens])
     rows = rows[len(before) :]
     if ["".join(text for _, text in row) for row in rows] != list(lines):
-        return list(lines)  # whatever the library makes of it, the code is what was typed
+        return list(lines)  # whatever the library returns, the code must not change
     return [painted(row, paint) for row in rows]
 
 
 @cache
-def _lexer(name: str) -> Any:  # the library's classes are made at run time
+def _lexer(name: str) -> Any:  # the library creates its classes at run time
     from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 
     return get_lexer_by_name(name, stripnl=False, ensurenl=False)

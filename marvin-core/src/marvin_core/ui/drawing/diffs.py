@@ -1,4 +1,4 @@
-"""Differences on the screen: lines that were added and taken away, and in them the words that are others."""
+"""Diffs on the screen: added and removed lines, with the changed words marked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .inline import Span, painted
 _HANGING = "     "
 _WORD = re.compile(r"\w+|\s+|.")
 _MOST_WORDS = 400
-"""Words of a line that are compared; in a longer one the whole line counts as changed."""
+"""The maximum number of words compared in a line; a longer one counts as changed as a whole."""
 _ALIKE = 0.4
-"""How much two lines must have in common, from 0 to 1, for their words to be compared."""
+"""The minimum similarity of two lines, from 0 to 1, for a comparison of words."""
 
 
 def diff_rows(details: Mapping[str, Any] | None, paint: Paint, hint: str = "") -> list[str]:
-    """The diff of an edit, if there is one among the details; a long one is cut, and `hint` says where all of it is."""
+    """The diff of an edit, if its details contain one; a long one is cut, and `hint` says where all of it is."""
     diff = (details or {}).get("diff")
     if not isinstance(diff, str) or not diff.strip():
         return []
@@ -52,7 +52,7 @@ def _painted(lines: Sequence[str], paint: Paint) -> Iterator[str]:
 
 
 def _run(lines: Sequence[str], place: int, sign: str) -> Sequence[str]:
-    """The lines with this sign from a place on; the names of files are none of them."""
+    """The lines with this sign, starting at a position; names of files are not included."""
     end = place
     while end < len(lines) and lines[end].startswith(sign) and not lines[end].startswith(sign * 3):
         end += 1
@@ -68,7 +68,7 @@ def _line(line: str, paint: Paint) -> str:
 
 
 def _words(old: str, new: str, paint: Paint) -> tuple[str, str]:
-    """A line that was changed, before and after, with the words marked that are others."""
+    """A changed line, before and after, with the changed words marked."""
     before, after = _WORD.findall(old[1:]), _WORD.findall(new[1:])
     if max(len(before), len(after)) > _MOST_WORDS:
         return paint("removed", old), paint("added", new)

@@ -1,4 +1,4 @@
-"""The words of a block: bold, italic, code and links as spans of text with roles."""
+"""Inline formatting of a block: bold, italic, code and links as spans of text with roles."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 Span: TypeAlias = tuple[tuple[Role, ...], str]
-"""Some text, and how it is drawn."""
+"""Some text, and its style."""
 _SIGNS = frozenset("*_`[<~&\\!")
-"""Text without any of these is plain."""
+"""Text without any of these characters is plain."""
 _ROLES: dict[str, Role] = {"strong": "bold", "em": "italic", "s": "struck", "link": "link"}
 
 
 @cache
 def _parser() -> MarkdownIt:
-    """Imported where the first answer is drawn: a start needs none of it."""
+    """Imported when the first answer is drawn, since the start does not need it."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").enable("strikethrough")
 
 
 def prepare() -> None:
-    """Import what drawing needs; called in a thread while the first answer is waited for."""
+    """Import the parser; called in a thread while waiting for the first answer."""
     _parser()
 
 
 def spans(text: str, base: tuple[Role, ...] = ()) -> list[Span]:
-    """The text in spans, without the signs of Markdown; line ends stay. Addresses of links follow in brackets."""
+    """The text in spans, without Markdown signs; line breaks stay. Addresses of links follow in brackets."""
     if _SIGNS.isdisjoint(text):
         return [(base, text)]
     found: list[Span] = []
@@ -72,11 +72,11 @@ def _text(token: Token) -> str:
     if token.type == "image":
         address = str(token.attrs.get("src", ""))
         return f"[picture: {', '.join(filter(None, (token.content, address)))}]"
-    return token.content.replace("\n", " ")  # an entity may stand for a line end
+    return token.content.replace("\n", " ")  # an entity may represent a line break
 
 
 def lines_of(found: Sequence[Span]) -> list[list[Span]]:
-    """The spans line by line."""
+    """The spans, line by line."""
     lines: list[list[Span]] = [[]]
     for roles, text in found:
         first, *more = text.split("\n")
@@ -86,18 +86,18 @@ def lines_of(found: Sequence[Span]) -> list[list[Span]]:
 
 
 def painted(found: Sequence[Span], paint: Paint) -> str:
-    """The spans in their colours."""
+    """The spans with their colours."""
     together = groupby(found, key=lambda span: span[0])
     return "".join(paint.styled(roles, "".join(text for _, text in parts)) for roles, parts in together)
 
 
 def width_of(found: Sequence[Span], measure: Measure) -> int:
-    """How many columns they take."""
+    """The number of columns of the spans."""
     return sum(measure(text) for _, text in found)
 
 
 def folded(found: Sequence[Span], width: int, measure: Measure) -> list[list[Span]]:
-    """The spans in rows of this width, broken behind spaces where possible. No text is lost but those spaces."""
+    """The spans in rows of this width, wrapped after spaces if possible. Only those spaces are dropped."""
     rows: list[list[Span]] = [[]]
     used = 0
     for roles, word in _words(found):
@@ -117,7 +117,7 @@ def folded(found: Sequence[Span], width: int, measure: Measure) -> list[list[Spa
 
 
 def _words(found: Sequence[Span]) -> Iterator[Span]:
-    """The spans cut behind each space."""
+    """The spans, split after each space."""
     for roles, text in found:
         begin = 0
         while begin < len(text):
@@ -127,7 +127,7 @@ def _words(found: Sequence[Span]) -> Iterator[Span]:
 
 
 def _fitting(word: str, room: int, measure: Measure) -> int:
-    """How many characters there is room for; at least one, so that there is an end."""
+    """The number of characters that fit; at least one, to guarantee termination."""
     used = 0
     for place, character in enumerate(word):
         used += measure(character)
@@ -137,7 +137,7 @@ def _fitting(word: str, room: int, measure: Measure) -> int:
 
 
 def _stripped(row: list[Span]) -> list[Span]:
-    """A row without the spaces at its end."""
+    """A row without trailing spaces."""
     while row and not row[-1][1].strip(" "):
         row.pop()
     if row:

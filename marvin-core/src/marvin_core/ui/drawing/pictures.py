@@ -1,4 +1,4 @@
-"""Pictures on a terminal that says that it draws some: what is asked, what is sent."""
+"""Pictures on terminals that report support for them: the query, and the data to send."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Literal, TypeAlias
 from ...api.messages import Picture, Shown
 
 Drawing: TypeAlias = Literal["kitty", "iterm", ""]
-"""The protocol in which a terminal takes pictures, if any."""
+"""The protocol by which a terminal accepts pictures, if any."""
 QUERY = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b]1337;ReportCellSize\x07\x1b[c"
-"""Asks for both. The last question is one that terminals of every kind answer: after it nothing more comes."""
+"""Queries both protocols. Terminals of every kind answer the last query, so its answer ends the input."""
 ANSWERS = re.compile(r"\x1b_G[^\x1b]*\x1b\\|\x1b\]1337;ReportCellSize=[^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[\?[\d;]*c")
-"""What terminals say then; the rest was typed."""
+"""The answers of terminals; all other input was typed."""
 LAST_ANSWER = re.compile(r"\x1b\[\?[\d;]*c")
 DEAF = ("tmux", "screen", "linux", "dumb")
-"""Terminals (TERM) that are not asked: some take the question for their title, or show it."""
+"""Terminals (TERM) that are not queried: some use the query as their title, or show it."""
 _LARGEST = 2_000_000
-"""Bytes of a picture that is drawn: all of them go to the terminal, over a slow line too."""
+"""The maximum size of a drawn picture in bytes: the terminal receives all of them, perhaps over a slow line."""
 _ROWS = 16
 _INDENT = 5
 _CHUNK = 4_096
@@ -32,19 +32,19 @@ _OTHERS = (b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 
 
 def drawing_of(answer: str) -> Drawing:
-    """What an answer to `QUERY` says."""
+    """The result of an answer to `QUERY`."""
     if re.search(r"\x1b_Gi=31;OK\x1b", answer):
         return "kitty"
     return "iterm" if "ReportCellSize=" in answer else ""
 
 
 def paths_of(show: Sequence[Shown]) -> list[str]:
-    """The files of pictures among what a tool shows."""
+    """The picture files among the items that a tool shows."""
     return [item.path for item in show if isinstance(item, Picture) and item.path]
 
 
 def picture_rows(path: Path, drawing: Drawing, width: int, height: int) -> str:
-    """What draws a picture in rows of its own; empty where that terminal cannot draw it, or it cannot be read. Blocks.
+    """The sequence that draws a picture in new rows; empty if the terminal or the file does not permit it. Blocks.
 
     Args:
         width: the columns of the window.
@@ -59,12 +59,12 @@ def picture_rows(path: Path, drawing: Drawing, width: int, height: int) -> str:
     sequences = _kitty(data, columns, rows) if drawing == "kitty" else _iterm(data, columns, rows)
     up = f"\x1b[{rows - 1}A" if rows > 1 else ""
     down = f"\x1b[{rows - 1}B" if rows > 1 else ""
-    # First the rows, so that the window moves up before anything is drawn in them.
+    # First the rows, so that the window scrolls before anything is drawn in them.
     return "\n" * (rows - 1) + f"{up}\x1b[{_INDENT}C\x1b7{sequences}\x1b8\r{down}"
 
 
 def _read(path: Path) -> bytes:
-    """What is in a file that may hold a picture; nothing for anything else, and for one that is too large."""
+    """The content of a file that may be a picture; empty for any other, and for one that is too large."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would be waited for
         with open(descriptor, "rb") as file:
@@ -77,7 +77,7 @@ def _read(path: Path) -> bytes:
 
 
 def _cells(png: bytes, most_columns: int, most_rows: int) -> tuple[int, int]:
-    """The columns and rows of a PNG as it is, scaled to fit. A cell is taken to be twice as high as wide."""
+    """The columns and rows of a PNG at its size, scaled down to fit. A cell is assumed to be twice as high as wide."""
     wide, high = int.from_bytes(png[16:20]) or 1, int.from_bytes(png[20:24]) or 1
     rows = min(most_rows, max(1, ceil(high / 16)))
     columns = max(1, round(wide * rows * 2 / high))

@@ -1,4 +1,4 @@
-"""Tables of an answer: columns aligned, what is too wide folded within its cell, nothing behind the last column."""
+"""Tables of an answer: aligned columns, with wide content wrapped in its cell, and no padding after the last column."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .inline import Span, folded, painted, spans, width_of
 
 _GAP = 2
 _NARROWEST = 6
-"""Columns of a cell below which a table is rather written as it was typed."""
+"""The minimum width of a cell in columns; a narrower table is written unformatted."""
 _PIECES = re.compile(r"(?P<code>(?P<ticks>`+)[^`]*(?P=ticks))|(?P<bar>\|)|(?:\\.|.)", re.DOTALL)
 
 
 def table_rows(lines: Sequence[str], width: int, paint: Paint, measure: Measure) -> list[str] | None:
-    """The rows of a table that was typed in these lines; None where the width has no room for its columns."""
+    """The rows of the table in these lines; None if its columns do not fit in the width."""
     heads, delimiters, *body = map(_cells, lines)
     count = len(delimiters)
     table = [[spans(text, ("bold",)) for text in _filled(heads, count)]]
@@ -36,7 +36,7 @@ def table_rows(lines: Sequence[str], width: int, paint: Paint, measure: Measure)
 
 
 def _cells(line: str) -> list[str]:
-    """The texts between the bars; one within code is none."""
+    """The texts between the bars; a bar within code does not count."""
     line = line.strip()
     parts = [""]
     for piece in _PIECES.finditer(line[line.startswith("|") :]):
@@ -50,13 +50,13 @@ def _cells(line: str) -> list[str]:
 
 
 def _filled(row: Sequence[str], count: int) -> list[str]:
-    """As many cells as there are columns; what is too much goes into the last of them, since nothing may be lost."""
+    """As many cells as columns; extra cells are joined to the last one, so that no text is lost."""
     cells = [*row, *[""] * (count - len(row))]
     return [*cells[: count - 1], " | ".join(cells[count - 1 :])]
 
 
 def _widths(natural: Sequence[int], width: int) -> list[int] | None:
-    """The widths of columns that fit side by side: the widest give way first. None where they would be too narrow."""
+    """Widths of columns that fit side by side: the widest shrink first. None if they would be too narrow."""
     room = width - _GAP * (len(natural) - 1)
     natural = [max(1, each) for each in natural]
     most = max(natural)
@@ -70,7 +70,7 @@ def _widths(natural: Sequence[int], width: int) -> list[int] | None:
 def _row(
     parts: Sequence[Sequence[Span]], widths: Sequence[int], right: Sequence[bool], paint: Paint, measure: Measure
 ) -> str:
-    """One row of the screen; spaces only in front of what follows."""
+    """One row of the screen; spaces only before other text."""
     row, missing = "", 0
     for part, room, to_the_right in zip(parts, widths, right, strict=True):
         space = max(0, room - width_of(part, measure))

@@ -1,4 +1,4 @@
-"""What a model thinks: dim, its last rows while it comes in, folded to its first ones afterwards."""
+"""The thinking of a model: dim, with its last rows while it arrives, folded to its first ones afterwards."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from ...util.text import counted
 from ..rendering import Measure, Paint, clean, shortened, wrapped
 
 _ROWS = 3
-"""Rows of it that are seen."""
+"""The number of visible rows."""
 
 
 class Thinking:
-    """Takes what a model thinks; gives rows of it. Nothing where it is not to be `shown`."""
+    """Takes the thinking of a model; returns its rows. Empty if it is not to be `shown`."""
 
     def __init__(self, paint: Paint, measure: Measure, *, shown: bool) -> None:
         self._paint = paint
@@ -19,12 +19,12 @@ class Thinking:
         self._parts: list[str] = []
 
     def feed(self, delta: str) -> None:
-        """The next piece."""
+        """The next part."""
         if self._shown:
             self._parts.append(delta)
 
     def open_rows(self, width: int, most: int) -> list[str]:
-        """The last rows of what came so far."""
+        """The last rows so far."""
         if not self._parts:
             return []
         self._parts = ["".join(self._parts)]
@@ -33,7 +33,7 @@ class Thinking:
         return [self._paint("thinking", row) for row in rows]
 
     def end(self, width: int) -> list[str]:
-        """The first lines of it, and how many there are; the next thought starts afresh."""
+        """Its first lines, and the number of all; the next thought starts afresh."""
         text, self._parts = clean("".join(self._parts)).strip(), []
         if not text:
             return []

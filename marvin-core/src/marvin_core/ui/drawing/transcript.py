@@ -1,4 +1,4 @@
-"""Everything that happened in a chat, in full: what the pager shows."""
+"""The complete transcript of a chat, for the pager."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ...util.terminal_text import exact
 from ..rendering import Measure, Role, before_joined, clean, shown_rows
 
 MOST = 2_000_000
-"""Characters that are kept; of more, the oldest go."""
+"""The maximum length in characters; the oldest text is dropped."""
 _WIDTH = 100
 
 
 class Line(NamedTuple):
-    """A line of the transcript, and how it is drawn."""
+    """A line of the transcript, and its style."""
 
     role: Role | None
     text: str
 
 
 class _Entry:
-    """Some text that belongs together; it grows while it streams."""
+    """A text that belongs together; it grows while it streams."""
 
     def __init__(self, role: Role | None, kind: str, text: str) -> None:
         self.role: Role | None = role
@@ -42,7 +42,7 @@ class _Entry:
 
 
 class Transcript:
-    """Takes what happens and what is typed; nothing is cut but what is older than `MOST` characters."""
+    """Records events and typed lines; only text beyond the newest `MOST` characters is dropped."""
 
     def __init__(self, measure: Measure) -> None:
         self._measure = measure
@@ -51,7 +51,7 @@ class Transcript:
         self._dropped = False
 
     def add(self, event: Event) -> None:
-        """What happened."""
+        """Record an event."""
         if isinstance(event, MessageUpdate):
             if event.kind != "tool_call":
                 self._stream(event.kind, event.delta)
@@ -67,20 +67,20 @@ class Transcript:
             self._put("notice", "notice", f"({event.reason})")
 
     def typed(self, text: str) -> None:
-        """A line that was typed, whole."""
+        """Record a typed line, completely."""
         self._put("user", "typed", f"> {text}")
 
     def answered(self, text: str) -> None:
-        """A whole answer of earlier."""
+        """Record an earlier answer."""
         self._stream("text", text)
         self._close()
 
     def said(self, text: str, role: Role | None = None) -> None:
-        """What Marvin itself said."""
+        """Record a text of Marvin itself."""
         self._put(role, "said", text)
 
     def lines(self) -> Iterator[Line]:
-        """All of it, line by line, without what could steer a terminal."""
+        """The whole transcript, line by line, without terminal control sequences."""
         if self._dropped:
             yield Line("notice", "(Older messages are not shown; the session file contains them.)")
         before = ""
@@ -111,7 +111,7 @@ class Transcript:
         self._forget()
 
     def _close(self) -> None:
-        """The next piece of text begins a new entry."""
+        """The next part of the text begins a new entry."""
         if self._entries:
             last = self._entries[-1]
             last.parts = ["".join(last.parts)]
@@ -130,7 +130,7 @@ class Transcript:
 
 
 def _arguments(arguments: Mapping[str, Any]) -> str:
-    """Every argument, with every character of it."""
+    """Every argument, completely."""
     rows: list[str] = []
     for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -147,7 +147,7 @@ def _role_in_diff(line: str) -> Role | None:
 
 
 def rows_of(lines: Sequence[Line], width: int, measure: Measure) -> list[Line]:
-    """The lines in rows of this width; the work grows with the text, however long a line is."""
+    """The lines in rows of this width; the work is linear in the text, however long a line is."""
     rows: list[Line] = []
     for role, text in lines:
         if len(text) * 2 <= width or (text.isascii() and len(text) <= width):

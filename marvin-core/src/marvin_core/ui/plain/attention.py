@@ -1,4 +1,4 @@
-"""Calling for somebody who looks elsewhere: the bell, a notice of the desktop, the title of the window."""
+"""Draws the attention of an absent user: the bell, a desktop notification, the window title."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _KEEP_TITLE, _GIVE_TITLE_BACK = "\x1b[22;2t", "\x1b[23;2t"
 
 
 class Attention:
-    """Calls at the end of an answer and at a question, where nobody pressed a key for `patience` seconds.
+    """Notifies at the end of an answer and at a question if no key was pressed for `patience` seconds.
 
-    Nothing that it writes holds a word of a model, a tool or a file.
+    Its output never contains text from a model, a tool or a file.
 
     Args:
         kinds: bell, notify, title.
-        write: puts a sequence on the terminal that moves no cursor.
-        last_key: when the last key was pressed, by the monotonic clock.
+        write: writes a sequence to the terminal that does not move the cursor.
+        last_key: the time of the last key, by the monotonic clock.
     """
 
     def __init__(
@@ -33,13 +33,13 @@ class Attention:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """The chat is there."""
+        """The chat has started."""
         if "title" in self._kinds:
             self._write(_KEEP_TITLE)
             self._title("marvin")
 
     def close(self) -> None:
-        """The chat ends; the title is what it was."""
+        """The chat ends; restore the title."""
         self.settled()
         if "title" in self._kinds:
             self._write(_GIVE_TITLE_BACK)
@@ -56,12 +56,12 @@ class Attention:
             self._call("Marvin has answered.")
 
     def asks(self) -> None:
-        """A question waits: at once, or once nobody has typed for long enough."""
+        """A question is open: notify now, or once no key was pressed for long enough."""
         self._title("marvin: asks")
         self._wait()
 
     def settled(self) -> None:
-        """The question has its answer."""
+        """The question was answered."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

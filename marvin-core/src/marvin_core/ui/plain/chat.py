@@ -1,4 +1,4 @@
-"""The plain chat: on a terminal with a line editor, elsewhere and where that is asked for line by line."""
+"""The plain chat: with a line editor on a terminal, otherwise or on request line by line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PlainChat:
         settings = session.chat
         is_drawn = settings.terminal not in _DUMB and not settings.screen_reader and not settings.plain
         if os.isatty(0) and os.isatty(1) and is_drawn:
-            # Imported for a terminal only: the line editor costs 195 ms.
+            # Imported for a terminal only: the line editor takes 195 ms.
             from .terminal_chat import TerminalChat
 
             terminal = TerminalChat(session)
@@ -55,30 +55,30 @@ class PlainChat:
         return _left(session, simple.run(greeting, prompt))
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask the user; before there is a chat the answer is the last choice."""
+        """Ask the user; before the chat starts, the answer is the last choice."""
         return choices[-1] if self._chat is None else await self._chat.ask(question, choices)
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
-        """Ask the user what may be answered in any words; before there is a chat the answer is empty."""
+        """Ask the user for free text; before the chat starts, the answer is empty."""
         return "" if self._chat is None else await self._chat.ask_text(question, choices)
 
     async def permit(self, question: Question) -> Sequence[Reply]:
-        """Ask the user about calls; before there is a chat each of them is refused."""
+        """Ask the user about calls; before the chat starts, each is refused."""
         return () if self._chat is None else await self._chat.permit(question)
 
     async def ask_secret(self, question: str) -> str:
-        """Read a line that is neither shown nor kept; before there is a chat it is empty."""
+        """Read a line that is neither shown nor stored; before the chat starts, it is empty."""
         return "" if self._chat is None else await self._chat.ask_secret(question)
 
     async def pick(self, picking: Picking) -> str | None:
-        """Have one of several picked by keys; None where nothing is drawn."""
+        """Let the user pick one of several with keys; None if nothing can be drawn."""
         from .simple_chat import SimpleChat
 
         reach = self._reach
         return None if reach is None or isinstance(reach, SimpleChat) else await reach.pick(picking)
 
     def copy(self, text: str) -> bool:
-        """Put a text on the clipboard of the terminal, where there is one."""
+        """Copy a text to the clipboard of the terminal, if there is one."""
         reach = self._reach
         return reach is not None and reach.copy(text)
 
@@ -95,7 +95,7 @@ class PlainChat:
 
 
 def _left(session: SessionControl, code: int) -> int:
-    """Say on a terminal how the session is gone on with, once the chat is over; returns its exit code."""
+    """After the chat, show on a terminal how to resume the session; returns the exit code."""
     if session.id and os.isatty(1):
         with suppress(OSError):  # the terminal is gone
             StandardStreams().out(f"This session: {command_name()} --resume {session.id}\n")
@@ -103,7 +103,7 @@ def _left(session: SessionControl, code: int) -> int:
 
 
 def _collect_garbage_again() -> None:
-    """The launcher turned it off for the start; what was imported so far stays."""
+    """Re-enable the garbage collector that the launcher disabled for the start; earlier objects are exempt."""
     gc.freeze()
     gc.enable()
 
@@ -114,7 +114,7 @@ def _greeting(session: SessionControl) -> str:
 
 
 def _seeded(session: SessionControl) -> str:
-    """What goes to the model beside what is typed here; without a model it goes nowhere."""
+    """A note about messages of earlier chats in the first request; empty without a model."""
     if not session.configured or session.models.provider_name == OFFLINE:
         return ""
     count = session.profile.earlier()

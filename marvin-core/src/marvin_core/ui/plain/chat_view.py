@@ -1,4 +1,4 @@
-"""What the chat on a terminal shows: events become rows above the line, and rows that say what is under way."""
+"""The display of the chat on a terminal: events become rows above the line, and rows for running work."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .terminal_reach import replay
 from .typed_rows import echoed, first_line
 
 MARK = "■"
-"""Begins what Marvin says."""
+"""The mark before Marvin's text."""
 _FEWEST_ROWS = 3
 _SHARE = 4
 """The part of the window that an open block may take, one in so many rows: folded in a window that becomes narrower, it
@@ -70,7 +70,7 @@ class ChatView:
     # --- events ------------------------------------------------------------------------------------
 
     def show(self, event: Event) -> None:
-        """What happened in the session."""
+        """Show an event of the session."""
         self.transcript.add(event)
         if isinstance(event, MessageUpdate):
             self._delta(event)
@@ -99,7 +99,7 @@ class ChatView:
         self._editor.update()
 
     def _say_again(self, text: str) -> None:
-        """An answer of earlier, drawn as it was then."""
+        """Show an earlier answer as it was drawn then."""
         self._begin_turn()
         self.transcript.answered(text)
         self._delta(MessageUpdate(kind="text", delta=text))
@@ -129,54 +129,54 @@ class ChatView:
         await self._pictures.close()
 
     def ended(self) -> None:
-        """What was typed is carried out."""
+        """A typed line is executed now."""
         self.finish_text()
         self._calls.clear()
         self._answer.mark = ""
         self.activity = ""
 
     def finish_text(self) -> None:
-        """Write what was held back of an answer."""
+        """Write the remaining text of an answer."""
         self._write(self._thinking.end(self._editor.width))
         self._write(self._answer.end(self._editor.width))
 
     def pause_text(self) -> None:
-        """Write what was held back, for something to be written in between."""
+        """Write the text held back, before other text is written in between."""
         self._write(self._answer.pause(self._editor.width))
 
     # --- texts -------------------------------------------------------------------------------------
 
     def say(self, text: str) -> None:
-        """A text of Marvin. An answer may be coming in, which goes on below it."""
+        """Show a text of Marvin. An answer may be streaming, and continues below."""
         self.pause_text()
         self.transcript.said(text)
         self._editor.write(self._wrapped(clean(text)))
 
     def say_error(self, text: str) -> None:
-        """What went wrong."""
+        """Show an error."""
         self.pause_text()
         self.transcript.said(text, "error")
         self._editor.write(self._paint("error", self._wrapped(clean(text))))
 
     def say_output(self, text: str) -> None:
-        """What a tool gave is not broken between words, so that it can be copied."""
+        """Show the output of a tool without breaking it between words, so that it can be copied."""
         self.pause_text()
         self._editor.write(bounded_output(clean(text).rstrip("\n")))
 
     def say_aside(self, text: str) -> None:
-        """A short text of Marvin that matters little."""
+        """Show a short text of Marvin with little importance."""
         self.pause_text()
         self._editor.write(self._paint("faint", self._wrapped(clean(text))))
 
     def tell_printed(self, text: str) -> None:
-        """What code of a pack printed; on the screen itself it would be drawn over."""
+        """Show the printed output of a pack; printed directly, it would be overdrawn."""
         self.pause_text()
         self.transcript.said(f"({text})", "notice")
         self._tell("notice", text)
         self._editor.update()
 
     def echo(self, shown: str, sign: str = "> ") -> None:
-        """The line that is carried out now."""
+        """Show the line that is executed now."""
         self.transcript.typed(shown)
         if self._turns:
             self._turns = False
@@ -184,7 +184,7 @@ class ChatView:
         self._editor.write(self._paint("user", echoed(shown, sign)))
 
     def switch_raw(self, words: str) -> None:
-        """`/raw`: the last answer once more, as it was typed; `on` and `off` for all that follow."""
+        """`/raw`: show the last answer again, unformatted; `on` and `off` for all that follow."""
         if words in ("on", "off"):
             self.raw = words == "on"
             self.say(_RAW[self.raw])
@@ -198,7 +198,7 @@ class ChatView:
     # --- what is under way -------------------------------------------------------------------------
 
     def busy(self, activity: str) -> None:
-        """Say below what is waited for, and for how long."""
+        """Show below what the chat waits for, and for how long."""
         self.activity = activity
         self._since = time.monotonic()
         self._editor.update()
@@ -230,7 +230,7 @@ class ChatView:
 
 
 async def page(view: ChatView, editor: LineEditor, paint: Paint) -> None:
-    """Ctrl+O: show the whole transcript on the terminal's other screen, until it is left."""
+    """Ctrl+O: show the whole transcript on the terminal's alternate screen."""
     from .lent.pager import Pager
 
     lines = list(view.transcript.lines())
@@ -238,7 +238,7 @@ async def page(view: ChatView, editor: LineEditor, paint: Paint) -> None:
 
 
 def _prepare(color: bool) -> None:
-    """Import what the first blocks need, while the answer is waited for."""
+    """Import the modules for the first blocks while waiting for the answer."""
     from ..drawing import code, inline
 
     inline.prepare()

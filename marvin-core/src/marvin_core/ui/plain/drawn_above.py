@@ -1,4 +1,4 @@
-"""The terminal of the chat: text that is written once, above a line that stays at the bottom."""
+"""The terminal of the chat: text is written once, above a line that stays at the bottom."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 
 
 class Lent(Protocol):
-    """What has the terminal for a while, and can be ended by the chat."""
+    """A temporary user of the terminal that the chat can end."""
 
     async def run(self, keys_from: Input) -> None:
         """Use the terminal until it is done."""
@@ -36,7 +36,7 @@ class Lent(Protocol):
 class DrawnAbove:
     """`write` puts text above; `live` are the rows between it and the line, `status` is the last of them.
 
-    What derives from this sets `_app`, which draws them and the line.
+    Subclasses set `_app`, which draws them and the line.
     """
 
     _app: Application[Any]
@@ -53,58 +53,58 @@ class DrawnAbove:
         self.status: Callable[[], str] = str
         self._terminal = TerminalOutput()
         self._output = Vt100_Output.from_pty(cast("TextIO", self._terminal))
-        self._output.enable_cpr = False  # not every terminal answers, and nothing here needs the answer
+        self._output.enable_cpr = False  # not every terminal answers, and the answer is not needed here
 
     @property
     def is_away(self) -> bool:
-        """Whether another program has the terminal."""
+        """Whether another program uses the terminal."""
         return bool(self._away) and self._paged is None
 
     @property
     def width(self) -> int:
-        """The columns that text may take."""
+        """The number of columns for text."""
         return max(10, self._output.get_size().columns - 1)
 
     @property
     def height(self) -> int:
-        """The rows of the window."""
+        """The number of rows of the window."""
         return self._output.get_size().rows
 
     @staticmethod
     def measure(text: str) -> int:
-        """How many columns a text takes."""
+        """The number of columns of a text."""
         return get_cwidth(text)
 
     def write(self, text: str) -> None:
-        """Put a line above; what comes in quick succession is written together."""
+        """Write a line above; lines in quick succession are written together."""
         self._waiting.append(text)
         self.update()
 
     def update(self) -> None:
-        """Show what changed, soon."""
+        """Redraw changes soon."""
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(self._redraw, self.flush)
 
     def flush(self) -> None:
-        """Show what changed, now."""
+        """Redraw changes now."""
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
         if self._away:
-            return  # all that waits is written below, once the other screen is left
+            return  # pending text is written below, once the alternate screen is closed
         self.refresh()
         if self._waiting:
             text = "\n".join(self._waiting).replace("\n", "\r\n")
             self._waiting.clear()
             if self._app.is_running:
                 self._app.renderer.erase()
-                self._output.enable_bracketed_paste()  # `erase` switched it off: a paste may come right now
+                self._output.enable_bracketed_paste()  # `erase` disabled it: a paste may arrive right now
             self._output.write_raw(text + "\r\n")
             self._output.flush()
         self._app.invalidate()
 
     async def lend(self, use: Callable[[], Awaitable[_Result]]) -> _Result:
-        """Leave the terminal to something else; what is to be written meanwhile is written afterwards."""
+        """Lend the terminal; text that arrives meanwhile is written afterwards."""
         self.leave_pager()
         self.flush()
         self._away += 1
@@ -121,21 +121,21 @@ class DrawnAbove:
             self.flush()
 
     async def page(self, make: Callable[[Output], Lent]) -> None:
-        """Show a pager, or what else belongs to the chat, until it is left."""
+        """Show a pager, or another part of the chat, until it is closed."""
         if self._away:
             return
         self._paged = pager = make(self._output)
         try:
-            # Keys of its own: what the line waits for the rest of, it would take from the pager.
+            # It has its own key input: otherwise the line would take the rest of an incomplete key from the pager.
             await self.lend(lambda: pager.run(PastingInput(sys.stdin)))
         finally:
             self._paged = None
-        if self._app.is_running:  # keys that came together with the one that left it
+        if self._app.is_running:  # keys that arrived together with the one that closed it
             self._app.key_processor.feed_multiple(get_typeahead(self._app.input))
             self._app.key_processor.process_keys()
 
     def leave_pager(self) -> None:
-        """End the pager, if it is open: the chat wants something."""
+        """Close the pager if it is open: the chat needs the screen."""
         if self._paged is not None:
             self._paged.close()
 
@@ -145,18 +145,18 @@ class DrawnAbove:
             self._terminal.write(sequence)
 
     def tell_while_held(self, text: str) -> None:
-        """Write a text below, from another thread, while the event loop stands; nothing else is drawn meanwhile."""
+        """Write a text below, from another thread, while the event loop is blocked; nothing else is drawn meanwhile."""
         self._terminal.write(f"\r\n\x1b[J{disarm(text)}\r\n")
 
     def draw_anew(self) -> None:
-        """The event loop goes on: draw the line below what was written meanwhile."""
+        """The event loop continues: draw the line below the text written meanwhile."""
         if self._app.is_running:
             self._app.renderer.reset()
             self._output.enable_bracketed_paste()
             self._app.invalidate()
 
     def _lent(self, *, is_lent: bool) -> None:
-        """The terminal is lent from here on, or no longer."""
+        """The terminal is lent from now on, or no longer."""
 
     def _returned(self) -> None:
-        """The terminal was lent, and is back."""
+        """The terminal was lent, and has been returned."""

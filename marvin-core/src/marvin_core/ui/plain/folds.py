@@ -1,4 +1,4 @@
-"""Long texts in the line that is typed, for each of which a few words stand."""
+"""Folds long texts in the edited line into a few words each."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ...util.text import one_line
 FOLD_LINES = 20
 FOLD_CHARACTERS = 2_000
 _HINT = 30
-"""Characters of a long line of the history that are shown of it."""
+"""The number of shown characters of a long line of the history."""
 
 
 class Folds:
-    """Folds long texts, and unfolds a line that holds such folds."""
+    """Folds long texts, and restores them in a line that contains such folds."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
     def fold(self, text: str, what: str = "") -> str:
-        """The text, or what stands for a long one in the line; `what` says what it is, else its beginning does."""
+        """The text, or a fold for a long one; `what` describes it, otherwise its beginning does."""
         lines = text.rstrip("\n").count("\n") + 1
         if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS:
             return text
@@ -32,15 +32,15 @@ class Folds:
         return fold
 
     def unfold(self, shown: str) -> str:
-        """The text with what its folds stand for; in one go, as a paste may hold what looks like a fold."""
+        """The text with its folds replaced in a single pass, as a paste may contain what looks like a fold."""
         if not self._texts:
             return shown
         return re.sub("|".join(map(re.escape, self._texts)), lambda fold: self._texts[fold[0]], shown)
 
     def at_end(self, text: str) -> str:
-        """The fold that a text ends with, or nothing."""
+        """The fold at the end of a text, or an empty text."""
         return next((fold for fold in self._texts if text.endswith(fold)), "")
 
     def forget(self) -> None:
-        """Keep none of the texts."""
+        """Forget all texts."""
         self._texts.clear()

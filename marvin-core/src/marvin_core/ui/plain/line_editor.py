@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import re
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.buffer import Buffer, CompletionState
+from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, emacs_mode, is_searching, vi_insert_mode
 from prompt_toolkit.formatted_text import ANSI, FormattedText
@@ -334,10 +334,13 @@ class LineEditor(DrawnAbove):
         if not buffer.text and self._suggestion:
             buffer.insert_text(self._suggestion)
             return
-        found = list(itertools.islice(self._handlers.complete(buffer.document.text_before_cursor), 2))
+        found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
         if len(found) == 1:
-            buffer.delete_before_cursor(found[0].replaces)
+            buffer.delete_before_cursor(-found[0].start_position)
             buffer.insert_text(found[0].text)
+        elif found and self._completes():  # a Tab right behind the last letter is there before its menu
+            buffer.complete_state = CompletionState(buffer.document, found)
+            buffer.complete_next()
         else:
             buffer.start_completion(insert_common_part=True)
 

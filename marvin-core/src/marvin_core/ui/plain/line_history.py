@@ -1,4 +1,4 @@
-"""The lines that were typed, kept per profile in one file that several chats append to at once."""
+"""The history of typed lines, one file per profile, to which several chats append at once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from prompt_toolkit.history import History
 from ...util.state_files import make_private_folder
 
 READ_LIMIT = 1_000_000
-"""Bytes from the end of the file that are read."""
+"""The number of bytes that are read from the end of the file."""
 ENTRY_LIMIT = 200_000
-"""Characters; a longer one, which the session has, would take the place of many others in what is read."""
+"""The maximum length of a line in characters; a longer one is in the session, and would displace many others."""
 _WITH_KEY = re.compile(r"(?s)(/log(?:in|out)\b(?:\s+[A-Za-z][\w-]{0,19}(?!\S))?).*")
 """What of such a line is no key: the name of a service is short, and only a key would be behind it."""
 
@@ -33,22 +33,22 @@ class LineHistory(History):
         super().__init__()
         self._path = path
         self.fold: Callable[[str], str] = str
-        """What an entry is shown as."""
+        """The displayed form of an entry."""
         self._keep = keep
         self._loaded_from: Path | None = None
 
     @property
     def is_stale(self) -> bool:
-        """Whether what was loaded is of another profile."""
+        """Whether the loaded entries belong to another profile."""
         return self._loaded_from not in (None, self._path())
 
     def add(self, shown: str, text: str) -> None:
-        """Keep a line: in this chat as it was shown, in the file as it was sent."""
+        """Store a line: in this chat as displayed, in the file as sent."""
         self._loaded_strings.insert(0, shown)
         self.store_string(text)
 
     async def load(self) -> AsyncGenerator[str, None]:
-        """The entries as they are shown, the newest one first."""
+        """The displayed entries, newest first."""
         if self._loaded_from != self._path():
             self._loaded_from = self._path()
             self._loaded_strings = [self.fold(entry) for entry in self.load_history_strings()]
@@ -56,14 +56,14 @@ class LineHistory(History):
             yield entry
 
     def load_history_strings(self) -> Iterable[str]:
-        """The entries in the file, the newest one first."""
+        """The entries in the file, newest first."""
         try:
             with self._path().open("rb") as file:
                 cut = file.seek(max(0, file.seek(0, os.SEEK_END) - READ_LIMIT))
                 lines = file.read().decode("utf-8", "replace").split("\n")
         except OSError:
             return []
-        if cut:  # an entry whose beginning is not there is none
+        if cut:  # an entry without its beginning is invalid
             lines = list(dropwhile(lambda line: not line.startswith("#"), lines))
         entries: list[list[str]] = [[]]
         for line in lines:
@@ -74,7 +74,7 @@ class LineHistory(History):
         return ["\n".join(entry) for entry in reversed(entries) if entry]
 
     def store_string(self, string: str) -> None:
-        """Append an entry in one write; where that fails, the entry is kept for this chat only."""
+        """Append an entry in one write; if that fails, the entry is kept for this chat only."""
         if len(string) > ENTRY_LIMIT:
             return
         keyed = _WITH_KEY.fullmatch(string)

@@ -1,4 +1,4 @@
-"""What a chat on a terminal shows and does around the conversation: the status row, and calling for somebody."""
+"""The parts of a terminal chat around the conversation: the status row, and notifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .line_editor import LineEditor
 
 
 class Surroundings:
-    """The status row and the attention of one chat."""
+    """The status row and the notifications of one chat."""
 
     def __init__(self, session: SessionControl, editor: LineEditor, paint: Paint) -> None:
         settings = session.chat
@@ -27,7 +27,7 @@ class Surroundings:
         )
 
     def begin(self) -> None:
-        """The chat is there."""
+        """The chat has started."""
         self.attention.begin()
         self._facts.look()
 
@@ -37,9 +37,9 @@ class Surroundings:
         await self._facts.close()
 
     def listen(self, event: Event) -> None:
-        """Something happened that may change the row."""
+        """An event that may change the row."""
         self._facts.listen(event)
 
     def row(self, *, shell: bool) -> str:
-        """The status row; empty where there is to be none."""
+        """The status row; empty if it is disabled."""
         return self._row.text(self._editor.width, self._editor.measure, shell=shell)

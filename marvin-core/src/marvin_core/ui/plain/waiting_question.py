@@ -1,4 +1,4 @@
-"""A question and the keys that are pressed meanwhile: which of them answer it, and which belong to something else."""
+"""A question and the keys pressed meanwhile: which of them answer it, and which belong to other input."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from .editor_parts import AnswerKey
 
 _REST = 2.0
-"""Seconds for the rest of a word whose first letter has answered, and Enter."""
+"""Seconds to wait for Enter, or for the rest of a word whose first letter was the answer."""
 
 
 class WaitingQuestion:
-    """Opens for an answer once nobody types: `pause` seconds after the last key, on an empty line.
+    """Opens for an answer when typing stops: `pause` seconds after the last key, on an empty line.
 
     `may_open` says whether the line is empty; `changed` is called when the question has opened.
     """
@@ -29,12 +29,12 @@ class WaitingQuestion:
         self.sign = ""
         self.hidden = False
         self.is_open = False
-        """Whether the line that is typed is that of the answer."""
+        """Whether the edited line is that of the answer."""
         self.last_key = time.monotonic()
 
     @property
     def waits(self) -> bool:
-        """Whether there is a question that is not open."""
+        """Whether there is a question that is not open yet."""
         return bool(self.sign) and not self.is_open
 
     def begin(self, sign: str, keys: AnswerKey | None, *, hidden: bool, at_once: bool) -> None:
@@ -44,28 +44,28 @@ class WaitingQuestion:
         self._soon()
 
     def put_aside(self, draft: str) -> None:
-        """Open it for an answer, and keep the line that was being typed."""
+        """Open it for an answer, and set the edited line aside."""
         self._draft, self.is_open = draft, True
 
     def end(self) -> str:
-        """The question is over; returns the line that was put aside."""
+        """Close the question; returns the line that was set aside."""
         draft, self._draft = self._draft, ""
         self.sign, self.hidden, self.is_open, self._keys = "", False, False, None
         return draft
 
     def key_pressed(self) -> None:
-        """A key: whoever presses it may be in the middle of something."""
+        """A key was pressed: the user may be typing something else."""
         self.last_key = time.monotonic()
         self._soon()
 
     def answer_of(self, key: str) -> str | None:
-        """What a key alone answers; None where it does not."""
+        """The answer of a single key; None if it is not an answer."""
         line = self._keys(key) if self._keys is not None else None
         self._rest = ((line or "")[len(key) :], time.monotonic())
         return line
 
     def is_rest(self, text: str) -> bool:
-        """Whether a line is but the rest of a word whose first letter has answered already."""
+        """Whether a line is only the rest of a word whose first letter was the answer."""
         rest, since = self._rest
         self._rest = ("", 0.0)
         return bool(rest) and text == rest and time.monotonic() - since < _REST

@@ -1,4 +1,4 @@
-"""Asking the terminal itself: its answer comes among the keys that are pressed meanwhile."""
+"""Queries the terminal itself: its answer arrives among the keys pressed meanwhile."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import tty
 from ....util.threads import in_thread
 
 _PATIENCE = 3.0
-"""Seconds for an answer, also over a slow line; every terminal gives one to some questions."""
+"""Seconds to wait for an answer, also over a slow line; every terminal answers some queries."""
 _MOST = 65_536
 
 
 async def answer_of_terminal(descriptor: int, question: str, last: re.Pattern[str]) -> str:
-    """What comes from the terminal once it was asked, until `last` is among it, or nothing more comes.
+    """The input from the terminal after a query, until it contains `last`, or no more arrives.
 
     Args:
-        descriptor: the terminal, in which nobody else reads meanwhile.
+        descriptor: the terminal, which no other code reads meanwhile.
     """
     return await in_thread(lambda: _asked(descriptor, question, last))
 

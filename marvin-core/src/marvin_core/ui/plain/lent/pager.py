@@ -1,4 +1,4 @@
-"""The pager: everything that happened in the chat, on the terminal's other screen, which is left as it was found."""
+"""The pager: the transcript of the chat on the terminal's alternate screen."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _KEYS = "q returns to the chat; arrows, PgUp, PgDn, Home and End move; /WORD sea
 
 
 class Pager(UIControl):
-    """Shows lines until q, Esc, Ctrl+O or Ctrl+C is pressed, or `close` is called. It begins at their end.
+    """Shows lines until q, Esc, Ctrl+O or Ctrl+C is pressed, or `close` is called. It starts at their end.
 
     Args:
-        escape: seconds after Escape for the rest of a key to come. Then it was Escape.
+        escape: the seconds to wait for the rest of a key after Escape. Without one, the key is Escape.
     """
 
     def __init__(self, lines: Sequence[Line], paint: Paint, measure: Measure, output: Output, escape: float) -> None:
@@ -61,7 +61,7 @@ class Pager(UIControl):
             output=self._output,
         )
         self._application.ttimeoutlen = self._escape
-        with suppress(EOFError):  # the terminal is gone, which the chat finds out as well
+        with suppress(EOFError):  # the terminal is gone, which the chat will also notice
             await self._application.run_async(set_exception_handler=False, handle_sigint=False)
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class Pager(UIControl):
     # --- what is shown -----------------------------------------------------------------------------
 
     def create_content(self, width: int, height: int) -> UIContent:
-        """The rows that are seen now."""
+        """The visible rows."""
         if width != self._width:
             self._fit(width)
         self._move(self._top)
@@ -81,11 +81,11 @@ class Pager(UIControl):
         return UIContent(get_line=lambda number: self._painted(self._top + number), line_count=count, show_cursor=False)
 
     def is_focusable(self) -> bool:
-        """It has the keys."""
+        """It receives the keys."""
         return True
 
     def footer(self, width: int) -> str:
-        """The last row: where this is, what the keys do, what is looked for."""
+        """The last row: the position, the keys, and the search text."""
         if self._wanted is not None:
             return f"/{self._wanted}"[-width:]
         last = min(len(self._rows), self._top + self._height())
@@ -99,7 +99,7 @@ class Pager(UIControl):
         return to_formatted_text(ANSI(self._paint(row.role, text) if row.role else text))
 
     def _fit(self, width: int) -> None:
-        """Fold the lines for this width; what was seen first stays there, more or less."""
+        """Fold the lines for this width; the first visible line stays about where it is."""
         share = self._top / len(self._rows) if self._rows else 0.0
         self._width = width
         self._rows = rows_of(self._lines, max(10, width), self._measure)
@@ -165,7 +165,7 @@ class Pager(UIControl):
         self._find(-1)
 
     def _find(self, step: int) -> None:
-        """Go to the next row with what is looked for; upper and lower case are alike."""
+        """Go to the next row with the search text; case is ignored."""
         if not self._found:
             return
         rows = self._rows

@@ -1,4 +1,4 @@
-"""Picking one of many with arrow keys, below what was written: looked for by typing, gone when one was picked."""
+"""A picker for one of many choices with arrow keys, below the text: typing searches; it disappears afterwards."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from ..terminal_quirks import FoldingRenderer, steady
 
 _KEYS = "Up, Down and Enter choose; type words to search; Ctrl+R renames; Esc leaves"
 _MOST = 12
-"""Choices that are seen at once."""
+"""The maximum number of visible choices."""
 _AROUND = 4
-"""Rows beside the choices, and one of what stands above."""
+"""The rows in addition to the choices, and one of the text above."""
 _PAUSE = 0.2
-"""Seconds without a key after which what was typed is looked for."""
+"""The seconds without a key after which the search starts."""
 _LONGEST = 200
-"""Characters that can be typed."""
+"""The maximum length of the search text in characters."""
 
 
 class Picker(UIControl):
-    """Shows choices until one is picked or it is left; then `picked` has its key, or nothing.
+    """Shows choices until one is picked or it is closed; then `picked` has its key, or is empty.
 
     Args:
-        terminal: what kind of terminal it is (TERM).
+        terminal: the type of the terminal (TERM).
     """
 
     def __init__(self, picking: Picking, paint: Paint, measure: Measure, output: Output, terminal: str) -> None:
@@ -56,7 +56,7 @@ class Picker(UIControl):
         self.picked = ""
 
     async def run(self, keys_from: Input) -> None:
-        """Show what there is; the keys come from the same terminal."""
+        """Show the choices; the keys come from the same terminal."""
         app: Application[None] = Application(
             layout=Layout(Window(self, always_hide_cursor=True, dont_extend_height=True)),
             key_bindings=self._bindings(),
@@ -73,14 +73,14 @@ class Picker(UIControl):
         app.ttimeoutlen = 0.05
         self._look(0)
         try:
-            with suppress(EOFError):  # the terminal is gone, which the chat finds out as well
+            with suppress(EOFError):  # the terminal is gone, which the chat will also notice
                 await app.run_async(set_exception_handler=False, handle_sigint=False)
         finally:
             if self._looking is not None:
                 self._looking.cancel()
 
     def close(self) -> None:
-        """Leave it."""
+        """Close it."""
         application = self._application
         if application is not None and application.is_running and not application.is_done:
             application.exit(result=None)
@@ -88,18 +88,18 @@ class Picker(UIControl):
     # --- what is shown -----------------------------------------------------------------------------
 
     def create_content(self, width: int, height: int) -> UIContent:
-        """All rows; there are never more than the window has."""
+        """All rows; never more than the window has."""
         rows = self._rows(width - 1)
         return UIContent(get_line=lambda number: rows[number], line_count=len(rows), show_cursor=False)
 
     def preferred_height(
         self, width: int, max_available_height: int, wrap_lines: bool, get_line_prefix: object
     ) -> int | None:
-        """As many rows as there are."""
+        """The number of rows."""
         return len(self._rows(width - 1))
 
     def is_focusable(self) -> bool:
-        """It has the keys."""
+        """It receives the keys."""
         return True
 
     def _rows(self, width: int) -> list[StyleAndTextTuples]:
@@ -125,7 +125,7 @@ class Picker(UIControl):
         return steady(f"{text}  {facts}".rstrip())
 
     def _end_of(self, text: str, width: int) -> str:
-        """As much of the end of a text as a row has room for."""
+        """The end of a text, as much as fits in a row."""
         while self._measure(text) > width:
             text = text[1:]
         return text
@@ -135,13 +135,13 @@ class Picker(UIControl):
         return to_formatted_text(ANSI(self._paint("notice" if role == "notice" else "faint", row)))
 
     def _seen(self) -> int:
-        """How many choices are seen at once."""
+        """The number of visible choices."""
         return max(1, min(_MOST, self._output.get_size().rows - _AROUND - 1))
 
     # --- looking -----------------------------------------------------------------------------------
 
     def _look(self, pause: float) -> None:
-        """Look for what is typed, unless another key comes before."""
+        """Search for the typed text, unless another key arrives before."""
         if self._looking is not None:
             self._looking.cancel()
         self._looking = asyncio.ensure_future(self._looked(pause))
@@ -207,7 +207,7 @@ class Picker(UIControl):
         self._at = max(0, min(self._at + by, len(self._choices) - 1))
 
     def _take(self) -> None:
-        """Enter: what is typed is looked for before anything is taken that nobody has seen."""
+        """Enter: search for the typed text first, so that no unseen choice is picked."""
         if self._typed.strip() != self._found:
             self._look(0)
         elif self._choices:
