@@ -262,7 +262,10 @@ def test_a_tool_that_declares_nonsense_is_a_problem_of_its_pack(
 def test_a_relative_module_needs_a_package(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme", PLUGIN)
-    assert "ToolGroup 'hands': acme is in no package for '.inner.tools' to be in" in place.marvin("packs", "list").out
+    assert (
+        "ToolGroup 'hands': '.inner.tools' is relative, but acme is not in a package"
+        in place.marvin("packs", "list").out
+    )
 
 
 # --- secrets and settings in a call --------------------------------------------------------------------------------

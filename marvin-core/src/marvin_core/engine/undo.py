@@ -136,7 +136,7 @@ class Undo:
         except BaseException as error:
             if isinstance(error, ValueError):
                 claim.done()
-                raise ValueError(f"What was kept of it {error}, and was removed.") from error
+                raise ValueError(f"The stored copy cannot be used ({error}), so it was removed.") from error
             if isinstance(error, NeverTakenBack):
                 claim.done()  # it would block the undo of all earlier calls
             else:

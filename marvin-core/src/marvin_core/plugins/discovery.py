@@ -246,7 +246,9 @@ def _found_from(plugin: ModuleType, group: ToolGroup) -> ToolGroup:
     if not group.module.startswith("."):
         return group
     if not plugin.__package__:
-        raise PluginError(f"ToolGroup {group.name!r}: {plugin.__name__} is in no package for {group.module!r} to be in")
+        raise PluginError(
+            f"ToolGroup {group.name!r}: {group.module!r} is relative, but {plugin.__name__} is not in a package"
+        )
     return group.replace(module=resolve_name(group.module, plugin.__package__))
 
 

@@ -76,7 +76,7 @@ def _full_name(name: str, plugin: ModuleType) -> str:
     if not module.startswith("."):
         return name
     if not plugin.__package__:
-        raise PluginError(f"PackSettings.model: {plugin.__name__} is in no package for {module!r} to be in")
+        raise PluginError(f"PackSettings.model: {module!r} is relative, but {plugin.__name__} is not in a package")
     return f"{resolve_name(module, plugin.__package__)}:{attribute}"
 
 

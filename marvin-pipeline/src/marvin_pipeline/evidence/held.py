@@ -92,7 +92,7 @@ class HeldTests:
         """
         if await self._base("unweakened"):
             return
-        reason = "No tests of 2a and 2b are on record. The tests as they are here are what it is held to."
+        reason = "No tests of 2a and 2b are on record. The current tests are the reference for later phases."
         commit = await self._run.git.checkpoint(f"{self._phase}: the tests that the run is held to")
         await in_thread(partial(self._note, self._gate("unweakened", "not_measured", reason, commit)))
 

@@ -114,7 +114,7 @@ class _Reader:
 
     def _take_mode(self, what: str, mode: str) -> None:
         if not mode.startswith("100"):
-            raise PatchError(f"The diff is for a link or a submodule, {self._named!r}, and not of a file.")
+            raise PatchError(f"The diff is for {self._named!r}, which is a link or a submodule and not a file.")
         names = {"new file": (_NOTHING, self._named), "deleted file": (self._named, _NOTHING)}
         self._files.append(_File(*names.get(what, (self._named, self._named))))
         self._files[-1].mode = "" if what == "deleted file" else mode
