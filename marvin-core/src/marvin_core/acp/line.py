@@ -160,7 +160,7 @@ def _sound(value: Any) -> dict[str, Any] | str:
     if method is None and identity is None:
         return "A message has a method, or the id of what it answers."
     if not isinstance(method, (str, type(None))) or not isinstance(identity, (str, int, type(None))):
-        return "A method is a text, and an id a text or a number."
+        return "The method must be a string, and the id a string or a number."
     if "error" in value and not isinstance(value["error"], dict):
         value["error"] = {"code": _INTERNAL, "message": str(value["error"])[:1_000]}
     return value
