@@ -97,8 +97,8 @@ def _told(changed: Sequence[str], *, is_loaded: bool) -> str:
     if is_loaded:
         return (
             f"The same tests pass in a copy in which {where} do nothing but raise errors. So the tests "
-            "do not use that code, or something falsifies their report: a hook, a plugin, or a module that Python loads "
-            "by itself."
+            "do not use that code, or something falsifies their report: a hook, a plugin, or a module that Python "
+            "loads by itself."
         )
     return (
         f"They pass as well in a copy of the project in which {where} do nothing but raise errors, and nothing of that "
