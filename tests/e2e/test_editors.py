@@ -63,14 +63,14 @@ def test_a_prompt_is_answered_with_what_happens_on_the_way(marvin: Marvin, marvi
 def test_a_call_that_writes_is_asked_about_with_its_difference(
     marvin: Marvin, marvin_model_server: ModelServer
 ) -> None:
-    file = marvin.project / "a.py"
+    file = marvin.project / "a.txt"
     file.write_text("one = 1\ntwo = 2\n")
 
     def edit(content: str) -> Any:
-        return answers.calls(("write_file", {"path": "a.py", "content": content}))
+        return answers.calls(("write_file", {"path": "a.txt", "content": content}))
 
     marvin_model_server.script(
-        answers.calls(("read_file", {"path": "a.py"})),
+        answers.calls(("read_file", {"path": "a.txt"})),
         edit("one = 11\ntwo = 2\n"),
         answers.text("Not done."),
         edit("one = 1\ntwo = 22\n"),
