@@ -33,6 +33,8 @@ _ERRORS_KEPT = 2_000
 """The number of last bytes of standard error that are kept, to explain a crash."""
 _NO_MESSAGE = 20
 """The maximum number of lines that are not messages: some programs print before they serve."""
+_LAST_WORDS = 1.0
+"""Seconds in which a program that takes no more input may end and say why."""
 
 
 class Wire:
@@ -50,6 +52,7 @@ class Wire:
         self._received = 0
         self._errors = bytearray()
         self._talk: Conversation | None = None
+        self._over = asyncio.Event()
         self.fault = ""
         """Why the stream has ended; empty while it is open."""
 
@@ -92,7 +95,14 @@ class Wire:
             self.fault = fault
             self._rest.clear()
             self._arrived.set()
+            self._over.set()
             self._tell(fault)
+
+    async def give_up_soon(self, fault: str) -> None:
+        """Stop reading because the program takes no input. If it ends within a second, its own reason is the fault."""
+        with anyio.move_on_after(_LAST_WORDS):
+            await self._over.wait()
+        self.give_up(fault)
 
     async def close(self) -> None:
         """Stop the program."""
@@ -154,7 +164,7 @@ async def over_stdio(wire: Wire) -> AsyncIterator[tuple[Any, Any]]:
                 try:
                     wire.send(message)
                 except ToolError as error:
-                    wire.give_up(str(error))
+                    await wire.give_up_soon(str(error))
                     return
 
     async with anyio.create_task_group() as tasks:
