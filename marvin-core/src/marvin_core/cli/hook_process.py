@@ -197,7 +197,7 @@ def _loaded(files: Mapping[str, str]) -> tuple[list[Hook], dict[str, str]]:
         module.__file__ = f".marvin/hooks/{name}"
         sys.modules[module.__name__] = module
         try:
-            exec(compile(source.encode("latin-1"), module.__file__, "exec"), vars(module))  # noqa: S102  # a person trusts it
+            exec(compile(source.encode("latin-1"), module.__file__, "exec"), vars(module))  # noqa: S102  # the user trusts it
             found = hooks_of(module)
             if not found and not name.startswith("_"):
                 raise TypeError("it defines no class that derives from marvin_core.Hook, so it guards nothing")

@@ -57,7 +57,7 @@ def labelled(server: str, prompt: str, text: str) -> str:
 
 
 def given_arguments(command: str, prompt: ListedPrompt, text: str) -> Mapping[str, str]:
-    """Parse the arguments of a command: `NAME=VALUE`, or positional, where the last takes the rest.
+    """Parse the arguments of a command: `NAME=VALUE`, or positional; the last positional one takes the rest.
 
     Raises:
         MarvinError: an argument is missing, or there are too many.

@@ -319,7 +319,7 @@ class ToolRunner:
         return tool
 
     def _know_undoing(self, parts: SessionParts) -> None:
-        """Offer all tools of the modules in use and of the installed packs: the undo of a call may need another tool."""
+        """Offer all tools of the modules in use and of installed packs: the undo of a call may need another tool."""
         for module in sorted({spec.module for spec in parts.toolbox.offered if spec.module}):
             for tool in vars(sys.modules.get(module, object)).values():
                 if isinstance(tool, Tool):
