@@ -47,7 +47,7 @@ class Opener(Protocol):
 
 
 class EditorAgent:
-    """Handles the requests of an editor. `sessions` is the folder of session files; `how_to` says how to set keys."""
+    """Handles the requests of an editor. `sessions` is the folder of session files; `how_to` explains keys."""
 
     def __init__(self, opener: Opener, sessions: Path, how_to: str) -> None:
         self._opener = opener
@@ -82,7 +82,7 @@ class EditorAgent:
         await asyncio.gather(*(session.close() for session in found), return_exceptions=True)
 
     def rescue(self) -> None:
-        """The same, when the event loop can no longer do it."""
+        """Save all sessions and kill their processes, when the event loop can no longer do it."""
         for session in list(self._open.values()):
             session.rescue()
 
@@ -108,7 +108,7 @@ class EditorAgent:
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> None:
-        """Authentication is not supported: Marvin uses the keys of its user."""
+        """Raise `RequestError`: there is no login, since Marvin uses the API keys of its user."""
         raise RequestError(-32602, f"There is nothing to log in to here. {self._how_to}")
 
     async def new_session(
@@ -148,7 +148,7 @@ class EditorAgent:
         begin: Callable[[EditorSession], Awaitable[None]],
         earlier: str = "",
     ) -> EditorSession:
-        """Open a session, one at a time. The `earlier` one of that id ends: two would make two branches of its file."""
+        """Open one session at a time. The open session `earlier` is closed first: both would write to the same file."""
         assert self._client is not None
         root = folder_of(cwd)
         told: list[str] = []
@@ -267,5 +267,5 @@ class EditorAgent:
 
 
 def how_keys_are_set() -> str:
-    """The page about API keys of model services."""
+    """A sentence for the user about how to set the API key of a model service."""
     return f"`{command_name()} login NAME` in a terminal sets the key of a model service."

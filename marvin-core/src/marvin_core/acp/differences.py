@@ -13,7 +13,7 @@ _MOST = 100
 
 
 class Difference(Record):
-    """One change of a file. `line` is its first line, from 1 on; `old` is None for a new file."""
+    """One change of a file. `line` is its first line, counted from 1; `old` is None for a new file."""
 
     path: str
     old: str | None

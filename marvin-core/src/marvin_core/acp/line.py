@@ -25,7 +25,7 @@ _PARSE_ERROR, _INVALID, _INTERNAL = -32700, -32600, -32603
 class EditorLine:
     """Transfers messages as dictionaries; an invalid message is answered with an error and dropped.
 
-    Create it in the event loop. `lost` is called there once the editor no longer reads.
+    Create it in the event loop. `reading` and `writing` are file descriptors.
     """
 
     def __init__(self, reading: int, writing: int) -> None:
@@ -60,7 +60,7 @@ class EditorLine:
             return message
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message; as `post`."""
+        """Queue a message, as `post` does."""
         self.post(message)
 
     def post(self, message: Mapping[str, Any]) -> None:
@@ -75,10 +75,10 @@ class EditorLine:
             self._outgoing.put(data)
 
     async def close(self) -> None:
-        """As `Transport` of the SDK has it; what waits is still written, see `finish`."""
+        """Do nothing: the SDK's `Transport` requires this method, but `finish` still has to write the queue."""
 
     async def finish(self, seconds: float) -> None:
-        """Wait until the queue is written, for at most so many seconds."""
+        """Wait until the queue is written, for at most this many seconds."""
         self._outgoing.put(None)
         if not self._lost:
             await in_thread(lambda: self._written.wait(seconds))

@@ -1,4 +1,4 @@
-"""The user of an editor, who is asked through the protocol."""
+"""Asks the user of an editor through the protocol."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class EditorPerson:
         raise MarvinError("This interface is an editor's, which shows its sessions by itself.")
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask with fixed choices; the last one counts without an answer."""
+        """Ask with fixed choices. Without an answer, return the last one."""
         options = [
             _option(
                 str(number), choice, "reject_once" if len(choices) > 1 and number == len(choices) - 1 else "allow_once"
@@ -117,7 +117,7 @@ class EditorPerson:
             content=content,
             locations=locations_of(changes) or None,
         )
-        if asked.tool_call_id not in calls.known:  # of several calls in one question, before the first one begins
+        if asked.tool_call_id not in calls.known:  # one question may cover several calls before they begin
             calls.known.add(asked.tool_call_id)
             self.tell(_announced(asked))
         return asked
@@ -145,7 +145,7 @@ class EditorPerson:
 
 
 class EditorPersonWithForms(EditorPerson):
-    """The same for an editor with free text: also `AsksText`."""
+    """The interface for an editor that supports free text. It also implements `AsksText`."""
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
         """Ask for free text; empty without an answer."""
@@ -189,7 +189,7 @@ def _option(identity: str, name: str, kind: OptionKind) -> schema.PermissionOpti
 
 
 def _announced(call: schema.ToolCallUpdate) -> Update:
-    """A call for which approval is requested before it began, as the first update about it."""
+    """The first update about a call for which approval is requested before it begins."""
     return schema.ToolCallStart(
         session_update="tool_call", tool_call_id=call.tool_call_id, title=call.title or "", kind=call.kind
     )

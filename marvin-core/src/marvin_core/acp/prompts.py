@@ -35,7 +35,7 @@ _NAME = 200
 
 
 class EditorPrompt(Record):
-    """A prompt. `line` is the typed text, with names of files in it; `notes` are for the person, one per line."""
+    """A prompt. `line` is the typed text, with names of files in it; `notes` are for the user, one per line."""
 
     line: str
     text: str
@@ -44,7 +44,7 @@ class EditorPrompt(Record):
 
 
 async def read_prompt(blocks: Sequence[Block], session: SessionControl, read: ReadFile | None) -> EditorPrompt:
-    """The prompt of these blocks. Named files are attached; failures are reported."""
+    """Convert these blocks to a prompt. Named files are attached; its notes report failures."""
     reader = _Reader(session, read)
     for block in blocks:
         await reader.take(block)
@@ -114,7 +114,7 @@ class _Reader:
             self._notes.append(f"{name} is not a text, so it was left out.")
 
     async def _link(self, link: schema.ResourceContentBlock) -> None:
-        """A file by name: its text in the editor, else on disk."""
+        """Attach a linked file: its text from the editor, else from disk."""
         path = path_of(link.uri)
         if path is None:
             self._line += one_line(link.uri, _NAME)

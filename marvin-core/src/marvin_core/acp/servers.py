@@ -39,7 +39,7 @@ def _server(given: GivenServer) -> McpServer:
         entry = {"url": given.url, "headers": {one.name: one.value for one in given.headers}}
     else:
         raise ConfigError(f"The server {given.name!r:.80} of the editor was left out: only stdio and HTTP are spoken.")
-    if _VARIABLE.search(repr(entry)):  # otherwise it would be replaced with a variable of the user
+    if _VARIABLE.search(repr(entry)):  # otherwise the value of a user's variable would replace it
         raise ConfigError(
             f"The server {given.name!r:.80} of the editor was left out: it has ${{...}} in a value. Name it in "
             "mcp_servers of config.yaml, where that stands for a variable."

@@ -33,7 +33,7 @@ from .updates import EventUpdates, Update, note, text_chunk
 NEW = "New session"
 """The title of a session before its first prompt."""
 _LEFT_OUT = frozenset("clear copy exit fork login preferences raw resume sessions theme".split())
-"""Commands that an editor has its own form of, or that need a terminal."""
+"""Commands that editors provide themselves, or that need a terminal."""
 _TITLE = 80
 _STOPS: Mapping[str, schema.StopReason] = {"cancelled": "cancelled", "rounds": "max_turn_requests"}
 
@@ -76,7 +76,7 @@ class EditorSession:
 
     @property
     def id(self) -> str:
-        """Its ID, also on disk."""
+        """The ID of the session, also the name of its file."""
         return self._person.session_id
 
     def _spec(self, name: str) -> ToolSpec | None:
@@ -124,7 +124,7 @@ class EditorSession:
         self._post({"jsonrpc": "2.0", "method": "session/update", "params": serialize_params(notification)})
 
     def warn(self, text: str) -> None:
-        """Queue a notice until a prompt runs: before that an editor cannot show it."""
+        """Queue a notice until a prompt runs: an editor cannot show it earlier."""
         self._heed(Notice(level="warning", text=text))
 
     def _say(self, text: str) -> None:
@@ -241,7 +241,7 @@ class EditorSession:
         self.tell(schema.SessionInfoUpdate(session_update="session_info_update", title=kept))
 
     async def _tell_changes(self) -> None:
-        """Send changes of options by the prompt, for instance by commands."""
+        """Send the options that the prompt has changed, for instance by a command."""
         mode = self.engine.permissions.mode
         if mode != self._shown_mode:
             self._shown_mode = mode
@@ -261,7 +261,7 @@ class EditorSession:
         await self._tell_changes()
 
     def modes(self) -> schema.SessionModeState:
-        """The permission mode."""
+        """The permission modes, with the current one."""
         return modes(self.engine)
 
     def cancel(self) -> None:
@@ -270,7 +270,7 @@ class EditorSession:
             self._running.cancel()
 
     async def close(self) -> None:
-        """End it and all its processes."""
+        """End the session and all its processes."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])

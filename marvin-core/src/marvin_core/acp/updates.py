@@ -53,7 +53,7 @@ _VERBS: tuple[tuple[str, Kind], ...] = (
     (r"move|rename", "move"),
     (r"search|find|grep|glob|list", "search"),
 )
-"""Words in names of tools that say more about a call than its access."""
+"""Words in tool names that describe a call more precisely than its access does."""
 
 
 def text_chunk(text: str) -> schema.AgentMessageChunk:
@@ -67,7 +67,7 @@ def thought_chunk(text: str) -> schema.AgentThoughtChunk:
 
 
 def text_block(text: str) -> schema.TextContentBlock:
-    """A text."""
+    """A text as a content block."""
     return schema.TextContentBlock(type="text", text=text)
 
 
@@ -98,7 +98,7 @@ def title_of(name: str, arguments: Mapping[str, Any], spec: ToolSpec | None) -> 
 
 
 def quoted(text: str, most: int = _OUTPUT) -> schema.ContentToolCallContent:
-    """A result as it is: editors render texts as Markdown."""
+    """A result as a code block, since editors render text as Markdown."""
     shown = text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} characters more"
     longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -113,7 +113,7 @@ def content_of(found: Sequence[Difference]) -> list[CallContent]:
 
 
 def locations_of(found: Sequence[Difference]) -> list[schema.ToolCallLocation]:
-    """Their locations."""
+    """The locations of changes."""
     return [schema.ToolCallLocation(path=one.path, line=one.line) for one in found]
 
 
@@ -268,7 +268,7 @@ def _plan(details: Mapping[str, Any]) -> schema.AgentPlanUpdate | None:
 
 
 def note(event: Notice) -> Update:
-    """A notice: a warning in the answer, anything else beside it."""
+    """A notice as an update: a warning as part of the answer, information as a thought."""
     if event.level == "info":
         return thought_chunk(f"\n{event.text}\n")
     return text_chunk(f"\n\n> {one_line(event.text)}\n\n")

@@ -1,4 +1,4 @@
-"""`--design-first`: the flags that it needs, and the sub-command of a pack that does it."""
+"""`--design-first`: the flags that it needs, and the sub-command of a pack that implements it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def pipeline_words(config: Config, argv: Sequence[str]) -> Sequence[str]:
     """The words of the sub-command.
 
     Raises:
-        UsageError: a flag is missing; the text has the command line that is right. Or one is there that the pipeline
-            has no use for, or no pack brings the pipeline.
+        UsageError: a flag is missing (the text has the correct command line), a flag does not apply to the
+            pipeline, or no pack provides the pipeline.
     """
     from ..plugins.manager import Plugins
 

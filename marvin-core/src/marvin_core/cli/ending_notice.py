@@ -16,10 +16,10 @@ _ENDS = {0: "is done", 1: "failed", 2: "was refused", 3: "reached its cost ceili
 def send_ending(
     config: Config, code: int, seconds: float, used: Mapping[str, object], streams: StandardStreams
 ) -> None:
-    """Send it, for no longer than `timeouts.notice_end`. Nothing that goes wrong with it is raised."""
+    """Send the notice, within `timeouts.notice_end` seconds. Failures are printed, not raised."""
     try:
         asyncio.run(_send(config, ending_text(config, code, seconds, used), code, streams))
-    except Exception as error:  # the run is over, and its result must not depend on this
+    except Exception as error:  # the result of the run must not depend on the notice
         streams.err(f"marvin: The final notification could not be sent: {told(error)}")
 
 

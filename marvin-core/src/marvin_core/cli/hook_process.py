@@ -1,7 +1,7 @@
 """The process in which the hooks of a repository run: in the sandbox, and started by `engine/hooks/project.py`.
 
-Requests come on standard input, each pickled with its length before it: they are Marvin's own. Answers go to standard
-output as lines of JSON.
+Requests arrive on standard input. Each is pickled, which is safe as Marvin wrote it, and preceded by its length.
+Answers are written to standard output as lines of JSON.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _NOTHING = "A hook of a repository runs in the sandbox, and has no"
 
 
 class _Folders(Record):
-    """Where programs of hooks run."""
+    """The folders of programs that hooks run."""
 
     root: Path
 
     def folder(self, name: str) -> Path:
-        """Where nothing is written."""
+        """A folder for logs; nothing is written there."""
         return self.root / ".marvin" / name
 
 
@@ -59,35 +59,35 @@ class _Context:
 
     @property
     def config_folder(self) -> Path:
-        """Where the configuration is, which is hidden here."""
+        """The configuration folder, which the sandbox hides."""
         return Path(self._process.around["config_folder"])
 
     @property
     def mode(self) -> Any:
-        """The mode of the session."""
+        """The permission mode of the session."""
         return self._process.around["mode"]
 
     @property
     def interactive(self) -> bool:
-        """Whether somebody is there."""
+        """Whether the run is interactive."""
         return bool(self._process.around["interactive"])
 
     @property
     def depth(self) -> int:
-        """How deep this agent is nested."""
+        """The nesting depth of this agent."""
         return int(self._process.around["depth"])
 
     @property
     def state(self) -> dict[str, Any]:
-        """What these hooks keep in the session."""
+        """The state that these hooks keep in the session."""
         return self._process.state
 
     def notify(self, text: str) -> None:
-        """Tell the person something."""
+        """Show the user a text."""
         self._process.write({"notify": str(text)})
 
     def send(self, text: str) -> None:
-        """Have the model read this along with its next request."""
+        """Add a text to the next request to the model."""
         if not isinstance(text, str):
             raise TypeError(f"send() takes a text, not {type(text).__name__}")
         self._process.write({"send": text})
@@ -97,26 +97,26 @@ class _Context:
         return await self._process.programs.run(argv)
 
     def secret(self, name: str, default: Any = None) -> NoReturn:
-        """None: keys are not for repositories."""
+        """Raise `ToolError`: hooks of repositories get no secrets."""
         raise ToolError(f"{_NOTHING} secrets.")
 
     def settings(self, model: object) -> NoReturn:
-        """None."""
+        """Raise `ToolError`: hooks of repositories have no settings."""
         raise ToolError(f"{_NOTHING} settings.")
 
     @property
     def folders(self) -> NoReturn:
-        """None."""
+        """Raise `ToolError`: hooks of repositories have no folders."""
         raise ToolError(f"{_NOTHING} folders of its own. Use context.state.")
 
     @property
     def profile_folder(self) -> NoReturn:
-        """None."""
+        """Raise `ToolError`: hooks of repositories have no profile."""
         raise ToolError(f"{_NOTHING} profile.")
 
     @property
     def http(self) -> NoReturn:
-        """None."""
+        """Raise `ToolError`: hooks of repositories have no HTTP client."""
         raise ToolError(f"{_NOTHING} client of Marvin's. Run a program that reaches the network.")
 
 
@@ -138,7 +138,7 @@ class _Process:
         self.write({"failures": failures})
 
     def write(self, answer: Mapping[str, Any]) -> None:
-        """Send a line."""
+        """Write an answer as a line of JSON."""
         data = memoryview(json.dumps(answer).encode() + b"\n")
         while data:
             data = data[os.write(self._output, data) :]
@@ -155,11 +155,11 @@ class _Process:
         answer = {"id": request["id"]}
         try:
             answer["result"] = await self._result(request["method"], request["given"])
-        except Exception as error:  # what a hook returned is not what it looked like
+        except Exception as error:  # a hook may return an object that raises when it is used
             answer["failed"] = told(error)
         try:
             self.write({**answer, "state": self.state})
-        except (TypeError, ValueError) as error:  # a hook put into the state what JSON does not know
+        except (TypeError, ValueError) as error:  # a hook put a value into the state that JSON cannot represent
             self.write({"warn": f"What a hook keeps in context.state is no JSON: {told(error)}"})
             self.write(answer)
 
@@ -189,7 +189,7 @@ class _Process:
 
 
 def _loaded(files: Mapping[str, str]) -> tuple[list[Hook], dict[str, str]]:
-    """The hooks of all files, and by the names of the others why they have none."""
+    """The hooks of all files, and the errors of files that cannot be loaded, by file name."""
     hooks: list[Hook] = []
     failures: dict[str, str] = {}
     for name, source in files.items():
@@ -197,12 +197,12 @@ def _loaded(files: Mapping[str, str]) -> tuple[list[Hook], dict[str, str]]:
         module.__file__ = f".marvin/hooks/{name}"
         sys.modules[module.__name__] = module
         try:
-            exec(compile(source.encode("latin-1"), module.__file__, "exec"), vars(module))  # noqa: S102  # a person trusts it
+            exec(compile(source.encode("latin-1"), module.__file__, "exec"), vars(module))  # noqa: S102  # the user trusts it
             found = hooks_of(module)
             if not found and not name.startswith("_"):
                 raise TypeError("it defines no class that derives from marvin_core.Hook, so it guards nothing")
             hooks += found
-        except BaseException as error:  # a stranger's code: its file alone is left out, and named
+        except BaseException as error:  # third-party code: only its file is left out, and reported
             if not is_failure(error):
                 raise
             failures[name] = told(error)
@@ -219,7 +219,7 @@ async def _serve(output: int) -> None:
         try:
             (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
             request = pickle.loads(await reader.readexactly(length))  # noqa: S301  # Marvin itself wrote it
-        except asyncio.IncompleteReadError:  # Marvin is gone, or has done with these hooks
+        except asyncio.IncompleteReadError:  # Marvin has ended, or no longer needs these hooks
             os._exit(0)
         if process is None:
             process = _Process(request, output)
@@ -230,9 +230,9 @@ async def _serve(output: int) -> None:
 
 
 def _close_to_others() -> None:
-    """Keep the commands of the same sandbox, which run as the same user, from the memory and the pipes of this process.
+    """Deny other processes access to the memory and the pipes of this process (`PR_SET_DUMPABLE`, Linux only).
 
-    They could answer in its place.
+    Commands in the same sandbox run as the same user, and could otherwise answer in place of the hooks.
     """
     if sys.platform == "linux":
         import ctypes
@@ -241,7 +241,7 @@ def _close_to_others() -> None:
 
 
 def main() -> None:
-    """Answer until nobody asks any more. What hooks print goes nowhere."""
+    """Answer requests until standard input ends. The output of hooks is discarded."""
     _close_to_others()
     output = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)

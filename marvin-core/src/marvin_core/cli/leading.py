@@ -1,4 +1,4 @@
-"""What a sub-command gets that leads a non-interactive run."""
+"""The interface for a sub-command that leads a non-interactive run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LedRun:
 
     @property
     def model_flags(self) -> Sequence[str]:
-        """Flags by which another Marvin has the service and the models that flags and settings name for this run."""
+        """Flags that give another Marvin process the provider and the models of this run."""
         from ..engine.agents.command_line import tier_flags
 
         config = self.config
@@ -48,9 +48,9 @@ class LedRun:
         return [*(f"--{name}={value}" for name, value, origin in named if origin == "flag"), *tier_flags(config)]
 
     async def prompt(self, *, required: bool = True) -> str:
-        """What was asked for by a flag, a file or words, else by standard input; empty where nothing was.
+        """The prompt from a flag, a file or arguments, else from standard input; empty if there is none.
 
-        It has no known secrets: who leads the run writes it down.
+        Known secrets are removed, since the sub-command may store the prompt.
         """
         from .prompt_input import read_prompt, read_what_came
 
@@ -64,7 +64,7 @@ class LedRun:
         return clean(await in_thread(lambda: read(config, streams)))
 
     async def price(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
-        """What so many tokens of a tier or a model cost, in USD; None where that is not known."""
+        """The cost of these tokens for a tier or a model, in USD; None if the price is unknown."""
         parts = self._session.parts
         used = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
         current = parts.model.provider if parts.model.configured else None
@@ -75,11 +75,11 @@ class LedRun:
 
         try:
             return await in_thread(found)
-        except MarvinError:  # the agent itself will say what is wrong with the model
+        except MarvinError:  # the agent itself reports the problem with the model
             return None
 
     def count(self, cost_line: str) -> float | None:
-        """Add what a Marvin used that this run started by itself; returns USD, None where that is not told."""
+        """Add the usage of a Marvin process that this run started. Returns its cost in USD; None if it is unknown."""
         from ..engine.agents.stream import used_by
 
         used = used_by(cost_line.encode("utf-8", "replace"))
@@ -90,11 +90,11 @@ class LedRun:
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def warn(self, text: str) -> None:
-        """Tell of something in a line: on standard error, and as an event where those are written."""
+        """Report a line on standard error, and as an event if events are written."""
         self._session.parts.bus.tell(text)
 
     def notify(self, text: str, *, title: str = "", priority: str = "default") -> None:
-        """Send a notice to the topic of --ntfy, where there is one; returns at once."""
+        """Send a notice to the topic of --ntfy, if one is set. Returns at once."""
         if not self.config.ntfy:
             return
         if self._notices is None:
@@ -105,7 +105,7 @@ class LedRun:
         self._notices.send(clean(text), clean(title), priority)
 
     async def work(self, lead: Lead) -> TurnResult:
-        """Have it led to its end."""
+        """Let the sub-command lead the run to its end."""
         try:
             result = await lead(self)
             return result.replace(text=self._session.parts.redactor.text(result.text))

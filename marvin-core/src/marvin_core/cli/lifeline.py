@@ -1,4 +1,4 @@
-"""The end of an agent with the Marvin that started it, however that one ended: killed by the system as well."""
+"""Ends an agent when the Marvin process that started it ends, even if that one was killed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _STDIN = 0
 
 
 def end_with_parent(lifeline: str, timeouts: Timeouts) -> None:
-    """Have this process end as at SIGTERM once its standard input ends.
+    """End this process as with SIGTERM when its standard input ends.
 
     Args:
-        lifeline: the inode of the pipe that the parent holds. Where standard input is none, or another one, this
-            process is not the one that was meant, but one that a command started with the same variables.
+        lifeline: the inode of the pipe that the parent keeps open. If standard input is not this pipe, nothing
+            happens: a command of the agent started this process, with the agent's environment.
     """
     try:
         found = os.fstat(_STDIN)
@@ -31,9 +31,9 @@ def _watch(timeouts: Timeouts) -> None:
     try:
         while os.read(_STDIN, 1):
             pass
-    except OSError:  # it cannot be read any more, which is no better than its end
+    except OSError:  # a read error counts as the end
         pass
-    # The second one has it leave without waiting for anything, and the last one is for what hears none.
+    # The second signal ends the process without cleanup; SIGKILL ends it if it handles no signals.
     for number, patience in ((signal.SIGTERM, timeouts.close), (signal.SIGTERM, timeouts.kill_limit)):
         os.kill(os.getpid(), number)
         threading.Event().wait(patience)

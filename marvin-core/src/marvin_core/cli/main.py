@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 
 class _Given(NamedTuple):
-    """What a sub-command is run with."""
+    """The inputs of a sub-command."""
 
     config: Config
     secrets: Secrets
     env: Mapping[str, str]
     flags: Sequence[str] = ()
-    """Those in front of it."""
+    """The flags before the sub-command."""
 
 
 def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) -> int:
     """Run the program.
 
     Args:
-        argv: the words behind the program's name.
+        argv: the arguments after the program's name.
         env: the environment.
 
     Returns:
-        The exit code: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
+        The exit code: 0 done, 1 error, 2 wrong flags, 3 cost ceiling reached, 130 interrupted.
     """
     index: int | None = None
     try:
@@ -72,7 +72,7 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) 
 
 
 def _prompted(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) -> int:
-    """What is no sub-command: one prompt, or a chat."""
+    """Run one prompt or a chat."""
     config, secrets = load(argv, env)
     streams.clean = Redactor(secrets.known).text
     sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
@@ -105,18 +105,18 @@ def _tickets(words: Sequence[str], env: Mapping[str, str]) -> int:
 def _run_subcommand(
     words: Sequence[str], given: _Given, streams: StandardStreams, unattended: Unattended | None = None
 ) -> int:
-    """Run a sub-command, which may lead a run that was begun; returns its exit code."""
+    """Run a sub-command, which leads the run `unattended` if one is given. Returns its exit code."""
     from .commands import all as subcommands
     from .run import CommandContext, application, ended
 
     config = given.config
     if config.project is None:
-        config = with_project(config, lambda text: None)  # what is not loaded is told by what runs a session
+        config = with_project(config, lambda text: None)  # commands that run a session report what is not loaded
     run, typed = CommandContext(config, given.secrets, streams), application()
     run.load = lambda folder: load([*given.flags, "--working-dir", str(folder)], given.env)
     run.again, run.unattended = lambda words: main([*given.flags, *words], given.env, streams), unattended
     if words[0] in SUBCOMMANDS:
-        # What helps to mend an installation must not need a sound one, and no stranger's code has a part in ours.
+        # Commands that help to repair an installation must work in a broken one, so they load no third-party code.
         subcommands.extend(typed)
     else:
         app = run.app()
@@ -126,7 +126,7 @@ def _run_subcommand(
 
 
 def _of_pack(run: CommandContext, work: Callable[[], int], name: str) -> int:
-    """Run a sub-command of a pack; what it raises is told with its name, and without secrets."""
+    """Run a sub-command of a pack. Its errors are reported with its name, and without secrets."""
     try:
         return work()
     except (MarvinError, BrokenPipeError):
@@ -142,7 +142,7 @@ def _of_pack(run: CommandContext, work: Callable[[], int], name: str) -> int:
 
 
 def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> _Given:
-    """What a sub-command is given. Those that help to mend config.yaml start without it, and say so."""
+    """The inputs of a sub-command. `config` and `doctor` also start if config.yaml is invalid."""
     try:
         return _Given(*load(argv[:index], env), env, argv[:index])
     except ConfigError:
@@ -152,12 +152,12 @@ def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> _Given:
 
 
 def _is_headless(argv: Sequence[str], streams: StandardStreams) -> bool:
-    """Whether arguments that could be read ask for a non-interactive run, where there is no Config to say so."""
+    """Whether the arguments ask for a non-interactive run, for errors before the configuration is loaded."""
     return "--non-interactive" in argv or not ("--plain" in argv or streams.stdin_is_terminal())
 
 
 def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
-    """Where the sub-command is, if the first bare word names one of the core or of a pack."""
+    """The index of the first positional argument, if it names a sub-command of the core or of a pack."""
     if all(word.startswith("-") for word in argv):
         return None
     from ..config.flags import first_word
@@ -198,7 +198,7 @@ def _chat(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
         return ui.run(session, prompt)
     except (KeyboardInterrupt, MarvinError):
         raise
-    except (Exception, SystemExit) as error:  # of an interface of a pack, or of what runs in it
+    except (Exception, SystemExit) as error:  # an interface of a pack may raise anything
         session.rescue()
         streams.err(f"marvin: the chat was ended by {told(error)}. The conversation is saved.")
         return 1

@@ -1,4 +1,4 @@
-"""A lone word that is almost a sub-command is refused: as a prompt it would be sent, and paid for."""
+"""Rejects a single word that resembles a sub-command: otherwise it would be sent as a prompt, which costs money."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..config.program import command_name
 from ..util.text import is_misspelled
 
 _FLAGS = {"help": "--help", "version": "--version"}
-"""Words that people try in the place of a flag."""
+"""Words that users may type instead of a flag."""
 
 
 def refuse(argv: Sequence[str], index: int, names: Iterable[str]) -> None:
-    """Raise `UsageError` where the first bare word may be meant for one of the names, and no prompt begins with it.
+    """Raise `UsageError` if the first positional argument is probably a misspelled name, not the start of a prompt.
 
-    None does where it is the only word, or where the next one is a sub-command below that name, as in `provider list`.
-    What was given as --prompt or after `--` is a prompt, whatever it says.
+    It is not a prompt if it is the only word, or if the next word is a sub-command of that name, as in
+    `provider list`. A text after --prompt or `--` is always a prompt.
     """
     near = nearest(argv[index], names)
     words = parse(argv).words if near else []
@@ -35,8 +35,8 @@ def refuse(argv: Sequence[str], index: int, names: Iterable[str]) -> None:
 
 
 def _below(name: str) -> Container[str]:
-    """The sub-commands below one of the core's."""
-    import typer  # slow to import, and needed by nobody who types a prompt
+    """The sub-commands of one of the core's sub-commands."""
+    import typer  # slow to import, and not needed for a prompt
 
     from .commands import all as subcommands
 
@@ -48,13 +48,13 @@ def _below(name: str) -> Container[str]:
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """The name that a word is misspelled from, or the flag that it stands for; empty where it is another word."""
+    """The name that a word misspells, or the flag that it stands for; empty if there is none."""
     word = word.casefold()
     known = {**{name: name for name in sorted(names)}, **_FLAGS}
     return next((meant for name, meant in known.items() if _is_meant(word, name)), "")
 
 
 def _is_meant(word: str, name: str) -> bool:
-    """Whether a word may be meant for a name. Of `providers`, `provider` may, and `provide` is a word of its own."""
+    """Whether a word is a misspelling of a name: for `providers`, `provider` is one, but the verb `provide` is not."""
     singular = name.removesuffix("s")
     return is_misspelled(word, name) or (is_misspelled(word, singular) and (word == singular or word not in singular))

@@ -1,4 +1,4 @@
-"""Notices of a non-interactive run to the topic of --ntfy. None of them delays the run, and none makes it fail."""
+"""Notices of a non-interactive run to the topic of --ntfy. They neither delay the run nor make it fail."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TITLE = "Marvin"
 
 
 class Notices:
-    """The notices of one run, sent one after the other while it goes on.
+    """The notices of one run, sent one after the other in the background.
 
     Args:
-        warn: is told in one line, at the end, that notices did not arrive.
+        warn: called at the end with one line if notices were not delivered.
     """
 
     def __init__(self, config: Config, warn: Callable[[str], None]) -> None:
@@ -30,11 +30,11 @@ class Notices:
         self._warn = warn
 
     def send(self, text: str, title: str = "", priority: str = "default") -> None:
-        """Have a notice sent; returns at once. The event loop must run."""
+        """Queue a notice. Returns at once; the event loop must be running."""
         self._notifier.send(text, title=title or _TITLE, priority=cast("PushPriority", priority))
 
     async def aclose(self) -> None:
-        """Wait for those that are not sent yet, for no longer than `timeouts.notice_end`."""
+        """Wait for notices that are not sent yet, for at most `timeouts.notice_end` seconds."""
         why = await self._notifier.close()
         await self._clients.close()
         if why:

@@ -1,4 +1,4 @@
-"""What the working directory brings, as a run starts: a person is asked about it once, and it is taken or told of."""
+"""The extensions of the working directory at the start of a run: asks once for trust, then loads or reports them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _PLACES = (
 )
 _COPIES = "trusted-tools"
 _SHOWN = 60
-"""Lines of what a folder brings that stand with the question."""
+"""The maximum number of lines about a folder's extensions in the question."""
 _LONGEST_ANSWER = 1_000
 
 
 def brings_something(config: Config) -> bool:
-    """Whether there may be anything in the working directory that takes trust; costs a look at each place."""
+    """Whether the working directory may have extensions, which require trust. Checks only whether the paths exist."""
     root = config.working_dir
-    if config.config_folder == root / ".marvin":  # what is there is the user's own
+    if config.config_folder == root / ".marvin":  # its content is the user's own configuration
         return False
     return any(os.path.lexists(root / name) for name in _PLACES)
 
 
 def with_project(config: Config, warn: Callable[[str], None], *, attended: bool = False) -> Config:
-    """The configuration with what the working directory brings, where that is trusted. Else a line tells of it.
+    """The configuration with the extensions of the working directory if they are trusted. Otherwise, warn.
 
-    Whoever is there, `attended`, and said no themselves is not told so at each start.
+    In an `attended` run there is no warning if the user has already declined.
     """
     if not brings_something(config):
         return config
@@ -79,7 +79,7 @@ def _taken(config: Config, contents: Mapping[str, bytes], digest: str, warn: Cal
 
 
 def _with_servers(config: Config, content: bytes, warn: Callable[[str], None]) -> Config:
-    """The servers of the project beside the user's own, which have the names that both have."""
+    """Add the servers of the project to the user's own, which take precedence if names are equal."""
     from ..config.mcp_servers import servers_of_project
     from ..guard.trust import SERVERS
 
@@ -95,7 +95,7 @@ def _below(folder: str, contents: Mapping[str, bytes]) -> Iterator[tuple[str, by
 
 
 def _copied(config: Config, tools: Mapping[str, bytes], digest: str, warn: Callable[[str], None]) -> Path | None:
-    """A folder with the tools as they were looked at: who changes them in the project changes nothing there."""
+    """Copy the trusted tools to a private folder: later changes in the project have no effect on the copies."""
     from ..util.state_files import make_private_folder, read_trusted, replace_file
 
     folder = config.state_folder / _COPIES / digest[:32]
@@ -113,9 +113,9 @@ def _copied(config: Config, tools: Mapping[str, bytes], digest: str, warn: Calla
 
 
 def ask_about_project(config: Config, streams: StandardStreams) -> None:
-    """Ask whoever sits at the terminal whether what the working directory brings may be loaded: once for each content.
+    """Ask at the terminal whether the extensions of the working directory may be loaded, once for each content.
 
-    What is neither yes nor no is no answer, and kept as none.
+    Only yes and no are stored; after any other answer the next start asks again.
     """
     if not brings_something(config) or not (streams.stdin_is_terminal() and os.isatty(streams.stderr)):
         return
@@ -133,7 +133,7 @@ def ask_about_project(config: Config, streams: StandardStreams) -> None:
     streams.err("\n".join([f"{exact_line(found.folder)} brings what Marvin can load.{changed}", *lines]))
     import termios
 
-    termios.tcflush(streams.stdin, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    termios.tcflush(streams.stdin, termios.TCIFLUSH)  # discard input that was typed before the question
     streams.err("Trust it? Write yes or no, then Enter. /permissions trust asks again.")
     said = _line(streams.stdin).strip().lower()
     try:
@@ -146,7 +146,7 @@ def ask_about_project(config: Config, streams: StandardStreams) -> None:
 
 
 def _line(descriptor: int) -> str:
-    """The line that is typed; empty where the terminal is closed."""
+    """Read a line; empty if the terminal is closed."""
     data = b""
     while not data.endswith(b"\n") and len(data) < _LONGEST_ANSWER:
         piece = os.read(descriptor, _LONGEST_ANSWER)

@@ -1,4 +1,4 @@
-"""Reading the prompt of a run: from a flag, a file or standard input."""
+"""Reads the prompt of a run from a flag, a file or standard input."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def read_prompt(config: Config, streams: StandardStreams) -> str:
-    """The prompt. Standard input is read only where no other was given and it is not a terminal.
+    """Read the prompt. Standard input is used only if there is no other prompt and it is not a terminal.
 
     Raises:
-        MarvinError: where there is none, it cannot be read, or it is empty.
+        MarvinError: there is no prompt, it cannot be read, or it is empty.
     """
     if config.prompt is not None:
         text = config.prompt
@@ -35,22 +35,22 @@ def read_prompt(config: Config, streams: StandardStreams) -> str:
 
 
 def read_what_came(config: Config, streams: StandardStreams) -> str:
-    """What standard input has for whoever need not wait for it; empty where that is nothing, or not there yet.
+    """Read standard input if it has data now, without waiting for the first byte; otherwise return an empty text.
 
     Raises:
-        MarvinError: where it cannot be read, or does not come to its end.
+        MarvinError: standard input cannot be read, or does not end.
     """
     import select
 
     try:
         came = bool(select.select([streams.stdin], [], [], 0)[0])
-    except (OSError, ValueError):  # it is closed
+    except (OSError, ValueError):  # standard input is closed
         return ""
     return _read_stdin(streams, config.timeouts.stdin_idle) if came else ""
 
 
 def _read_file(path: Path, idle: float) -> str:
-    """A pipe, as the shell's `<(...)` makes one, is read under the rules of standard input."""
+    """Read a file or a pipe, for instance of the shell's `<(...)`. The limits of standard input apply."""
     name = f"The prompt file {path}"
     try:
         descriptor = os.open(path, _OPEN)
@@ -74,7 +74,7 @@ def _read_stdin(streams: StandardStreams, idle: float) -> str:
 
 
 def _read(descriptor: int, idle: float, name: str) -> bytes:
-    """All that there is, up to a size, and never waiting longer than that for the next byte."""
+    """Read to the end, up to a maximum size. `idle` is the maximum time until the next byte, in seconds."""
     import select
 
     data = bytearray()

@@ -1,4 +1,4 @@
-"""What a pack's sub-command prints, without the secrets that Marvin knows."""
+"""Removes known secrets from the output of a pack's sub-command."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, TextIO, cast
 
 
 class RedactedText:
-    """A text stream that takes secrets out of each text that is written; all else is that of the stream behind it."""
+    """A text stream that removes secrets from each written text, and otherwise behaves as the stream it wraps."""
 
     def __init__(self, stream: TextIO, clean: Callable[[str], str]) -> None:
         self._stream = stream
         self._clean = clean
 
     def write(self, text: str) -> int:
-        """Write a text. A secret that is written in several parts is not seen."""
+        """Write a text. A secret that is split over several writes is not removed."""
         self._stream.write(self._clean(text))
         return len(text)
 
@@ -31,7 +31,7 @@ class RedactedText:
 
 @contextmanager
 def redacted_output(clean: Callable[[str], str]) -> Iterator[None]:
-    """Have `print` and its like write to standard output and standard error without secrets."""
+    """Remove secrets from texts that `print` and others write to standard output and standard error."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast("TextIO", RedactedText(stream, clean)) for stream in before)
     try:

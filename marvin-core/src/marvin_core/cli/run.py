@@ -1,4 +1,4 @@
-"""One invocation of a sub-command, and what sub-commands share."""
+"""The context of one invocation of a sub-command, and helpers for sub-commands."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ S = TypeVar("S", bound="Settings")
 
 
 class CommandContext(SecretAccess):
-    """What the sub-commands of one invocation share; typer hands it on as the context's object.
+    """The shared state of one invocation; Typer passes it on as the object of its context.
 
-    To those of packs it is a `CliContext`.
+    For sub-commands of packs it implements `CliContext`.
     """
 
     def __init__(self, config: Config, secrets: Secrets, streams: StandardStreams) -> None:
@@ -50,12 +50,12 @@ class CommandContext(SecretAccess):
         self.again: Callable[[Sequence[str]], int] | None = None
         """Runs the program with other arguments."""
         self.load: Callable[[Path], tuple[Config, Secrets]] = lambda folder: (config, secrets)
-        """Reads what is configured anew, for another working directory."""
+        """Reads the configuration again, for another working directory."""
         self.unattended: Unattended | None = None
         """The run that this sub-command is to lead, if it has already started."""
 
     def app(self) -> App:
-        """The program, put together once."""
+        """The application, created once."""
         from ..app import App
 
         if self._app is None:
@@ -63,13 +63,13 @@ class CommandContext(SecretAccess):
         return self._app
 
     def say(self, text: str) -> None:
-        """Write a text of Marvin's own; what it repeats of others has no known secrets."""
+        """Write a text of Marvin's own, without known secrets."""
         from ..ui.rendering import for_people
 
         self.streams.out(for_people(disarm(self.redactor.text(text)), self.streams.stdout))
 
     def write(self, text: str) -> None:
-        """Write a text of tools, files, packs or services as it is, but for terminal sequences and known secrets."""
+        """Write a text of tools, files, packs or services, without terminal sequences and known secrets."""
         self.streams.out(disarm(self.redactor.text(text)))
 
     def warn(self, text: str) -> None:
@@ -82,7 +82,7 @@ class CommandContext(SecretAccess):
 
     @property
     def folders(self) -> PackFolders:
-        """The folders of the pack that brings the sub-command."""
+        """The folders of the pack that provides the sub-command."""
         return self._own.folders
 
     def settings(self, model: type[S]) -> S:
@@ -114,25 +114,25 @@ class CommandContext(SecretAccess):
         return self.again(words)
 
     def session(self) -> Session:
-        """A session for calling tools; nobody is asked."""
+        """A non-interactive session for calling tools."""
         return self.app().session(asker=None, interactive=False)
 
 
 def application() -> typer.Typer:
-    """The command line, without sub-commands yet."""
+    """The Typer application, without sub-commands."""
     made = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
     made.callback()(lambda: None)
     return made
 
 
 def ended(app: typer.Typer, words: Sequence[str], name: str, run: CommandContext) -> int:
-    """Run a sub-command to its end; returns its exit code. What it fails with is said without known secrets."""
+    """Run a sub-command to its end; returns its exit code. Errors are printed without known secrets."""
     try:
         with _output_of(run):
             app(list(words), prog_name=name, obj=run)
-    except SystemExit as leaving:  # where it has a code, typer ends the process by itself
+    except SystemExit as leaving:  # Typer raises it for an exit code
         if isinstance(leaving.__context__, BrokenPipeError):
-            raise leaving.__context__ from None  # typer takes any for one of standard output, and says nothing
+            raise leaving.__context__ from None  # Typer assumes that it is of standard output, and hides it
         return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
     except MarvinError as error:
         run.warn(f"marvin: {error}")
@@ -141,7 +141,7 @@ def ended(app: typer.Typer, words: Sequence[str], name: str, run: CommandContext
 
 
 def _output_of(run: CommandContext) -> AbstractContextManager[None]:
-    """What prints may show: of packs, no secrets."""
+    """Remove secrets from the output of a pack's sub-command."""
     if run.own is None:
         return nullcontext()
     from .redacted import redacted_output
@@ -150,7 +150,7 @@ def _output_of(run: CommandContext) -> AbstractContextManager[None]:
 
 
 class _Group(TyperGroup):
-    """Sub-commands below one name; one that is unknown is answered as other unknown names are."""
+    """A group of sub-commands. For an unknown name, the error suggests similar ones."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
@@ -160,7 +160,7 @@ class _Group(TyperGroup):
 
 
 def group(text: str, default: Callable[[typer.Context], None]) -> typer.Typer:
-    """Sub-commands below one name; `text` is its help, `default` is done where none of them is asked for."""
+    """Create a group of sub-commands. `text` is its help; `default` runs if no sub-command is given."""
     made = typer.Typer(cls=_Group, invoke_without_command=True, help=text)
 
     @made.callback()

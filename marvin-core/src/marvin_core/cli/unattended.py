@@ -1,4 +1,4 @@
-"""Non-interactive runs: one prompt, or what a sub-command leads. Whatever happens, MARVIN_COST is their last line."""
+"""Non-interactive runs of one prompt or of a leading sub-command. MARVIN_COST is always their last line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_
 
 
 class Unattended:
-    """A run in which nobody is asked anything."""
+    """A non-interactive run."""
 
     def __init__(self, config: Config, streams: StandardStreams) -> None:
         self._config = config
@@ -35,7 +35,7 @@ class Unattended:
         self._app: App | None = None
 
     def run(self, body: Callable[[], int]) -> int:
-        """Do something; returns the exit code. From here on MARVIN_COST is the last line of standard error."""
+        """Call `body`; returns the exit code. From here on MARVIN_COST is the last line of standard error."""
         config, streams, numbers, begun = self._config, self._streams, ending(), time.monotonic()
         code = 1
         keep_stdout(streams, owner_of)
@@ -49,7 +49,7 @@ class Unattended:
             code = body()
         except MarvinError as error:
             code = _failed(streams, config.output_format, str(error), error.exit_code)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # whatever is wrong, the last line below must come
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # the last line must be printed after any error
             code = _failed(streams, config.output_format, f"internal error: {told(error)}", 1)
         finally:
             for number in numbers:
@@ -58,14 +58,14 @@ class Unattended:
         return code
 
     def session(self, app: App) -> Session:
-        """The session of the run. Raises `ConfigError` where no model is configured."""
+        """The session of the run. Raises `ConfigError` if no model is configured."""
         self._app = app
         if app.choice.endpoint is None:
             raise ConfigError(app.choice.how_to)
         return app.session(asker=None, interactive=False)
 
     def lead(self, app: App, work: Lead) -> int:
-        """Have a sub-command lead the session; returns the exit code."""
+        """Let a sub-command lead the session; returns the exit code."""
         from ..ui.headless import Headless
         from .leading import LedRun
 
@@ -111,7 +111,7 @@ def run_prompt(config: Config, secrets: Secrets, streams: StandardStreams) -> in
 
 
 def failed_early(streams: StandardStreams, output_format: OutputFormat, error: MarvinError) -> int:
-    """Tell of a run whose arguments were right, and that came no further; returns the exit code."""
+    """Report a run that failed before it began, though its arguments were valid. Returns the exit code."""
     code = _failed(streams, output_format, str(error), error.exit_code)
     streams.err(cost_line(_NOTHING_USED))
     return code
@@ -131,7 +131,7 @@ def resume(config: Config, session: Session) -> None:
 
 
 def _summary(app: App) -> Mapping[str, object]:
-    """What was used; where that cannot be said, that the cost is not known. The last line must come."""
+    """The usage of the run. If it cannot be computed, its cost is unknown: the last line must still be printed."""
     try:
         return app.meter.summary()
     except Exception:
@@ -139,7 +139,7 @@ def _summary(app: App) -> Mapping[str, object]:
 
 
 def _failed(streams: StandardStreams, output_format: OutputFormat, reason: str, code: int) -> int:
-    """Tell of a run that failed before its session could; returns the exit code."""
+    """Report a failure outside the session; returns the exit code."""
     streams.err(f"marvin: {reason}")
     if output_format == "json":
         from contextlib import suppress
@@ -150,7 +150,7 @@ def _failed(streams: StandardStreams, output_format: OutputFormat, reason: str, 
 
 
 def _leave(streams: StandardStreams) -> NoReturn:
-    """Interrupted before anything began. An exception instead could be lost in a callback of an import."""
+    """Exit on a signal before the run begins. An exception could get lost in a callback of an import."""
     import os
 
     streams.err("marvin: interrupted")

@@ -1,4 +1,4 @@
-"""The event loop of a sub-command that runs code of packs."""
+"""Runs the event loop of a sub-command that calls code of packs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def run_watched(
     close: Callable[[], Awaitable[None]] | None = None,
     rescue: Callable[[], None] = lambda: None,
 ) -> T:
-    """Run `work` in an event loop of its own. What of a pack holds that loop is named, and the first signal ends it.
+    """Run `work` in a new event loop. A pack that blocks the loop is reported, and the first signal ends the run.
 
     Args:
-        close: awaited behind the work, also where that was interrupted. What it raises is told.
-        rescue: called where what holds the loop does not end, before the program leaves without it.
+        close: awaited after the work, also after an interruption. Its errors are reported.
+        rescue: called before the program exits without cleanup, since the loop stays blocked.
 
     Raises:
-        KeyboardInterrupt: where a signal asked to end.
+        KeyboardInterrupt: a signal ended the run.
     """
     return _Watched(run, work, close, rescue).result()
 
@@ -53,28 +53,28 @@ class _Watched(Generic[T]):
         self._interrupted = False
 
     def result(self) -> T:
-        """What the work returns."""
+        """Run the work, and return its result."""
         for number in ending():
-            signal.signal(number, self._interrupt)  # asyncio's own is handled by the loop, which may be held
+            signal.signal(number, self._interrupt)  # asyncio's own handlers need the loop, which may be blocked
         try:
             result = asyncio.run(self._main())
         except (asyncio.CancelledError, MarvinError) as error:
             if not self._interrupted:
                 raise
             if isinstance(error, MarvinError):
-                self._tell(str(error))  # what came of the interruption
+                self._tell(str(error))  # the result of the interruption
             raise KeyboardInterrupt from None
         finally:
             end_like_ctrl_c()
         if self._interrupted:
-            raise KeyboardInterrupt  # the work took the interruption for an error of its own
+            raise KeyboardInterrupt  # the work handled the interruption as an error
         return result
 
     async def _main(self) -> T:
         loop = asyncio.get_running_loop()
         with self._watchdog.watching(loop):
             self._task = loop.create_task(self._work)
-            if self._interrupted:  # before there was a task to cancel
+            if self._interrupted:  # the signal came before there was a task to cancel
                 self._task.cancel()
             try:
                 return await self._task
@@ -83,7 +83,7 @@ class _Watched(Generic[T]):
                 await self._closed()
 
     async def _closed(self) -> None:
-        """Close what the work used; what fails there is told, and what the work found counts."""
+        """Close the resources of the work. Errors are reported, and do not change the result."""
         try:
             if self._close is not None:
                 await self._close()
@@ -106,6 +106,6 @@ class _Watched(Generic[T]):
         self._end()
 
     def _end(self) -> NoReturn:
-        """Leave without waiting for anything, and without leaving anything behind."""
+        """Exit at once, after `rescue` has cleaned up."""
         self._rescue()
         os._exit(EXIT_INTERRUPTED)

@@ -1,4 +1,4 @@
-"""The environment variables that the core reads, for people: the reference page and a test are made of this table."""
+"""The environment variables that the core reads. The reference page and a test use this table."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ ENVIRONMENT: Mapping[str, str] = {
     "TRACEPARENT": "The parent span of the spans of a run, if config.yaml has `telemetry: on`.",
     "CI": "Set by CI services.",
 }
-"""The variables that Config reads, and the ticket program; providers and packs declare theirs beside these."""
+"""The variables that `Config` and the ticket program read. Providers and packs declare their own."""
 
 READ_BY_LIBRARIES = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""What native libraries read, past Python."""
+"""Variables that native libraries read, not through Python."""
 _OF_SHELLS = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES"})
-"""What changes from one command to the next; who copies the whole environment reads them as well."""
+"""Variables that shells change between commands. Code that copies the whole environment reads them as well."""
 
 
 def variable_stamps(names: Iterable[str]) -> dict[str, int]:
-    """What tells whether these variables of this process are as they were.
+    """Stamps of these variables of this process, to detect changes.
 
-    A stamp says nothing of a value but whether it is the same; 0 stands for a variable that is not set.
+    A stamp is a checksum of the value; 0 means that the variable is not set.
     """
     return {name: _variable_stamp(os.environ.get(name)) for name in sorted({*names} - _OF_SHELLS)}
 

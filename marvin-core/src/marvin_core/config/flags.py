@@ -7,7 +7,7 @@ import argparse
 from ..api.errors import UsageError
 from ..version import __version__
 
-# Type checkers take it for the constant of `typing`, which `marvin --help` does without.
+# Type checkers treat it as the constant of `typing`, which `marvin --help` does not import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ SUBCOMMANDS = frozenset(
         "demo replay"
     ).split()
 )
-"""Those of the core; packs may bring more."""
+"""The sub-commands of the core. Packs may add more."""
 
 USAGE = "marvin [FLAGS] [PROMPT]\n       marvin SUB-COMMAND ... (each has its own --help)"
 DESCRIPTION = """\
@@ -60,7 +60,7 @@ Exit codes: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
 The documentation is in the folder docs of Marvin's source.
 """
 _STARTED = "\n`marvin` is not on your PATH. Type this in its place:\n  {}\n"
-"""The last line of the help where that is so."""
+"""The last line of the help if `marvin` is not on PATH."""
 
 
 _FLAGS: Mapping[str, Mapping[str, Any]] = {
@@ -149,13 +149,13 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
     "-B": {"dest": "no_bytecode", "action": "store_true", "help": "do not write bytecode files"},
     "--version": {"action": "version", "version": f"marvin {__version__}"},
 }
-"""The flags, in the order of the help, each with what argparse is told of it."""
+"""The flags in the order of the help, with their arguments for argparse."""
 _WITH_VALUE = frozenset(flag for flag, options in _FLAGS.items() if options.get("action", "append") == "append")
 
 
 class _Parser(argparse.ArgumentParser):
     def refuse_unknown(self, flag: str) -> NoReturn:
-        """Say which flag may be meant by one that there is not."""
+        """Raise `UsageError` for an unknown flag, with the nearest known one."""
         from ..util.text import cut, did_you_mean, near_names
 
         name = flag.partition("=")[0]
@@ -163,7 +163,7 @@ class _Parser(argparse.ArgumentParser):
         self.error(f"There is no flag {cut(name)!r}. {near}".rstrip(" ."))
 
     def format_help(self) -> str:
-        """The text of --help; its last line says how Marvin is started here, where that is not by its name."""
+        """The text of --help. If `marvin` is not on PATH, its last line is the command that starts Marvin."""
         from .program import command_name
 
         command = command_name()
@@ -178,14 +178,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The flags and words of a command line; flags may stand between the words, and after `--` all are words.
+    """Parse the flags and words of a command line. Both may be mixed; all arguments after `--` are words.
 
     Raises:
-        UsageError: for a wrong flag or value.
+        UsageError: a flag or value is invalid.
     """
     end = list(argv).index("--") if "--" in argv else len(argv)
     known = parser()
-    flags, unknown = known.parse_known_intermixed_args(argv[:end])  # which does not know `--` on Python 3.11
+    flags, unknown = known.parse_known_intermixed_args(argv[:end])  # it does not support `--` on Python 3.11
     if unknown:
         known.refuse_unknown(unknown[0])
     flags.words = [*flags.words, *argv[end + 1 :]]
@@ -193,7 +193,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def parser() -> _Parser:
-    """The parser of the root command; it raises `UsageError` and never exits by itself but for --help."""
+    """The parser of the root command. It raises `UsageError` for errors, and exits only for --help and --version."""
     result = _Parser(
         prog="marvin",
         usage=USAGE,
@@ -209,7 +209,7 @@ def parser() -> _Parser:
 
 
 def first_word(argv: Sequence[str]) -> int | None:
-    """The index of the first bare word of a command line, or None."""
+    """The index of the first positional argument of a command line, or None."""
     index = 0
     while index < len(argv) and argv[index] != "--":
         if not argv[index].startswith("-"):

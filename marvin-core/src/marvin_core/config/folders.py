@@ -1,4 +1,4 @@
-"""Which folders are Marvin's own, and in which one it works."""
+"""Marvin's own folders, and the working directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..api.errors import ConfigError, UsageError
 
 
 def current_folder() -> Path:
-    """The folder that Marvin was started in. Raises `ConfigError` where it is gone or cannot be read."""
+    """The folder in which Marvin was started. Raises `ConfigError` if it does not exist or cannot be read."""
     try:
         return Path.cwd()
     except OSError as error:
@@ -20,7 +20,7 @@ def current_folder() -> Path:
 
 
 def own_folders(env: Mapping[str, str], home: Path, cwd: Path) -> dict[str, Any]:
-    """The folders of Marvin's own, each a path."""
+    """The paths of Marvin's own folders, by field of `Config`."""
     if env.get("MARVIN_HOME"):
         root = cwd / env["MARVIN_HOME"]
         return {
@@ -41,14 +41,14 @@ def own_folders(env: Mapping[str, str], home: Path, cwd: Path) -> dict[str, Any]
 
 def _xdg(env: Mapping[str, str], name: str, default: Path) -> Path:
     given = Path(env.get(name) or default)
-    return given if given.is_absolute() else default  # the XDG specification: a relative one is to be ignored
+    return given if given.is_absolute() else default  # the XDG specification says to ignore relative paths
 
 
 def chosen_folder(given: str | None, cwd: Path, home: Path) -> Path:
-    """The folder to work in, links resolved: the one that --working-dir names, else the current one.
+    """The working directory with resolved links: the value of --working-dir, else the current folder.
 
     Raises:
-        UsageError: it is no folder, or cannot be read.
+        UsageError: the path is not a folder, or cannot be read.
     """
     if given is None:
         return cwd.resolve()

@@ -1,4 +1,4 @@
-"""Settings that a flag, a variable and config.yaml can say, or that take a few words only."""
+"""Settings that a flag, a variable or config.yaml sets, and settings with a few valid words."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAX_DEPTH = 5
 
 
 def depth(value: str) -> int:
-    """MARVIN_DEPTH: how deep this agent is nested.
+    """The nesting depth of this agent, from MARVIN_DEPTH.
 
     Raises:
-        ConfigError: where it is no number, or deeper than agents may be.
+        ConfigError: the value is not a number, or exceeds the maximum depth.
     """
     try:
         found = int(value or 0)
@@ -33,25 +33,25 @@ def depth(value: str) -> int:
 
 
 def sandbox_use(flag: str | None, variable: str, setting: SandboxUse) -> SandboxUse:
-    """Whether commands run in a sandbox, by --sandbox, else MARVIN_SANDBOX, else `sandbox:` of config.yaml.
+    """Whether commands run in a sandbox: from --sandbox, else MARVIN_SANDBOX, else `sandbox:` of config.yaml.
 
     Raises:
-        ConfigError: where MARVIN_SANDBOX is none of auto, required and off.
+        ConfigError: MARVIN_SANDBOX is not auto, required or off.
     """
     return _chosen("sandbox", get_args(SandboxUse), flag, variable) or setting
 
 
 def tool_search_use(flag: str | None, variable: str, setting: ToolSearchUse) -> ToolSearchUse:
-    """Whether tools may wait until a model looks for them, by --tool-search, else MARVIN_TOOL_SEARCH, else config.yaml.
+    """Whether tools are hidden until a search: from --tool-search, else MARVIN_TOOL_SEARCH, else config.yaml.
 
     Raises:
-        ConfigError: where MARVIN_TOOL_SEARCH is none of on, off and auto.
+        ConfigError: MARVIN_TOOL_SEARCH is not on, off or auto.
     """
     return _chosen("tool-search", get_args(ToolSearchUse), flag, variable) or setting
 
 
 def _chosen(word: str, allowed: Sequence[str], flag: str | None, variable: str) -> Any:
-    """What was chosen of several words, by a flag, else a variable; None where nothing was."""
+    """The chosen word, from a flag or else a variable; None if neither is set."""
     for name, value in ((f"--{word}", flag), (f"MARVIN_{word.upper().replace('-', '_')}", variable)):
         if value:
             if value not in allowed:
@@ -61,10 +61,10 @@ def _chosen(word: str, allowed: Sequence[str], flag: str | None, variable: str) 
 
 
 def max_cost(flag: str | None, variable: str | None) -> float | None:
-    """The cost ceiling in USD, by --max-cost or else MARVIN_MAX_COST; None without one.
+    """The cost ceiling in USD, from --max-cost or else MARVIN_MAX_COST; None without one.
 
     Raises:
-        UsageError, ConfigError: where it is no amount.
+        UsageError, ConfigError: the value is not an amount.
     """
     name, value = ("--max-cost", flag) if flag is not None else ("MARVIN_MAX_COST", variable or "")
     if not value and flag is None:
@@ -80,10 +80,10 @@ def max_cost(flag: str | None, variable: str | None) -> float | None:
 
 
 def screen_reader_use(flag: bool, variable: str, setting: bool) -> bool:
-    """Whether the chat is written for a screen reader: the flag, else the variable, else config.yaml.
+    """Whether the chat is made for a screen reader: from the flag, else the variable, else config.yaml.
 
     Raises:
-        ConfigError: where the variable says neither on nor off.
+        ConfigError: the variable is neither on nor off.
     """
     if variable not in ("", "0", "1", "on", "off"):
         raise ConfigError(f"MARVIN_SCREEN_READER is {variable!r}; it takes on or off.")

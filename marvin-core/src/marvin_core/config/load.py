@@ -1,4 +1,4 @@
-"""Flags, environment and config.yaml in one frozen value. The only reader of the environment."""
+"""Reads flags, environment and config.yaml into one frozen value. No other code reads the environment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _AS_THEY_ARE = (
 
 
 SERVED_BEHIND = "MARVIN_MCP_TOKEN"
-"""The variable with the token that clients of `marvin mcp serve --http` send: a secret, which `Config` leaves out."""
+"""The variable with the token that clients of `marvin mcp serve --http` send: a secret, and not part of `Config`."""
 
 
 def load(
@@ -48,12 +48,12 @@ def load(
     """Read flags, environment and config.yaml.
 
     Args:
-        cwd: the folder that relative paths start from; the process's own without it.
-        with_file: whether config.yaml counts; without it, what is wrong in there can be looked at and repaired.
+        cwd: the base of relative paths; by default the current folder of the process.
+        with_file: whether config.yaml is read; false for commands that help to repair an invalid file.
 
     Raises:
-        UsageError: for a wrong flag or value.
-        ConfigError: for a wrong variable, folder or config.yaml.
+        UsageError: a flag or its value is invalid.
+        ConfigError: a variable, a folder or config.yaml is invalid.
     """
     from .flags import parse
 
@@ -92,7 +92,7 @@ def load(
 
 
 def _secrets(config: Config, env: Mapping[str, str], home: Path) -> Secrets:
-    """What Config leaves out, and what it cannot leave out: keys in headers and addresses."""
+    """The secrets: those that are not in `Config`, and the keys in its headers and addresses."""
     stored = StoredKeys(config.config_folder, config.timeouts)
     secrets = Secrets(env, home, config.child_env, stored)
     if config.endpoints or config.http_proxy or config.https_proxy:
@@ -114,7 +114,7 @@ def _secrets(config: Config, env: Mapping[str, str], home: Path) -> Secrets:
 
 
 def _from_flags(flags: Namespace, cwd: Path) -> dict[str, Any]:
-    """The fields that only a flag sets."""
+    """The fields that only flags set."""
     return {
         **_of_pipeline(flags, cwd),
         "prompt": _prompt(flags),
@@ -132,7 +132,7 @@ def _from_flags(flags: Namespace, cwd: Path) -> dict[str, Any]:
 
 
 def _of_pipeline(flags: Namespace, cwd: Path) -> dict[str, Any]:
-    """What is asked of the pipeline, and where notices go; most runs say nothing of that."""
+    """The fields for the pipeline and for notices. Most runs set none, and skip the import."""
     given = (flags.ntfy, flags.from_, flags.until, flags.upstream, flags.max_time)
     switches = ("design_first", "yes", "strict", "github")
     if not any(getattr(flags, name) for name in switches) and not any(one is not None for one in given):
@@ -152,7 +152,7 @@ def _prompt(flags: Namespace) -> str | None:
 
 
 def _network(flag: str | None, variable: str | None, setting: NetworkSettings) -> NetworkPolicy | None:
-    if flag is None and not variable and not setting.kind:  # as most runs have it
+    if flag is None and not variable and not setting.kind:  # the most common case
         return None
     from .network import network_policy
 
@@ -160,7 +160,7 @@ def _network(flag: str | None, variable: str | None, setting: NetworkSettings) -
 
 
 def _thinking(flags: Sequence[str], variable: str | None, settings: FileSettings, model: str) -> dict[str, Any]:
-    """How hard models think; most runs leave that to them."""
+    """The fields for thinking levels. Most runs set none, and skip the import."""
     if not flags and not variable and not settings.thinking and not settings.tier_thinking:
         return {"thinking": "off", "thinking_from": "", "tier_thinking": {}}
     from .thinking import thinking_fields
@@ -169,7 +169,7 @@ def _thinking(flags: Sequence[str], variable: str | None, settings: FileSettings
 
 
 def _permissions(flags: Namespace, env: Mapping[str, str], setting: PermissionMode | None) -> dict[str, Any]:
-    """How much is asked; most runs leave that as it is."""
+    """The fields for permissions. Most runs set none, and skip the import."""
     mode, on_ask = env.get("MARVIN_PERMISSION_MODE"), env.get("MARVIN_ON_ASK")
     said = (flags.on_ask, on_ask, flags.permission_mode, mode, setting)
     if not any(one is not None and one != "" for one in said):
@@ -189,7 +189,7 @@ def _output_schema(given: str | None, cwd: Path) -> Mapping[str, Any] | None:
 
 
 def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
-    """The fields that only a variable sets."""
+    """The fields that only variables set."""
     log = env.get("MARVIN_SUBAGENT_LOG")
     return {
         "packs": frozenset(_list(env["MARVIN_PACKS"])) if env.get("MARVIN_PACKS") else None,
@@ -214,7 +214,7 @@ def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
 
 
 def _terminal(env: Mapping[str, str]) -> str:
-    """The kind of terminal. Others say that they are xterm, and tmux that it is GNU screen."""
+    """The kind of terminal. TERM is not enough: other terminals claim to be xterm, and tmux claims to be screen."""
     kind = env.get("TERM", "")
     if env.get("XTERM_VERSION"):
         return "xterm"
@@ -222,7 +222,7 @@ def _terminal(env: Mapping[str, str]) -> str:
 
 
 def fields_of(settings: FileSettings, env: Mapping[str, str]) -> dict[str, Any]:
-    """The fields that config.yaml sets, and no flag."""
+    """The fields that config.yaml sets, and that have no flag."""
     ui = settings.ui.as_dict()
     return {
         "ca_file": settings.ca_file or env.get("SSL_CERT_FILE", ""),
@@ -241,7 +241,7 @@ def fields_of(settings: FileSettings, env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _mcp_servers(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]:
-    """The servers with tools; most users have none."""
+    """The MCP servers; most users have none."""
     if not settings:
         return {}
     from .mcp_servers import servers_of
@@ -252,7 +252,7 @@ def _mcp_servers(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]
 def _named(
     what: str, flag: str | None, variable: tuple[str, Mapping[str, str]], settings: FileSettings
 ) -> dict[str, Any]:
-    """A setting that a flag names, else a variable, else config.yaml; and where it comes from."""
+    """A setting and its origin: from a flag, else a variable, else config.yaml."""
     name, env = variable
     candidates: tuple[tuple[str | None, str, Source], ...] = (
         (flag, f"--{what}", "flag"),
@@ -264,7 +264,7 @@ def _named(
 
 
 def _models(given: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The model named by a bare --model, and those named for tiers (`high=...`)."""
+    """The value of --model without a tier, and the models of tiers (`high=...`)."""
     bare, tiers = "", {}
     for value in given:
         tier, equals, model = value.partition("=")

@@ -1,4 +1,4 @@
-"""What stands below `mcp_servers:` in config.yaml, and in the `.mcp.json` of a project."""
+"""The MCP servers in `mcp_servers:` of config.yaml, and in the `.mcp.json` of a project."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(_SWITCHES, "true or false"),
 }
 _REPOSITORYS = frozenset({"command", "args", "env", "cwd", "url", "headers"})
-"""What a project may say of its servers; what widens what they may do is the user's to say."""
+"""The keys that a project may set. Only the user may set the keys that grant permissions."""
 _SAMPLING = ("deny", "ask", "allow")
 _LARGEST = 1_000_000
 _MOST = 100
 
 
 class Variables(Protocol):
-    """The variables of the environment, and which of them hold keys: the secrets of a run."""
+    """The environment variables of a run. Some of them hold keys."""
 
     def holds_key(self, name: str) -> bool: ...
     def setting(self, name: str) -> str | None: ...
@@ -46,10 +46,10 @@ def servers_of(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]:
 
 
 def servers_of_project(content: bytes, origin: str) -> Mapping[str, McpServer]:
-    """The servers of a `.mcp.json`: what other programs know besides is passed over.
+    """The servers of a `.mcp.json`. Keys of other programs are ignored.
 
     Raises:
-        ConfigError: where it is no such file, or an entry is no server.
+        ConfigError: the file has another form, or an entry is invalid.
     """
     try:
         found = parse_json(content, _LARGEST)["mcpServers"]
@@ -63,7 +63,7 @@ def servers_of_project(content: bytes, origin: str) -> Mapping[str, McpServer]:
 
 
 def server_of(name: str, entry: Mapping[str, Any], origin: str) -> McpServer:
-    """A server that is set up by these keys. Raises `ConfigError` where it cannot be one."""
+    """The server with these keys. Raises `ConfigError` if they are invalid."""
     place = f"mcp_servers.{name} in {origin}"
     values: dict[str, Any] = {}
     for key, value in entry.items():
@@ -84,7 +84,7 @@ def server_of(name: str, entry: Mapping[str, Any], origin: str) -> McpServer:
 
 
 def problem_of(name: str, server: Any) -> str:
-    """What keeps an entry from being a server; empty where nothing does. It has the fields of `McpSettings`."""
+    """The error of a server entry; empty if it is valid. `server` has the fields of `McpSettings`."""
     if not _NAME.fullmatch(name) or "__" in name:
         return f"{name!r:.80} is not a valid server name: use letters, digits, '-', '.' and single '_'"
     if bool(server.command) == bool(server.url):
@@ -102,11 +102,11 @@ def problem_of(name: str, server: Any) -> str:
 
 
 def filled_in(server: McpServer, secrets: Variables) -> McpServer:
-    """The server with the values of the variables that it names.
+    """The server with the values of its `${VARIABLE}` references.
 
     Raises:
-        ConfigError: where a variable is not set, and nothing stands for it; and where a project's server names one that
-            holds a key, which the project could have sent anywhere.
+        ConfigError: a variable is not set and has no default, or a project's server refers to a variable with a key,
+            which the project could send anywhere.
     """
 
     def value(found: re.Match[str]) -> str:
@@ -140,7 +140,7 @@ def filled_in(server: McpServer, secrets: Variables) -> McpServer:
 
 
 def secrets_of(server: McpServer) -> Iterator[str]:
-    """What of a server's setup must be shown to nobody: headers, passwords in its address, and what says so by name."""
+    """The secrets in a server's configuration: headers, passwords in its address, and values with telling names."""
     yield from secrets_of_headers(server.headers)
     yield from secrets_of_address(server.url)
     yield server.client_secret

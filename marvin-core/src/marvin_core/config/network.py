@@ -1,4 +1,4 @@
-"""What commands may reach on the network, as the user says it."""
+"""The user's network policy for commands in the sandbox."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TAKES = "use none, loopback, all, or hosts, as in example.org,*.example.com"
 
 
 def network_policy(flag: str | None, variable: str | None, setting: NetworkSettings) -> NetworkPolicy | None:
-    """The policy by --network, else MARVIN_NETWORK, else config.yaml; None where none of them names one.
+    """The policy from --network, else MARVIN_NETWORK, else config.yaml; None if none of them sets it.
 
     Raises:
-        UsageError, ConfigError: where it is none.
+        UsageError, ConfigError: the value is invalid.
     """
     if flag is not None:
         try:
@@ -37,7 +37,7 @@ def _of_text(text: str) -> NetworkPolicy:
     if text in _WORDS:
         return NetworkPolicy(kind=cast("NetworkKind", text))
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
-    # A word alone is rather a slip of the pen than a host.
+    # A single word without a dot is more likely a typing error than a host.
     if not entries or (len(entries) == 1 and not set(entries[0]) & set(".:") and entries[0] != "localhost"):
         raise ValueError(_TAKES)
     return _of_hosts(entries)

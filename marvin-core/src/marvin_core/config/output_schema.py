@@ -1,4 +1,4 @@
-"""The JSON schema of a run's last answer, from the file that --output-schema names."""
+"""The JSON schema of the final answer of a run, from the file of --output-schema."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..api.errors import UsageError
 
 
 def read_schema(path: Path) -> Mapping[str, Any]:
-    """The schema in a file.
+    """Read the schema from a file.
 
     Raises:
-        UsageError: where the file cannot be read, is not JSON, or holds no JSON schema of an object or a list.
+        UsageError: the file cannot be read, is not JSON, or is not a valid JSON schema.
     """
     place = f"--output-schema {path}"
     try:

@@ -1,4 +1,4 @@
-"""How much is asked, and what is done where nobody is there to ask, as the user says it."""
+"""The permission mode, and the answer to requests for approval in a non-interactive run."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 def permission_fields(
     flags: Namespace, mode: str | None, on_ask: str | None, setting: PermissionMode | None
 ) -> dict[str, Any]:
-    """The fields of the configuration that say how much is asked.
+    """The fields of the configuration for permissions.
 
     Args:
         mode: MARVIN_PERMISSION_MODE.
         on_ask: MARVIN_ON_ASK.
-        setting: the mode that config.yaml names.
+        setting: the mode in config.yaml.
 
     Raises:
-        UsageError, ConfigError: for what is no mode or no answer; the text has the nearest.
+        UsageError, ConfigError: a mode or an answer is invalid; the text has the nearest valid one.
     """
     default, tools = _answers(flags.on_ask, on_ask)
     return {
@@ -60,7 +60,7 @@ def _answers(flag: str | None, variable: str | None) -> tuple[OnAsk, Mapping[str
 
 
 def _on_ask(given: str) -> tuple[OnAsk, Mapping[str, OnAsk]]:
-    """The answer for all tools, and those for single ones."""
+    """The default answer, and the answers for single tools."""
     default: OnAsk = "allow"
     tools: dict[str, OnAsk] = {}
     for part in given.split(","):

@@ -1,4 +1,4 @@
-"""What the flags ask of the pipeline, and the topic that notices of a run go to."""
+"""The flags for the pipeline, and the topic of the notices of a run."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LONGEST = 10.0 * 365 * 24 * 3600
 
 
 def pipeline_fields(flags: Namespace, cwd: Path) -> dict[str, Any]:
-    """The fields of the configuration that they set.
+    """The fields of the configuration that these flags set.
 
     Raises:
-        UsageError: one cannot be meant, or is for the pipeline, which was not asked for.
+        UsageError: a value is invalid, or a flag needs --design-first, which is missing.
     """
     for name, (flag, what) in _FLAGS.items():
         if getattr(flags, name) not in (None, False) and not flags.design_first:
@@ -47,7 +47,7 @@ def pipeline_fields(flags: Namespace, cwd: Path) -> dict[str, Any]:
 
 
 def _seconds(given: str) -> float:
-    """A time as `--max-time` takes it."""
+    """Parse a value of `--max-time`; in seconds."""
     number, factor = (given[:-1], _UNITS[given[-1]]) if given[-1:] in _UNITS else (given, 1.0)
     try:
         seconds = float(number) * factor

@@ -1,4 +1,4 @@
-"""How this Marvin was started, so that hints name a command that works where it is typed."""
+"""The command that starts this Marvin, for hints that the user can copy."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 _NAME = "marvin"
 _WRAPPER = f"{_NAME}="
-"""How the wrapper of a checkout says, with -X, as what it was called."""
+"""The prefix of the -X option by which the wrapper of a checkout passes the path that was called."""
 _MODULE = ("-m", "marvin_core")
 
 
 def command_name() -> str:
-    """What is typed in a shell to run this Marvin: `marvin` where that is on PATH, else how it was started."""
-    from shutil import which  # hints are rare, and a start imports none of what they need
+    """The shell command that runs this Marvin: `marvin` if that is on PATH, else the command that started it."""
+    from shutil import which  # hints are rare, so a start does not import this
 
     return command_of(sys.orig_argv, sys.argv[0], which(_NAME))
 
@@ -23,9 +23,9 @@ def command_of(started: Sequence[str], script: str, found: str | None) -> str:
     """The command of a process.
 
     Args:
-        started: the whole command line of its interpreter.
+        started: the complete command line of its interpreter.
         script: the file that the interpreter ran.
-        found: what `marvin` is in a shell, if there is one.
+        found: the path of `marvin` on PATH, if there is one.
     """
     from itertools import pairwise
     from shlex import quote
@@ -49,7 +49,7 @@ def _same_file(one: str, other: str) -> bool:
 
 
 def _same_folder(program: str, interpreter: str) -> bool:
-    """Whether a program belongs to the environment of an interpreter: both lie in its folder for programs."""
+    """Whether a program belongs to the environment of an interpreter, which means that both are in the same folder."""
     from shutil import which
 
     found = which(interpreter)

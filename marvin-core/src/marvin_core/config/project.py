@@ -1,4 +1,4 @@
-"""What `.marvin/config.yaml` of a trusted folder may set: what helps with the project, and nothing that widens."""
+"""Applies `.marvin/config.yaml` of a trusted folder. It may set a few keys, and cannot extend permissions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _RULES = ("ask", "deny")
 
 
 def with_settings(config: Config, content: bytes) -> tuple[Config, list[str]]:
-    """The configuration with the settings of a project, and the keys that count for nothing there.
+    """The configuration with the settings of a project, and the ignored keys.
 
-    What the user said, by a flag, a variable or in their own config.yaml, comes first. Rules only tighten, and hooks
-    run in the sandbox.
+    The user's flags, variables and own config.yaml take precedence. The rules of a project can only restrict, and its
+    hooks run in the sandbox.
 
     Raises:
-        ConfigError: where it is none; the text names the line.
+        ConfigError: the file is invalid; the text names the line.
     """
     written = parse_settings(content, Path(_FILE))
     left_out = [name for name in written if name not in _TAKEN]
@@ -38,7 +38,7 @@ def with_settings(config: Config, content: bytes) -> tuple[Config, list[str]]:
 
 
 def _model(config: Config, settings: FileSettings) -> dict[str, Any]:
-    """The model and how hard it thinks, where nobody named one."""
+    """The model and the thinking level of the project, if the user has not set them."""
     found: dict[str, Any] = {}
     if settings.model and not config.model:
         found |= {"model": settings.model, "model_origin": _FILE, "model_from": "file"}

@@ -1,4 +1,4 @@
-"""What holds secrets outside of variables: files that others change, headers and addresses of the configuration."""
+"""Secrets outside of variables: in files of other programs, and in headers and addresses of the configuration."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 Reader: TypeAlias = Callable[[str], Iterable[str]]
-"""The secrets in the text of a file."""
+"""Returns the secrets in the text of a file."""
 
 _LARGEST = 1_000_000
-"""Bytes of a file that are read."""
+"""The maximum number of bytes that are read from a file."""
 # gh writes YAML, editors with GitHub Copilot and logins write JSON: `oauth_token: gho_...`, `"access_token": "..."`.
 _ANY_LOGIN = r"""\b(?:oauth|access|refresh|id)_token"?\s*:\s*["']?([^\s"',}]+)"""
 _BEHIND_NAME = r"://[^/?#\s@:]*:([^/?#\s@]+)@"
@@ -21,14 +21,13 @@ _PUBLIC_HEADERS = frozenset(
     "accept accept-encoding accept-language anthropic-beta anthropic-version cache-control content-type http-referer"
     " openai-beta origin referer user-agent x-title".split()
 )
-"""Headers that tell what is asked, and not who asks."""
+"""Headers without credentials."""
 
 
 class WatchedFile:
-    """A file with secrets, read again where it has changed. What it held before stays secret.
+    """A file with secrets, which is read again after a change. Its earlier secrets stay secret.
 
-    `path` is where it is, as a text: it is looked at many times a round, and as a Path each look would take twice as
-    long.
+    `path` is a string, since it is checked many times per round, and checks of a `Path` take twice as long.
     """
 
     def __init__(self, path: Path, read: Reader) -> None:
@@ -37,7 +36,7 @@ class WatchedFile:
         self._seen: tuple[int, int, int] | None = None
 
     def changed(self) -> Iterable[str]:
-        """The secrets in it where it has changed, else none."""
+        """The secrets in the file if it has changed, else none."""
         try:
             status = os.stat(self.path)
             seen = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -51,17 +50,17 @@ class WatchedFile:
 
 
 def whole(text: str) -> Iterable[str]:
-    """A file that is one secret."""
+    """The whole content of a file as one secret."""
     return (text.strip(),)
 
 
 def tokens(text: str) -> Iterable[str]:
-    """The tokens in the files of logins, and of GitHub's programs."""
+    """The tokens in stored logins, and in the files of GitHub's programs."""
     return re.findall(_ANY_LOGIN, text)
 
 
 def github_files(env: Mapping[str, str], home: Path) -> Iterator[Path]:
-    """Where GitHub's programs keep tokens if there is no keyring (`gh help environment` has the places)."""
+    """The files in which GitHub's programs store tokens without a keyring (see `gh help environment`)."""
     own = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
     yield Path(env.get("GH_CONFIG_DIR") or own / "gh") / "hosts.yml"
     yield own / "github-copilot" / "hosts.json"
@@ -69,7 +68,7 @@ def github_files(env: Mapping[str, str], home: Path) -> Iterator[Path]:
 
 
 def secrets_of_headers(headers: Mapping[str, str]) -> Iterator[str]:
-    """The secrets in headers that are sent with requests: their values, and what is behind a scheme or a name."""
+    """The secrets in request headers: the values, and the parts after an authentication scheme or a cookie's name."""
     for name, value in headers.items():
         if name.lower() in _PUBLIC_HEADERS:
             continue

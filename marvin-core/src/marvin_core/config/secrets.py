@@ -1,4 +1,4 @@
-"""The values that `Config` leaves out: keys, tokens, and the environment that children get."""
+"""The values that are not in `Config`: keys, tokens, and the environment of child processes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ GIT_LOCAL_VARIABLES = frozenset(
     " GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS"
     " GIT_REPLACE_REF_BASE GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX".split()
 )
-"""What `git rev-parse --local-env-vars` names: variables that tie git to another repository."""
+"""Variables that bind git to a repository, from `git rev-parse --local-env-vars`."""
 
 
 _SHORTEST_SECRET = 8
-"""Characters; what is shorter stands in too many texts by chance to be redacted."""
+"""In characters. Shorter values are not redacted, since they are in too many texts by chance."""
 REQUIRED: Any = object()
-"""In the place of a default: there is none."""
+"""Means that there is no default."""
 
 D = TypeVar("D")
 
 
 class SecretAccess:
-    """What the code of packs asks for its secrets; where they come from is up to `_secret`."""
+    """The interface through which code of packs gets its secrets. Subclasses implement `_secret`."""
 
     @overload
     def secret(self, name: str) -> str: ...
@@ -38,7 +38,7 @@ class SecretAccess:
     @overload
     def secret(self, name: str, default: D) -> str | D: ...
     def secret(self, name: str, default: Any = REQUIRED) -> Any:
-        """The value of a declared secret, else the default. Raises as `PackContext.secret` says."""
+        """The value of a declared secret, else the default. Raises the same errors as `PackContext.secret`."""
         return self._secret(name, default)
 
     def _secret(self, name: str, default: Any) -> Any:
@@ -46,7 +46,7 @@ class SecretAccess:
 
 
 class Secrets:
-    """The values that Config leaves out, and the environment that children get."""
+    """The secrets of a run, and the environment of child processes."""
 
     def __init__(
         self, env: Mapping[str, str], home: Path, passed_on: Iterable[str] = (), stored: StoredKeys | None = None
@@ -56,9 +56,9 @@ class Secrets:
         self._home = home
         self._passed_on = frozenset(passed_on)
         self.stored = stored
-        """The keys that the user gave to Marvin to keep."""
+        """The keys that the user has stored with `marvin login`."""
         self.of_agents: tuple[str, ...] = ()
-        """The variables that agents get beside the keys of their models, whatever is secret in them."""
+        """Variables that sub-agents get in addition to the keys of their models, even if they are secret."""
         self._declared: set[str] = set()
         self._are_all_declared = False
         self._learned: set[str] = set()
@@ -70,20 +70,20 @@ class Secrets:
             self.watch(stored.path, stored.values_in)
 
     def declare(self, names: Iterable[str]) -> None:
-        """Count these variables among the secrets, too."""
+        """Add variables to the secrets."""
         new = set(names) - self._declared
         if new:
             self._declared |= new
             self._known = None
 
     def declare_all(self, names: Iterable[str]) -> None:
-        """As `declare`, by who knows the variables of all services; before, they are read from their table."""
+        """Add the variables of all services to the secrets. Until this is called, the service table is used."""
         self._are_all_declared = True
         self.declare(names)
 
     @property
     def _names(self) -> set[str]:
-        """The variables whose values reach no child, log or message unless they are handed over by name."""
+        """The secret variables. Their values reach child processes, logs and messages only if passed by name."""
         if not self._are_all_declared:
             from .services import key_variables
 
@@ -91,22 +91,22 @@ class Secrets:
         return self._declared
 
     def watch(self, path: Path, read: Reader = whole) -> None:
-        """Count what stands in a file among what to redact, now and whenever it changes; it need not be there."""
+        """Redact the secrets in a file, now and after each change. The file need not exist."""
         if path not in self._watched:
             self._watched[path] = WatchedFile(path, read)
 
     def watch_key_file(self, key_file: str) -> None:
-        """As `watch`, for a key file below the home folder, whoever needs that key."""
+        """Watch a key file in the home folder; see `watch`."""
         if key_file:
             self.watch(self._home / key_file)
 
     def get(self, name: str, key_file: str = "") -> Secret:
-        """The value of a variable, else what the user had Marvin keep, else the content of a key file, else empty.
+        """The value of a variable, else the stored key, else the content of a key file, else empty.
 
-        `key_file` is below the home folder. Blocks where the key is in the system's keyring.
+        `key_file` is relative to the home folder. Blocks if the key is in the system's keyring.
 
         Raises:
-            ConfigError: where the keyring does not give the key that is in there.
+            ConfigError: the keyring does not return the stored key.
         """
         value = self._env.get(name, "").strip()
         if not value and self.stored is not None:
@@ -126,44 +126,44 @@ class Secrets:
         return bool(self._env.get(name, "").strip()) or self.stores(name) or bool(key_file and self.get(name, key_file))
 
     def stores(self, name: str) -> bool:
-        """Whether the user had Marvin keep this key."""
+        """Whether this key is stored."""
         return self.stored is not None and name in self.stored.names()
 
     @property
     def in_keyring(self) -> bool:
-        """Whether the user had Marvin keep any key in the system's keyring."""
+        """Whether any key is stored in the system's keyring."""
         return self.stored is not None and self.stored.in_keyring
 
     def awaited(self, names: Iterable[str]) -> list[str]:
-        """Those of these variables whose keys the system's keyring has to be asked for; see `fetch`."""
+        """The variables among `names` whose keys have to be fetched from the system's keyring; see `fetch`."""
         stored = self.stored
         return [name for name in names if stored is not None and stored.awaits(name) and not self.given(name)]
 
     def fetch(self, names: Iterable[str]) -> None:
-        """Ask the system's keyring for keys, so that `get` need not wait for it. Blocks; `get` raises what it meets."""
+        """Fetch keys from the system's keyring in advance. Blocks. Errors are raised by `get`."""
         if self.stored is not None:
             for name in self.awaited(names):
                 self.stored.fetch(name)
 
     def given(self, name: str) -> Secret:
-        """The value that a variable has in this run, wherever it is from; empty without one."""
+        """The value that a variable has in this run, from any source; empty if it has none."""
         return Secret(self._env.get(name, "").strip())
 
     def use_key(self, name: str, value: Secret | None) -> None:
-        """Use this value from now on; None for what the variable had at the start. What was known stays secret."""
+        """Set the value of a variable; None restores the one from the start. Earlier values stay secret."""
         self._learned.add(self._env.get(name, "").strip())
         used = value.reveal() if value is not None else self._given.get(name, "")
-        self._env = {**self._env, name: used}  # others may be going through it meanwhile
+        self._env = {**self._env, name: used}  # another thread may iterate over it meanwhile
         self._known = None
 
     def value(self, name: str, meaning: str = "", default: Any = REQUIRED) -> Any:
-        """What a variable holds that the code of a pack takes as a secret, else the default; redacted from now on.
+        """The value of a variable that a pack uses as a secret, else the default. It is redacted from now on.
 
         Args:
-            meaning: what it is, for people.
+            meaning: a description of the secret for the error message.
 
         Raises:
-            ConfigError: where it is not set and there is no default; the text says what to set.
+            ConfigError: the variable is not set and there is no default; the text says what to set.
         """
         self.declare([name])
         value = self.get(name).reveal()
@@ -173,15 +173,15 @@ class Secrets:
         return value or default
 
     def in_environment(self, name: str) -> bool:
-        """Whether a variable has a value there, and not only a key file."""
+        """Whether a variable had a value in the environment at the start."""
         return bool(self._given.get(name, "").strip())
 
     def setting(self, name: str) -> str | None:
-        """The value of a variable that is no secret, or None."""
+        """The value of a variable that is not a secret, or None."""
         return self._env.get(name)
 
     def holds_key(self, name: str) -> bool:
-        """Whether a variable is among the secrets, or its value holds that of one."""
+        """Whether a variable is a secret, or its value contains the value of one."""
         if name in self._names or self.stores(name):
             return True
         value = self._env.get(name, "")
@@ -189,15 +189,15 @@ class Secrets:
         return any(len(one) >= _SHORTEST_SECRET and one in value for one in own)
 
     def learn(self, secret: Secret) -> None:
-        """Count a value that no variable holds among those to redact, such as a token of a login."""
+        """Redact a value that is not from a variable, such as a token of a login."""
         value = secret.reveal().strip()
         if value not in self._learned:
             self._learned.add(value)
             self._known = None
 
     def known(self) -> tuple[str, ...]:
-        """The values to redact, longest first. As long as they stay the same, the same object is returned."""
-        is_there = os.access  # most are not there, and this is asked for many times a round
+        """The values to redact, longest first. The same object is returned until they change."""
+        is_there = os.access  # most files do not exist, and this is called many times per round
         for watched in [one for one in self._watched.values() if is_there(one.path, os.F_OK)]:
             for value in watched.changed():
                 self.learn(Secret(value))
@@ -208,10 +208,9 @@ class Secrets:
         return self._known
 
     def child_environment(self, handed_on: Iterable[str] = ()) -> dict[str, str]:
-        """The environment of child processes: ours, less secrets and what ties git to another repository.
+        """The environment of child processes: ours without secrets and variables that bind git to a repository.
 
-        Of the secrets, those named in `handed_on` stay in it. Other variables that hold a secret go, too, a part of
-        their value though it may be.
+        The secrets in `handed_on` stay in it. A variable whose value contains another secret is removed.
         """
         kept = (self._passed_on | set(handed_on)) - GIT_LOCAL_VARIABLES
         dropped = (self._names | GIT_LOCAL_VARIABLES) - kept
@@ -221,7 +220,7 @@ class Secrets:
         return {
             name: value
             for name, value in self._env.items()
-            # Programs need the proxy, its password included.
+            # Programs need the proxy, including its password.
             if name in kept
             or (name not in dropped and (name.lower().endswith("_proxy") or not any(one in value for one in secret)))
         }

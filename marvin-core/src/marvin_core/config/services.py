@@ -7,7 +7,7 @@ from typing import Any
 
 
 def service_table() -> dict[str, dict[str, Any]]:
-    """Each service by its name, with the fields of its `ProviderSpec`."""
+    """The services by name, each with the fields of its `ProviderSpec`."""
     import tomllib
     from importlib.resources import files
 
@@ -16,6 +16,6 @@ def service_table() -> dict[str, dict[str, Any]]:
 
 @cache
 def key_variables() -> frozenset[str]:
-    """The variables that hold the keys of these services, and the logins that their programs get."""
+    """The variables with keys of these services, and with logins that are passed to their programs."""
     kinds = ("key_variables", "home_key_variables", "handed_on")
     return frozenset(name for one in service_table().values() for kind in kinds for name in one.get(kind, ()))

@@ -1,4 +1,4 @@
-"""config.yaml: read, checked as a whole where it is new, and told with the place of every mistake."""
+"""Reads config.yaml. A new or changed file is checked, and errors name their line."""
 
 from __future__ import annotations
 
@@ -19,42 +19,41 @@ _MAY_HOLD_KEYS: Mapping[str, Sequence[str]] = {
     "providers": ("headers", "base_url", "auth_url"),
     "mcp_servers": ("env", "headers", "url", "args", "client_secret"),
 }
-"""What of an entry is read from the file itself at each start, where it may be a key: keys stay where the user put
-them."""
+"""Parts of entries that may hold keys. They are not cached, but read from the file at each start."""
 _SHORTEST_KEY = 12
-"""Characters that the keys of services have at least."""
+"""The minimum length of a service's key, in characters."""
 _CHECKS = (
     *(str(module.__file__) for module in (config, limits, timeouts, sections)),
     *(str(Path(sections.__file__).with_name(name)) for name in ("checks.py", "model.py")),
 )
-"""The files that say what config.yaml may hold; where they change, a file is checked again."""
+"""The files that define config.yaml. If they change, config.yaml is checked again."""
 
 
 class WrongSetting(ConfigError):
-    """A value of config.yaml means nothing to what uses it; `keys` lead to it."""
+    """The code that uses a value of config.yaml rejects it; `keys` is the path of the value."""
 
     def __init__(self, text: str, *keys: str | int) -> None:
         super().__init__(text)
         self.keys = keys
 
     def placed(self, path: Path, content: bytes | None = None) -> ConfigError:
-        """The same error with the file and the line; `content` is that of the file, where it does not hold it yet."""
+        """The same error with the file and the line. `content` is the new content if the file is not written yet."""
         try:
             line = line_of(path.read_bytes() if content is None else content, self.keys)
-        except (OSError, ValueError):  # it is changed at this moment
+        except (OSError, ValueError):  # the file is being changed
             return ConfigError(f"{path}: {self}")
         return ConfigError(f"{path}, line {line}: {self}")
 
 
 def read_settings(path: Path, cache: Path) -> dict[str, Any]:
-    """The content of config.yaml, checked, as `record_of` takes it; an absent file is empty.
+    """The checked content of config.yaml, for `record_of`; empty if there is no file.
 
-    What was found right is kept in `cache` by path, time and size, since the libraries that read and check it take
-    longer to import than everything else here.
+    The result is cached in `cache` by path, time and size, since the libraries that parse and check it take longer to
+    import than all else here.
 
     Raises:
-        ConfigError: where the file cannot be read, is not YAML, or holds an unknown key or a value that its key does
-            not take; the text names the file and the lines.
+        ConfigError: the file cannot be read, is not YAML, or has an unknown key or an invalid value; the text names the
+            file and the lines.
     """
     try:
         status = path.stat()
@@ -75,7 +74,7 @@ def read_settings(path: Path, cache: Path) -> dict[str, Any]:
 def _changed(file: str) -> int:
     try:
         return os.stat(file).st_mtime_ns
-    except OSError:  # packed into an archive, which has a version
+    except OSError:  # in an archive, whose version is part of the stamp
         return 0
 
 
@@ -108,7 +107,7 @@ def _without_keys(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """What was kept, with what was left out of it read from the file, which is as it was when it was checked."""
+    """The cached content, completed with the parts from the file that are not cached."""
     content = _content(path)
     whole: dict[str, Any] = {}
     try:
@@ -117,13 +116,13 @@ def _whole(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
             whole[section] = {
                 name: {**entry, **_as_checked(section, written[section][name])} for name, entry in data[section].items()
             }
-    except (KeyError, AttributeError, TypeError):  # it is another one, of the same time and size
+    except (KeyError, AttributeError, TypeError):  # another file with the same time and size
         return parse_settings(content, path)
     return {**data, **whole}
 
 
 def _as_checked(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What may hold keys of an entry, as the check gives it: numbers are texts there."""
+    """The parts of an entry that may hold keys, with numbers converted to strings as in the check."""
     here = {key: value for key, value in entry.items() if key in _MAY_HOLD_KEYS[section]}
     for key in here.keys() & {"headers", "env"}:
         here[key] = {name: str(text) for name, text in here[key].items()}
@@ -131,7 +130,7 @@ def _as_checked(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_settings(content: bytes, path: Path) -> dict[str, Any]:
-    """What a config.yaml with this content would set; `path` is named in errors, which are those of `read_settings`."""
+    """The settings of a config.yaml with this content. `path` is for errors, which are those of `read_settings`."""
     node = _parsed(content, path)
     data = _plain(node, path)
     if not data:
@@ -151,12 +150,12 @@ def parse_settings(content: bytes, path: Path) -> dict[str, Any]:
 
 
 def written_settings(content: bytes, path: Path) -> dict[str, Any]:
-    """What stands in a config.yaml, key by key as it was written; see `parse_settings` for errors."""
+    """The keys and values as written in a config.yaml. Raises `ConfigError` if it is not YAML."""
     return _plain(_parsed(content, path), path)
 
 
 def _parsed(content: bytes, path: Path) -> Any:
-    """The mapping that the file is, as the YAML library gives it; None for an empty file."""
+    """The content of the file as parsed by the YAML library; None for an empty file."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -169,11 +168,11 @@ def _parsed(content: bytes, path: Path) -> Any:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     except MarkedYAMLError as error:
-        # What never ends is noticed at the end of the file; the mistake is where it begins.
+        # An unclosed construct is detected at the end of the file; the error is where it begins.
         mark = error.context_mark if "stream end" in (error.problem or "") else error.problem_mark
         line = mark.line + 1 if mark else 1
         raise ConfigError(f"{path}, line {line}: {error.problem or 'not YAML'}. Correct that line.") from error
-    except (YAMLError, ValueError, RecursionError) as error:  # the library lets wrong dates and numbers through
+    except (YAMLError, ValueError, RecursionError) as error:  # the latter for invalid dates and numbers
         raise ConfigError(f"{path}: {error}. Correct it, or move it away to start from defaults.") from error
     if data is not None and not isinstance(data, dict):
         from ..util.plain_data import plain
@@ -185,7 +184,7 @@ def _parsed(content: bytes, path: Path) -> Any:
 
 
 def _plain(node: Any, path: Path) -> dict[str, Any]:
-    """The content with nothing in it but what JSON knows; a key that is an empty text counts as not there."""
+    """The content with JSON types only. A key with an empty string counts as not set."""
     from ..util.plain_data import plain
 
     try:
@@ -198,7 +197,7 @@ def _plain(node: Any, path: Path) -> dict[str, Any]:
 
 
 def _culprit(node: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """The path to the section that cannot be made plain: a key, or the section of a pack."""
+    """The path of the value that cannot be converted: a key, or the section of a pack."""
     from ..util.plain_data import plain
 
     for key, inner in node.items():
@@ -210,24 +209,24 @@ def _culprit(node: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _may_be_key(location: Sequence[str | int]) -> bool:
-    """Whether what stands there may be a key of a service."""
+    """Whether the value at this location may be a key of a service."""
     if location[:1] == ("mcp_servers",):
         return location[2:3] in (("env",), ("headers",), ("client_secret",))
     return location[:1] == ("providers",) and location[2:3] in (("key",), ("headers",))
 
 
 def pack_sections(settings: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The sections of packs among settings: what `packs:` holds, less the keys there that are Marvin's own."""
+    """The sections of packs: the content of `packs:` without Marvin's own keys."""
     return {name: section for name, section in settings.get("packs", {}).items() if not is_own_of_packs(name)}
 
 
 def is_own_of_packs(name: str) -> bool:
-    """Whether a key below `packs:` is Marvin's own, so that no pack can have it as its name."""
+    """Whether a key in `packs:` is Marvin's own, so that it cannot be the name of a pack."""
     return name in PackChoices._defaults and name != PackChoices.rest
 
 
 def line_of(content: bytes, keys: Sequence[str | int]) -> int:
-    """The line of a config.yaml in which the value at this path stands, or the nearest one around it that is there."""
+    """The line of the value at this path in a config.yaml, or of the nearest existing value above it."""
     from ruamel.yaml import YAML
 
     return _line(YAML().load(content.decode("utf-8")), keys)
@@ -245,5 +244,5 @@ def _line(node: Any, keys: Sequence[str | int]) -> int:
 
 
 def _same(key: str | int, places: Mapping[Any, Any]) -> Iterator[Any]:
-    """The key of a node that a path means: keys may have been written as numbers."""
+    """The keys of a node that are equal to a part of a path: keys may be written as numbers."""
     return (one for one in places if one == key or (isinstance(key, str) and str(one) == key))

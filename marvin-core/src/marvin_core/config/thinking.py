@@ -1,4 +1,4 @@
-"""How hard models think, as flags, a variable and config.yaml say it."""
+"""The thinking levels of models, from flags, a variable and config.yaml."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LEVELS: Sequence[ThinkingLevel] = get_args(ThinkingLevel)
 
 
 def thinking_fields(flags: Sequence[str], variable: str | None, settings: FileSettings, model: str) -> dict[str, Any]:
-    """The level of the run, where it comes from, and the levels of tiers. `model` is what the run begins with.
+    """The thinking level of the run, its origin, and the levels of tiers. `model` is the initial model of the run.
 
     Raises:
-        UsageError, ConfigError: for a level or a tier that does not exist.
+        UsageError, ConfigError: a level or a tier does not exist.
     """
     bare, by_flag = "", {}
     for value in flags:

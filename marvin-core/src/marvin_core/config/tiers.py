@@ -1,4 +1,4 @@
-"""Tiers: names for what a model is wanted for, so that the model itself can be set in one place."""
+"""Tiers: names for kinds of work, so that the model of each kind is set in one place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..api.record import Record
 
 
 class Tier(Record):
-    """A kind of work: the variable that names its model, and the model without one."""
+    """A kind of work: the variable that sets its model, and the default model."""
 
     variable: str
     model: str
@@ -26,14 +26,14 @@ TIERS: Mapping[str, Tier] = {
 """The tiers by name."""
 
 ALIASES: Mapping[str, str] = {"high": "opus", "low": "codex"}
-"""Names of tiers that may stand wherever a model is named."""
+"""Alternative names of tiers. They are also valid in place of a model's name."""
 
 
 def tier_models(named: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
-    """The model of each tier: as named by flags and config.yaml, by its variable, else its default.
+    """The model of each tier: from flags and config.yaml, else from its variable, else its default.
 
     Raises:
-        UsageError: for a tier that does not exist.
+        UsageError: a tier does not exist.
     """
     chosen = {}
     for name, model in named.items():
@@ -42,7 +42,7 @@ def tier_models(named: Mapping[str, str], env: Mapping[str, str]) -> dict[str, s
             raise UsageError(f"Unknown tier {name!r} for {model}. Known: {', '.join([*TIERS, *ALIASES])}.")
         chosen[tier] = model
     models = {name: chosen.get(name) or env.get(tier.variable) or tier.model for name, tier in TIERS.items()}
-    # Planning goes where the best reviews go, if only that was set.
+    # The tier plan uses the model of the tier opus if only that one is set.
     high = TIERS["opus"]
     if not chosen.get("plan") and not env.get(TIERS["plan"].variable) and (env.get(high.variable) or "opus" in chosen):
         models["plan"] = models["opus"]

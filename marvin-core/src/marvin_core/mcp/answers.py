@@ -1,4 +1,4 @@
-"""Answers to requests of connected servers: the person's input and the working directory."""
+"""Answers the requests of connected servers: for user input, the working directory, and sampling."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _YES, _NO, _LEAVE = "yes", "no", "do not answer"
 _LONGEST_QUESTION = 2_000
 _MOST_FIELDS = 20
 _MOST_CHOICES, _LONGEST_CHOICE = 200, 200
-"""What a person can be shown at once; the latter in characters."""
+"""The maximum number of choices of a field, and the maximum length of a choice, in characters."""
 _TRIES = 5
-"""How often a field is asked for whose answer does not fit; it counts as left out then."""
+"""The maximum number of attempts per field. If all answers are invalid, the default of the field is used."""
 
 
 class Answering(Record):
     """The dependencies of the answers to a server.
 
     `root` returns the current working directory, `callers` are the running calls, newest last, `changed` is called when
-    the server reports that its lists have changed, and `ask` requests an answer of the model.
+    the server reports that its lists have changed, and `ask` requests an answer from the model.
     """
 
     server: McpServer
@@ -112,7 +112,7 @@ async def _answered(server: str, asked: types.ElicitRequestParams, caller: Calle
 
 
 async def _field(head: str, name: str, field: Mapping[str, Any], caller: Caller) -> Any:
-    """The person's value for a field of a form, else its default; None if there is neither."""
+    """Ask for the value of a form field. Without a valid answer, return its default, or None if it has none."""
     kind, default = field.get("type"), field.get("default")
     what = cut(disarm(str(field.get("title") or name)), 200)
     more = f" ({cut(disarm(str(field['description'])), 500)})" if field.get("description") else ""
@@ -143,7 +143,7 @@ async def _field(head: str, name: str, field: Mapping[str, Any], caller: Caller)
 
 
 def _can_be_asked(schema: Mapping[str, Any]) -> bool:
-    """Whether all fields of a form are some, with choices that a person can be shown."""
+    """Whether every field of a form is valid, with few and short enough choices to show."""
     fields = schema.get("properties") or {}
     try:
         offered = [_choices(one) or _choices(one.get("items") or {}) for one in fields.values()]
@@ -153,13 +153,13 @@ def _can_be_asked(schema: Mapping[str, Any]) -> bool:
 
 
 def _choices(field: Mapping[str, Any]) -> Sequence[str]:
-    """The constraints of a field, if there are any."""
+    """The allowed values of a field; empty if any value is allowed."""
     named = field.get("oneOf") or field.get("anyOf") or ()
     return [str(one) for one in field.get("enum") or [each.get("const") for each in named]]
 
 
 async def _several(question: str, choices: Sequence[str], default: Any, caller: Caller) -> Any:
-    """Several of some choices, separated by commas; the default without an answer."""
+    """Ask for several values, separated by commas. Without a valid answer, return the default."""
     listed = f"\nSeveral of these, with commas between them: {', '.join(map(exact_line, choices))}" if choices else ""
     for _ in range(_TRIES):
         text = (await caller.ask_text(question + listed)).strip()

@@ -11,15 +11,15 @@ from ..api.errors import MarvinError
 from .stdio import FLOOD
 
 _FAREWELL = 3.0
-"""The seconds that a server has to process the end of a session."""
+"""The maximum seconds for a server to process the end of a session."""
 
 
 class Bridge(httpx2.AsyncBaseTransport):
-    """Sends the requests of one HTTP library with the other one.
+    """Sends the requests of `httpx2` with `httpx`.
 
     Args:
         client_for: returns the client for a URL.
-        told: called for each message to the server with its error; empty on success.
+        told: called after each message to the server, with the error or, on success, an empty string.
     """
 
     def __init__(self, client_for: Callable[[str], httpx.AsyncClient], told: Callable[[str], None]) -> None:
@@ -30,7 +30,7 @@ class Bridge(httpx2.AsyncBaseTransport):
         """Send a request, and stream the response up to a size limit."""
         url = str(request.url)
         client = self._client_for(url)
-        # Both libraries add the same headers; those of this request come first.
+        # Both libraries add the same headers; those of this request take precedence.
         own = [(name, value) for name, value in request.headers.raw if name.lower() != b"accept-encoding"]
         sent = client.build_request(request.method, url, headers=own, content=await request.aread())
         if request.method == "DELETE":
@@ -69,7 +69,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 def _as_theirs(error: Exception) -> Exception:
-    """The error as an exception of the other library."""
+    """The error as an exception of `httpx2`."""
     kind = getattr(httpx2, type(error).__name__, httpx2.ConnectError)
     made: Exception = kind(str(error))
     return made

@@ -10,7 +10,7 @@ TOO_MANY = f"Only {_MOST_QUESTIONS} questions are asked in one call."
 
 
 class Caller(Protocol):
-    """Questions to the person, and progress: a part of `ToolContext`."""
+    """The part of `ToolContext` that reports progress and asks the user."""
 
     def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
         """Report the progress of the call to the user."""
@@ -26,7 +26,7 @@ class Caller(Protocol):
 
 
 class Questions:
-    """Counts the questions of a server in one call: its time-out is stopped meanwhile."""
+    """Counts a server's questions in one call. They are limited, since the call's timeout pauses meanwhile."""
 
     def __init__(self) -> None:
         self._caller: Caller | None = None

@@ -1,4 +1,4 @@
-"""Tools that call those of servers, with their arguments validated by the server's schema before approval."""
+"""Tools that call the tools of servers. Arguments are validated against the server's schema before approval."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def resource_tool(spec: ToolSpec, connection: Connection) -> Tool:
 
 
 def _arguments(schema: Mapping[str, Any]) -> type[BaseModel]:
-    """A model that validates by the schema."""
+    """A Pydantic model that validates arguments against the schema."""
     check = Check(schema)
 
     class Arguments(BaseModel):

@@ -1,4 +1,4 @@
-"""Validates arguments by a server's schema, in bounded time.
+"""Validates arguments against a server's schema, in bounded time.
 
 Parts that are too slow to check, or unbounded, are left to the server, which validates its arguments itself.
 """
@@ -27,17 +27,17 @@ _CHECKED = 1_000_000
 _PATIENCE = 0.3
 """The maximum CPU time of a validation, in seconds."""
 _PATIENCE_FOR_SCHEMA = 1.0
-"""The same, for the validation of the schema itself."""
+"""The maximum CPU time for the validation of the schema itself, in seconds."""
 _DEEPEST = 100
 """The maximum depth of nested keywords, below Python's own limit: beyond that, `referencing` panics."""
 _COMPARED = 1_000
 """The maximum length of lists whose elements are compared with each other."""
 _UNSURE = ("not", "oneOf", "if", "contains")
-"""Keywords that may reject what a nested schema accepts: that schema has to be checked as a whole."""
+"""Keywords that may reject data because a nested schema accepts it: all of that schema must be checked."""
 
 
 class _Stop(Exception):
-    """The rest of the validation is left to the server."""
+    """Ends a validation, and leaves the rest to the server."""
 
 
 class _Run:
@@ -53,7 +53,7 @@ _RUN: ContextVar[_Run] = ContextVar("run")
 
 
 class Check:
-    """Validates arguments by a schema, without fetching anything."""
+    """Validates arguments against a schema, without network access."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         found, whole = _problems(_BOUNDED(Draft202012Validator.META_SCHEMA), schema, 1, _PATIENCE_FOR_SCHEMA)
@@ -61,7 +61,7 @@ class Check:
         self._validator = _BOUNDED(schema, registry=Registry()) if whole and not found else None
 
     def problems(self, values: Any) -> Sequence[str]:
-        """The errors in arguments that are found in time; at most ten."""
+        """The errors that are found within the time limit; at most ten."""
         if self._validator is None or len(to_json(values)) > _CHECKED:
             return ()
         return _problems(self._validator, values, _PROBLEMS, _PATIENCE)[0]
@@ -146,7 +146,7 @@ def _bounded() -> Any:
     evolved = made.evolve
 
     def evolve(self: Any, **changes: Any) -> Any:
-        # With `$schema` a part of a schema could select another validator, which has no limits.
+        # With `$schema`, a nested schema could select another validator, which has no limits.
         schema = changes.get("schema")
         if isinstance(schema, Mapping) and "$schema" in schema:
             changes["schema"] = {key: value for key, value in schema.items() if key != "$schema"}

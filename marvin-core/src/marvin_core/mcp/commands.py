@@ -16,7 +16,7 @@ _COMMAND = "mcp"
 
 
 def mcp_command(servers: Servers) -> Command:
-    """The command."""
+    """Return the slash command."""
 
     async def run(session: SessionControl, words: str) -> str:
         name, _, action = words.strip().partition(" ")
@@ -39,7 +39,7 @@ def mcp_command(servers: Servers) -> Command:
 
 
 class LiveCommands(Mapping[str, Command]):
-    """The session's own commands, and those of servers, which come first."""
+    """The session's own commands and the commands of servers. If names are equal, the server's command is used."""
 
     def __init__(self, own: Mapping[str, Command], of_servers: Callable[[], Iterable[Command]]) -> None:
         self._own = own

@@ -49,15 +49,15 @@ class Surroundings(Record):
     root: Callable[[], Path]
     """The current working directory."""
     filled_in: Callable[[McpServer], McpServer]
-    """Inserts the values of variables into the setup. Raises `ConfigError` if one is not set."""
+    """Inserts the values of variables into the configuration. Raises `ConfigError` if one is not set."""
     keep: Callable[[Callable[[], AbstractAsyncContextManager[Any]]], Awaitable[Any]]
-    """Enters a context manager, once each, that is closed with the session."""
+    """Enters a context manager once, and exits it when the session closes."""
     start: float
-    """The seconds until a server must be ready."""
+    """The maximum seconds for a server to become ready."""
     reach: Callable[[McpServer, LoginPage, Callable[[str], None]], AbstractAsyncContextManager[Any]]
     """Opens the streams of a server at an address. The last argument is called with the error of each message."""
     ask_model: Callable[[Request], Awaitable[PartialAnswer]]
-    """Requests an answer of the model for a server."""
+    """Requests an answer from the model for a server."""
     attended: bool = False
     """Whether a user is there to log in."""
     changed: Callable[[McpServer], None] = lambda _: None
@@ -65,14 +65,14 @@ class Surroundings(Record):
 
 
 class Connection:
-    """One server. `client` returns the connected client of the SDK."""
+    """The connection to one server. `client` returns the connected client of the SDK."""
 
     def __init__(self, server: McpServer, around: Surroundings) -> None:
         self.server = server
         self.callers: list[Caller] = []
         """The running calls, newest last: questions of the server go to the newest."""
         self.closed = False
-        """Whether the session closed it."""
+        """Whether the session has closed the connection."""
         self._refusal: ToolError | None = None
         self._trouble = ""
         self._patience: asyncio.Timeout | None = None
@@ -86,7 +86,7 @@ class Connection:
 
     @property
     def state(self) -> str:
-        """Its status, for people."""
+        """The status, as shown to the user."""
         return "running" if self._client is not None else (self._fault or "not started")
 
     async def client(self) -> Client:
@@ -129,7 +129,7 @@ class Connection:
                 self.callers.remove(caller)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> ToolResult:
-        """Call a tool. Raises as `use`."""
+        """Call a tool. Raises the same errors as `use`."""
         from .results import result_of
 
         async def progress(progress: float, total: float | None, message: str | None) -> None:
@@ -154,7 +154,7 @@ class Connection:
         server = self._around.filled_in(self.server)
         await _load_sdk(self.server)
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # its waiter may be gone
+        ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # the waiting task may be gone
         self._fault, self._refusal, self._trouble = "", None, ""
         self._closing = asyncio.Event()
         self._task = asyncio.ensure_future(self._hold(server, ready, self._closing))
@@ -248,7 +248,7 @@ class Connection:
         )
 
     async def _show(self, url: str) -> bool:
-        """Have the user log in on a page; returns whether they want to. The time-outs are stopped meanwhile."""
+        """Ask the user to log in on a page; returns whether they did. The timeouts are paused meanwhile."""
         if self._patience is not None and not self._patience.expired():
             self._patience.reschedule(None)
         question = f"The MCP server {self.server.name} wants a login. Open this address in a browser, and log in there:"
@@ -297,7 +297,7 @@ async def _load_sdk(server: McpServer) -> None:
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
-    """Wait until a connection has closed; after a time-out cancel it without waiting."""
+    """Wait until a connection has closed. Cancel it after a timeout, and wait once more as long."""
     _, late = await asyncio.wait([task], timeout=_ENDING)
     if late:
         task.cancel()

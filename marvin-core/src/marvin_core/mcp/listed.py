@@ -1,4 +1,4 @@
-"""The cached tools, prompts and resources of servers, so that a start needs no server."""
+"""The cached tools, prompts and resources of servers, so that a session starts without contacting them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class ListedTool(Record):
     """A tool of a server as Marvin offers it."""
 
     name: str
-    """Its name here."""
+    """Its name in Marvin."""
     called: str
-    """Its name at the server."""
+    """Its name on the server."""
     description: str
     parameters: Mapping[str, Any]
     """Its schema in the normal form."""
     schema: Mapping[str, Any]
-    """The server's original schema, which validates calls."""
+    """The server's original schema, against which calls are validated."""
     reads_only: bool = False
     """Whether the server declares it read-only, which is not verified."""
 
 
 class ListedPrompt(Record):
-    """A prompt of a server: its name there, its description, and its parameters, required ones first."""
+    """A prompt of a server: its name on the server, its description, and its parameters, required ones first."""
 
     name: str
     description: str = ""
@@ -47,7 +47,7 @@ class Listing(Record):
     prompts: tuple[ListedPrompt, ...] = ()
     instructions: str = ""
     resources: bool = False
-    """Whether it has resources to read."""
+    """Whether the server offers resources."""
     named: Mapping[str, str] = MappingProxyType({})
     """The first resources: descriptions by URI."""
     left_out: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ _LONGEST_URI = 500
 
 
 async def listing_of(client: Client, server: str) -> Listing:
-    """The listing of a server; of two tools with the same name the first is offered. Raises exceptions of the SDK."""
+    """Fetch the listing of a server. Of two tools with one name, the first is offered. Raises exceptions of the SDK."""
     can = client.server_capabilities
     tools = await _all(client.list_tools, lambda page: page.tools) if can.tools is not None else []
     prompts = await _all(client.list_prompts, lambda page: page.prompts) if can.prompts is not None else []
@@ -67,7 +67,7 @@ async def _resources(client: Client) -> Mapping[str, str]:
 
 
 def _is_word(uri: str) -> bool:
-    """Whether a URI can be typed behind `@`."""
+    """Whether a URI can be typed after `@`."""
     return len(uri) <= _LONGEST_URI and uri.isprintable() and uri.split() == [uri]
 
 

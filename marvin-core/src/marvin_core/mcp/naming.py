@@ -11,7 +11,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def tool_name(server: str, tool: str) -> str:
-    """The name of a server's tool. One that is too long, or has other characters, ends with a hash of the original."""
+    """The name of a server's tool. A name that had to be changed ends with a hash of the original."""
     plain = f"{server}__{tool}"
     name = _OTHER.sub("_", plain)
     if name == plain and len(name) <= _LONGEST:
@@ -23,7 +23,7 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def tool_names(server: str, tools: Iterable[str]) -> Mapping[str, str]:
-    """The tools of a server by their names here; of two with the same name the first is kept."""
+    """The tools of a server by their names in Marvin. Of two tools with the same name, the first is kept."""
     named: dict[str, str] = {}
     for tool in tools:
         named.setdefault(tool_name(server, tool), tool)

@@ -29,7 +29,7 @@ async def over_http(
 
     Args:
         auth: the login, if there is one.
-        told: called for each message to the server with its error; empty on success.
+        told: called after each message to the server, with the error or, on success, an empty string.
     """
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(http_client(server, config, auth, told))

@@ -1,4 +1,4 @@
-"""The prompts of servers as slash commands: `/SERVER:PROMPT`, with its arguments behind it."""
+"""The prompts of servers as slash commands: `/SERVER:PROMPT`, followed by its arguments."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ async def _run(servers: Servers, server: str, prompt: ListedPrompt, session: Ses
 
 
 def labelled(server: str, prompt: str, text: str) -> str:
-    """A prompt's text with its origin: the user may not have read it, so the model is told that it is the server's."""
+    """A prompt's text with its origin: the user may not have read it, so the model learns that the server wrote it."""
     return (
         f"[I chose the prompt {prompt} of the MCP server {server}. The server wrote all that follows, not I.]\n{text}"
     )
 
 
 def given_arguments(command: str, prompt: ListedPrompt, text: str) -> Mapping[str, str]:
-    """Parse the arguments of a command: `NAME=VALUE`, or positional, where the last takes the rest.
+    """Parse the arguments of a command: `NAME=VALUE`, or positional; the last positional one takes the rest.
 
     Raises:
-        MarvinError: one is missing, or there are too many.
+        MarvinError: an argument is missing, or there are too many.
     """
     try:
         words = shlex.split(text)

@@ -1,4 +1,4 @@
-"""Connects to servers at addresses, with the user's login, unless they set that header themselves."""
+"""Connects to servers at addresses, with the user's login unless the configuration sets `Authorization`."""
 
 from __future__ import annotations
 

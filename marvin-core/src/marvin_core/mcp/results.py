@@ -35,7 +35,7 @@ _NAME_SHOWN = 300
 
 
 def result_of(answer: CallToolResult) -> ToolResult:
-    """The result of a call. Structured content goes to the model only if there is no other."""
+    """The result of a call. Structured content is used only if there is no text."""
     blocks = list(blocks_of(answer.content))
     if answer.structured_content is not None and not any(isinstance(block, Text) for block in blocks):
         blocks.append(Text(text=json.dumps(answer.structured_content, ensure_ascii=False, indent=1)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..conversation.aside import PartialAnswer
 
 Ask = Callable[[Request], "Awaitable[PartialAnswer]"]
-"""Requests an answer of the model. Raises `MarvinError`."""
+"""Requests an answer from the model. Raises `MarvinError`."""
 
 _YES, _NO = "yes", "no"
 _SHOWN = 1_000
@@ -45,7 +45,7 @@ class Sampling:
     async def answer(
         self, context: object, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
-        """The model's answer, or why there is none."""
+        """The model's answer, or an error with the reason why there is none."""
         try:
             async with self._turn:
                 return await self._answered(params)

@@ -1,4 +1,4 @@
-"""The MCP servers of a session, whose tools are offered; none is started before one of its tools is used."""
+"""The MCP servers of a session, and their tools. A server with a cached listing is started only on first use."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .naming import tool_name
 
 GROUP = "mcp"
 LONG = 3.0
-"""Seconds that a prompt waits for servers that may not be waited for to the end. They go on, for the next one."""
+"""Seconds that a prompt waits for slow servers. They continue to start, and a later prompt can use them."""
 _READ = "read_resource"
 _SOURCE = "MCP server"
 _TOLD = 20
-"""The maximum number of resources that the model is told about."""
+"""The maximum number of resources that are listed for the model."""
 _READS = {
     "type": "object",
     "properties": {"uri": {"type": "string", "description": "Its URI, as the server names it."}},
@@ -61,7 +61,7 @@ class Servers:
                 self.known[name] = listing
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools that are known so far."""
+        """The tools of all known listings."""
         return tuple(spec for name in self.known for spec in self._specs(name))
 
     def attach(self, toolbox: Offering, around: Surroundings) -> None:
@@ -70,7 +70,7 @@ class Servers:
         self._around = around.replace(changed=lambda server: self._stale.add(server.name))
 
     def find(self, spec: ToolSpec) -> Tool | None:
-        """The tool of a specification of ours; None for any other. Blocks to import the validation."""
+        """The tool of a specification from these servers; None for any other. Blocks to import the validation."""
         if spec.name not in self._listed:
             return None
         from .calls import resource_tool, tool_of
@@ -87,7 +87,7 @@ class Servers:
         return self._connections[name]
 
     def state(self, name: str) -> str:
-        """The status of a server, for people; an unused one was not started."""
+        """The status of a server, as shown to the user."""
         connection = self._connections.get(name)
         return "not started" if connection is None else connection.state
 
@@ -100,7 +100,7 @@ class Servers:
         return self._listings.was_late(self.configured[name])
 
     async def learn(self, name: str) -> str:
-        """Fetch the listing of a server. An attempt that takes long and fails is remembered.
+        """Fetch the listing of a server. An attempt that takes long and fails is stored for later runs.
 
         Returns:
             the reason for a failure; empty after success.
@@ -172,7 +172,7 @@ def resource_tool_name(server: str) -> str:
 
 
 def _access(server: McpServer, tool: ListedTool) -> frozenset[Access]:
-    """The access of a tool: anything, unless the user declares it read-only. The server's word does not count."""
+    """The access of a tool: all kinds, unless the user declares it read-only. The server's claim is ignored."""
     if any(fnmatchcase(tool.called, pattern) for pattern in server.read_only):
         return frozenset({"read", "net"})
     return frozenset({"read", "net", "write", "exec"})

@@ -33,7 +33,7 @@ _CALLER: ContextVar[ServerRequestContext[Any, Any] | None] = ContextVar("caller"
 
 
 class Served(Protocol):
-    """What is served: a session."""
+    """The part of a session that is served."""
 
     @property
     def tools(self) -> Sequence[ToolSpec]: ...
@@ -42,30 +42,30 @@ class Served(Protocol):
 
 
 class AsksClient:
-    """The interface of a served session: the person is the user of the client whose request is handled."""
+    """The interface of a served session. It asks the user of the client that sent the current request."""
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
-        """Does nothing: `serve_stdio` and `serve_http` run the session."""
+        """Raise `NotImplementedError`: `serve_stdio` and `serve_http` run the session."""
         raise NotImplementedError
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask with fixed choices. Raises as `_asked`."""
+        """Ask with fixed choices. Raises `ToolError` without an answer."""
         given = await _asked(question, {"type": "string", "enum": list(choices)})
         if given not in choices:
             raise ToolError(_NOT_YES)
         return given
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
-        """Ask for free text. Raises as `_asked`."""
+        """Ask for free text. Raises `ToolError` without an answer."""
         named = f" For example: {', '.join(choices)}" if choices else ""
         return await _asked(f"{question}{named}", {"type": "string"})
 
 
 async def _asked(question: str, answer: Mapping[str, Any]) -> str:
-    """The answer of the client's user.
+    """Ask the user of the client, and return the answer.
 
     Raises:
-        ToolError: the client does not support questions, or nobody answers; nothing is done then.
+        ToolError: the client does not support questions, or nobody answers.
     """
     context = _CALLER.get()
     form: dict[str, Any] = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
@@ -205,7 +205,7 @@ async def serve_http(session: Served, place: tuple[int, float], token: str, read
     """Serve on this machine's loopback address until cancelled.
 
     Args:
-        place: the port, 0 for a free one; and how many seconds open responses have at the end.
+        place: the port (0 for a free one), and the maximum seconds for open responses to finish at the end.
         token: the token that each request must have.
         ready: called with the port, once it is open.
 

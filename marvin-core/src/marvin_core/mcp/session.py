@@ -1,4 +1,4 @@
-"""The servers of one session: those of the user, and those of a trusted project."""
+"""The MCP servers of one session: from the user's configuration, and from a trusted project."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SessionServers:
         return {f"{name}:{uri}": said for name, listing in known for uri, said in listing.named.items()}
 
     def find(self, spec: ToolSpec) -> Tool | None:
-        """The tool of a spec of ours."""
+        """The tool of a specification from these servers; None for any other."""
         return self.servers.find(spec)
 
     def attach(self, parts: SessionParts) -> None:

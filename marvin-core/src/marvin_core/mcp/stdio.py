@@ -66,7 +66,7 @@ class Wire:
 
     def send(self, message: SessionMessage) -> None:
         """Write a message without blocking. Raises `ToolError` if the program has ended, or does not read."""
-        if isinstance(message.message, JSONRPCRequest):  # answers to its own requests would never reset the limit
+        if isinstance(message.message, JSONRPCRequest):  # an answer to the server's own request resets nothing
             self._received = 0
         if self._talk is not None:
             self._talk.send(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
@@ -146,7 +146,7 @@ def _message(line: bytes) -> SessionMessage | None:
 
 @asynccontextmanager
 async def over_stdio(wire: Wire) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of a server's program, which ends with them."""
+    """The streams of a server's program, which is stopped when the context ends."""
     incoming, read = anyio.create_memory_object_stream[Any](0)
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 

@@ -166,7 +166,7 @@ class Loader:
         return specs, problems
 
     def _phrases_file(self, group: ToolGroup, plugin: ModuleType) -> Path | None:
-        """The file with a group's phrases, beside its module or beside the plugin, or None."""
+        """The file with a group's phrases, in the folder of its module or of the plugin; None if there is none."""
         modules = [import_module(group.module), plugin]
         if not group.phrases:
             modules = [module for module in modules if module.__package__]

@@ -43,7 +43,7 @@ def is_damaged(name: str) -> bool:
         try:
             expect(distribution.metadata["Name"], str)
             _read(distribution)
-        except Exception:  # whatever it is, nobody can tell which packs there were
+        except Exception:  # after any error it is unknown which packs there were
             return True
     return False
 
@@ -51,7 +51,7 @@ def is_damaged(name: str) -> bool:
 def _packs_of(distribution: Distribution) -> list[Pack]:
     try:
         return _read(distribution)
-    except Exception as error:  # an installation that was left half-way; what is not ours says nothing about packs
+    except Exception as error:  # an incomplete installation, or a distribution without packs
         return _unreadable(distribution, error)
 
 
@@ -60,18 +60,18 @@ def _unreadable(distribution: Distribution, error: Exception) -> list[Pack]:
     try:
         text = distribution.read_text("entry_points.txt") or ""
     except UnicodeDecodeError:
-        text = f"[{GROUP}]"  # nobody can tell
+        text = f"[{GROUP}]"  # it may have packs
     except Exception:  # no file, or none that can be read
         return []
     if not re.search(rf"^\s*\[{GROUP}\]", text, re.MULTILINE):
         return []
     try:
         name = expect(distribution.metadata["Name"], str)
-    except Exception:  # its folder is called after it
+    except Exception:  # the folder has the name of the distribution
         name = str(getattr(distribution, "_path", "a distribution")).rpartition("/")[2].partition("-")[0]
         name = normal_name(name)
     what = told(error)
-    if isinstance(error, (PluginError, AttributeError)):  # the last one is how the library says it
+    if isinstance(error, (PluginError, AttributeError)):  # the latter: no module in an entry point
         missing = "its name or its version is missing"
         what = missing if isinstance(error, PluginError) else "one of its entry points has no module"
     why = f"its contents cannot be read: {what}. Correct its entry points, or reinstall it"

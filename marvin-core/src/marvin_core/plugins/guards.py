@@ -52,8 +52,8 @@ class Seen(Record):
 class Memory:
     """The results of the last load of each pack: its version, whether it registered hooks, its secrets.
 
-    This is stored separately from the index, because it must survive a rebuild. Each environment has its own: a version
-    of a pack may behave differently in another one. `prefix` is that of the environment.
+    This is stored separately from the index, because it must survive a rebuild. Each environment has its own file: a
+    version of a pack may behave differently in another one. `prefix` is `sys.prefix` of the environment.
     """
 
     def __init__(self, cache_folder: Path, prefix: str = sys.prefix) -> None:

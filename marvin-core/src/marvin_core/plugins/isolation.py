@@ -24,7 +24,7 @@ class Hung(PluginError):
     """A pack exceeded its time limit; `stack` says where, `files` are the sources involved."""
 
     def __init__(self, limit: float, frame: FrameType | None) -> None:
-        import traceback  # only where something went wrong
+        import traceback  # only needed after an error
 
         super().__init__(f"did not finish loading within {limit:g} s")
         found = traceback.extract_stack(frame)
@@ -103,7 +103,7 @@ class _Worker(Generic[T]):
         thread = threading.Thread(target=self._work, daemon=True)
         thread.start()
         while not self._done.wait(self._begun + self._limit - time.monotonic()):
-            with self._lock:  # what ends just now has ended in time, or not, but not both
+            with self._lock:  # decides between a result and a timeout at the same moment
                 if time.monotonic() - self._begun >= self._limit and not self._done.is_set():
                     self._given_up = True
                     hung = Hung(self._limit, sys._current_frames().get(thread.ident or 0))
@@ -138,7 +138,7 @@ class _Noticing(io.TextIOWrapper):
     stack = ""
 
     def write(self, text: str) -> int:
-        """Write, and remember."""
+        """Write a text, and record the stack."""
         if not self.stack:
             import traceback
 

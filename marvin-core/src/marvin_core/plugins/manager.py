@@ -201,11 +201,11 @@ class Plugins:
 
     def _hooks(self, *, attended: bool = True) -> list[Owned[Hook]]:
         def checked(answer: Any) -> list[Hook]:
-            from .hook_calls import hooks_in  # it brings pluggy, which a run without such packs does without
+            from .hook_calls import hooks_in  # it imports pluggy, which a run without such packs does not need
 
             return hooks_in(answer)
 
-        # A pack that is only imported for its chats would hold up every run.
+        # Importing a pack whose hooks are only for chats would delay every non-interactive run.
         unused = frozenset[str]() if attended else frozenset(pack.key for pack in self.packs if pack.chats_only)
         found = self._collect("marvin_register_hooks", checked, unused)
         self._hooked.update(pack.key for pack in self.packs if pack.key not in self._failed)
@@ -289,7 +289,7 @@ class Plugins:
         return frozenset(self._sub_commands)
 
     def extend_cli(self, app: typer.Typer, name: str) -> Pack:
-        """Add the sub-command of its pack to an application; no other pack is loaded. Returns the application."""
+        """Add the sub-command of its pack to an application; no other pack is loaded. Returns the pack."""
         import typer
 
         from .sub_commands import take_over

@@ -13,7 +13,7 @@ from ..api.tools import ToolSpec
 USER = "your configuration"
 """The distribution name of a pack that is a file in the configuration folder."""
 PROJECT = "this project"
-"""The same for a file in a trusted working directory."""
+"""The distribution name of a pack that is a file in a trusted working directory."""
 
 S = TypeVar("S")
 Owned: TypeAlias = tuple[str, S]
@@ -31,7 +31,7 @@ class Pack(Record):
     version: str
     module: str
     attribute: str = ""
-    """The object that the entry point names behind the module, which is an error."""
+    """The object after the module in the entry point; if not empty, this is an error."""
     folder: str = ""
     """The folder of its module's package, which may have data files; empty for a single module."""
     own: bool = False

@@ -34,7 +34,7 @@ class Names:
         self.refused: dict[str, list[str]] = {}
         """By the key of a pack, the names that it lost."""
         self.settled: dict[str, list[str]] = {}
-        """The same, for the user's preference."""
+        """By the key of a pack, the names that it lost because of the user's preference."""
         self._contested: dict[tuple[str, str], list[str]] = {}
 
     def winners(self, kind: str, wanted: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -55,7 +55,7 @@ class Names:
         if len({spec.name for _, spec in brought}) == len(brought) and not any(
             spec.name in words or spec.group in words for spec in others
         ):
-            return tuple(brought)  # as nearly always: each has its name, and nobody wants the same
+            return tuple(brought)  # the usual case: no conflicts
         offered: list[Owned[ToolSpec]] = []
         for key, spec, name in self._offered("tool", brought, words):
             named = spec if key in ours or spec.group not in words else self._grouped(key, spec, words)

@@ -72,7 +72,7 @@ class Folders:
 
     @property
     def profile(self) -> Path:
-        """For data that belongs to the person."""
+        """For data that belongs to the user."""
         return self._made(self._profile())
 
     def there(self) -> Mapping[str, Path]:
@@ -120,7 +120,7 @@ class PackAccess(SecretAccess):
         return self._config.config_folder / "config.yaml"
 
     def settings(self, model: type[S]) -> S:
-        """The settings. Raises as `PackSection.checked`, and `ConfigError` if they are not declared."""
+        """The settings. Raises `ConfigError` if they are not declared, and the errors of `PackSection.checked`."""
         if self._declared is None or not self._declared.model:
             raise ConfigError(
                 f"The pack {self.name} asked for {model.__name__}, but declares no settings. Return "
@@ -192,7 +192,7 @@ def folder_name(pack: Pack, owners: PackOwners) -> str:
     """The name of a pack's folders: its own, with that of its distribution if another pack has the same name."""
     try:
         alone = owners.pack_named(pack.name).key == pack.key
-    except ConfigError:  # it is not among those in use, as in a test
+    except ConfigError:  # the pack is not in use, for instance in a test
         alone = True
     name = pack.name if alone else f"{pack.name}@{pack.distribution}"
     plain = "".join(c if c.isalnum() or c in "-_.@" else "_" for c in name)[:_LONGEST_FOLDER]

@@ -151,7 +151,7 @@ class PackSection:
         try:
             content = self._path.read_bytes() if content is None else content
             line = line_of(content, ("packs", self._declared.name, *location))
-        except (OSError, ValueError):  # it is changed at this moment; the name of the key says enough
+        except (OSError, ValueError):  # the file is being changed; the name of the key is enough
             return str(self._path)
         return f"{self._path}, line {line}"
 

@@ -134,7 +134,7 @@ def _line(path: Path, name: str, content: bytes | None) -> int:
 
     try:
         return line_of(path.read_bytes() if content is None else content, ("packs", name))
-    except (OSError, ValueError):  # it is changed at this moment
+    except (OSError, ValueError):  # the file is being changed
         return 1
 
 

@@ -15,7 +15,7 @@ from .model import DeclaredSettings, Index, Loaded, Owned, Pack
 
 _TEXT = "late fields in lines"
 _END = "end"
-"""The last line of what is read late. Nothing else ends so, so a file that was cut is known as such."""
+"""The last line of the late data. If it is missing, the file is incomplete."""
 FIELDS = (
     _TEXT,
     *(name for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for name in kind._defaults),
@@ -91,7 +91,7 @@ class _LateField:
         self._name = name
 
     def __get__(self, tool: Any, owner: type) -> Any:
-        return LateTool.whole(tool).__dict__[self._name]  # another thread may have made it whole just now
+        return LateTool.whole(tool).__dict__[self._name]  # another thread may have parsed the fields just now
 
 
 class LateTool(ToolSpec):
@@ -251,7 +251,7 @@ def _tool_from_json(entry: dict[str, Any]) -> ToolSpec:
 
 
 def _as_fields(entry: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a tool: there are hundreds at every start, so the entry itself becomes what JSON could not say."""
+    """The fields of a tool. The entry is converted in place, since each start reads hundreds of tools."""
     entry["access"] = frozenset(entry["access"])
     return _lists_as_tuples(entry)
 

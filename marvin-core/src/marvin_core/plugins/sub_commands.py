@@ -25,7 +25,7 @@ def sub_commands(app: typer.Typer) -> dict[str, SubCommand]:
     for info in _added(app):
         try:
             names = list(_commands_of(info))
-        except Exception as error:  # what typer says of an annotation names neither the function nor the pack
+        except Exception as error:  # Typer's errors about annotations name neither the function nor the pack
             if isinstance(info, TyperInfo) and info.typer_instance is not None and not _name_of(info):
                 found.update(sub_commands(info.typer_instance))
             else:
@@ -33,7 +33,7 @@ def sub_commands(app: typer.Typer) -> dict[str, SubCommand]:
             continue
         if len(names) == 1 or isinstance(info, CommandInfo) or info.typer_instance is None:
             found.update(dict.fromkeys(names, SubCommand(info)))
-        else:  # without a name of its own: what is in it counts as if it were added itself
+        else:  # a group without a name: its sub-commands are added directly
             found.update(sub_commands(info.typer_instance))
     return found
 
@@ -94,5 +94,5 @@ def _culprits(info: CommandInfo | TyperInfo) -> Iterator[Callable[..., Any]]:
     for inner in _added(info.typer_instance) if info.typer_instance is not None else ():
         try:
             _commands_of(inner)
-        except Exception:  # whatever it was, it was there before
+        except Exception:  # the error itself was reported before
             yield from _culprits(inner)

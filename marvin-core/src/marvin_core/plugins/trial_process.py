@@ -28,7 +28,7 @@ from .stored import loaded_to_json, pack_from_json
 from .trial_worker import STOPS, Trial, Worker
 
 _WATCHDOG = "Timeout ("
-"""The beginning of the message of faulthandler when it ends a process after a time-out."""
+"""The beginning of the message of faulthandler when it ends a process after a timeout."""
 _DESCRIPTORS = 64
 """The maximum number of open files of this process at its start."""
 _SAID = 20_000
@@ -64,7 +64,7 @@ def _with_keeper() -> None:
     """
     adopts_orphans()
     worker = os.fork()
-    with suppress(OSError):  # the other one was faster
+    with suppress(OSError):  # the child has ended already
         os.setpgid(worker, 0)
     if not worker:
         return
@@ -82,7 +82,7 @@ def _end_children() -> None:
     """Kill the children of this process, and their children, which become its own."""
     while children := children_of(os.getpid()):
         for child in children:
-            with suppress(PermissionError):  # sudo and the like
+            with suppress(PermissionError):  # set-uid programs such as sudo
                 os.kill(child, signal.SIGKILL)
         for child in children:
             os.waitpid(child, 0)
@@ -105,7 +105,7 @@ def _tried(packs: Sequence[Pack], trial: Trial, answers: int) -> int:
     if len(packs) > 1 and not copy.hung:
         copy = _Copy(trial, answers)
         if copy.load(packs[done : done + 1]):
-            return done + 1  # it was not this one that ended the first copy
+            return done + 1  # this pack did not end the first fork
     loaded = trial.loader.failed(packs[done], copy.error(trial.limit))
     _write(answers, {**loaded_to_json(loaded), "read": copy.read})
     return done + 1
@@ -146,7 +146,7 @@ class _Copy:
         with open(reading, "rb") as lines:
             for line in lines:
                 if not line.endswith(b"\n"):
-                    break  # it ended in the middle of it
+                    break  # the process ended while it wrote the line
                 answer = json.loads(line)
                 if isinstance(answer, str):
                     self.read.append(answer)

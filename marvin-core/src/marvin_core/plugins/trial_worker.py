@@ -26,7 +26,7 @@ _IMPORTING = "<frozen importlib"
 
 
 class Trial(Record):
-    """The limits of loading: `limit` in seconds, for each; `grace` those beyond it, before the fork is killed."""
+    """The limits of loading, in seconds: `limit` for each pack, and `grace` beyond it before the fork is killed."""
 
     loader: Loader
     config: Config | None
@@ -54,7 +54,7 @@ class Worker:
         _watch_variables(self._reading)
         for pack in packs:
             outcome = self._tried(pack)
-            if os.getpid() != process:  # a copy that a library made, past Python
+            if os.getpid() != process:  # native code has forked, unnoticed by Python
                 os._exit(0)
             stops = isinstance(outcome, Hung)  # its thread is still there
             loaded = self._failed(pack, outcome) if isinstance(outcome, BaseException) else outcome
@@ -111,7 +111,7 @@ def _readers(frame: FrameType | None) -> set[str]:
 
 
 def _top(module: str) -> str:
-    """The package of a module, or what a file of the user's is called once it is loaded."""
+    """The top-level package of a module, or the module name of a user's file after loading."""
     return file_module(module) if module.endswith(".py") else module.partition(".")[0]
 
 

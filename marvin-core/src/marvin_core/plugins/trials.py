@@ -17,7 +17,7 @@ from .isolation import with_problem
 from .model import CORE, Loaded, Pack
 from .stored import loaded_from_json, stated
 
-# The path comes first: only by it are the same modules found there as here.
+# The path is set first, so that both processes find the same modules.
 _START = """
 import json, sys
 request = json.loads(sys.stdin.readline())
@@ -35,7 +35,7 @@ class NoAnswer(PluginError):
 def tried(packs: Sequence[Pack], timeouts: Timeouts) -> list[Loaded]:
     """Load packs in another process.
 
-    Blocks, for as long as `timeouts` allows for each pack.
+    Blocks up to the time that `timeouts` allows for each pack.
 
     Returns:
         One result for each, in order. A pack that fails is left out, with its error.
@@ -49,7 +49,7 @@ def tried(packs: Sequence[Pack], timeouts: Timeouts) -> list[Loaded]:
     except (OSError, TimeoutError) as error:
         reason = f"the process that loads packs cannot be used: {error}"
     loaded += [Loaded(pack=with_problem(pack, NoAnswer(reason))) for pack in packs[len(loaded) :]]
-    # Without the core there is nothing at all, and a machine that is full may have kept that process from its work.
+    # Without the core nothing works, and the other process may have failed for lack of resources.
     return [_here(one.pack) if one.pack.left_out and one.pack.distribution == CORE else one for one in loaded]
 
 
@@ -74,7 +74,7 @@ def _answers(packs: Sequence[Pack], timeouts: Timeouts) -> Iterator[bytes]:
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            # It stays open: when this process ends, in whatever way, its descendants are killed too.
+            # It stays open: when this process ends for any reason, the descendants are killed too.
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
             yield from _lines(
@@ -103,7 +103,7 @@ def _lines(descriptor: int, limit: float) -> Iterator[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes], limit: float) -> None:
-    """Have the process kill its descendants, and wait for that."""
+    """Make the process kill its descendants, and wait until it has ended."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()

@@ -15,7 +15,7 @@ _BEGINNING = 20_000
 """The number of characters beyond the maximum that are also redacted, so that no cut secret remains."""
 _SHORT = 200
 _MESSAGES = 4
-"""The maximum for the messages of a request, as a multiple of that for one text."""
+"""The maximum length of all messages of a request, as a multiple of the maximum for one text."""
 
 
 class Content:
@@ -36,7 +36,7 @@ class Content:
         return bool(self._longest)
 
     def short(self, text: str) -> str:
-        """A name from outside: of a tool that does not exist, of a model behind a gateway."""
+        """Redact and shorten a name from outside, for instance of a model behind a gateway."""
         return storable(self._clean(text[:_BEGINNING])[:_SHORT])
 
     def prompt(self, text: str) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Content:
         return self._sent(names.INPUT, [_message("user", [_text(self._cut(text))])])
 
     def answer(self, text: str) -> dict[str, Any]:
-        """The attributes of an answer as a whole."""
+        """The attributes of a complete answer."""
         return self._sent(names.OUTPUT, [_message("assistant", [_text(self._cut(text))])])
 
     def arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Content:
 
 
 def plain_content() -> Content:
-    """What sends nothing of what is said, before a session is known whose secrets are to be left out."""
+    """A `Content` that sends no content, for use before the session and its secrets are known."""
     return Content(str, 0)
 
 

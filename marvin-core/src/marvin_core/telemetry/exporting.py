@@ -24,7 +24,7 @@ _WAITING = 1_024
 """The maximum number of queued spans and measurements; more are dropped, for instance if a collector hangs."""
 _TOGETHER = 256
 _IMPORTS = 3.0
-"""The maximum wait for imports at the end of a run, in seconds."""
+"""The timeout for imports at the end of a run, in seconds."""
 _PAUSE = 1.0
 """The seconds for which spans are collected into a batch."""
 _LIBRARY = "opentelemetry"
@@ -38,7 +38,7 @@ _HISTOGRAMS: Mapping[str, tuple[str, str, Sequence[float]]] = {
     names.DURATION: ("s", "How long a request to a model took", _SECONDS),
     names.TOOL_DURATION: ("s", "How long a call of a tool took", _SECONDS),
 }
-"""Unit, meaning and boundaries; those of the conventions have the boundaries that they ask for."""
+"""Unit, description and bucket boundaries, which OpenTelemetry's conventions specify for their own metrics."""
 
 
 class Destination(Record):
@@ -47,7 +47,7 @@ class Destination(Record):
     endpoint: str
     ca_file: str
     shown: str
-    """The address for people."""
+    """The address as shown to the user."""
 
 
 class Exporter:
@@ -81,7 +81,7 @@ class Exporter:
             self._tell("it takes less than there is to send")
 
     def close(self, patience: float) -> None:
-        """Export the rest, in at most so many seconds. Blocks; unsent data is dropped."""
+        """Export the rest, within `patience` seconds. Blocks; unsent data is dropped."""
         if self._thread is None:
             return
         self._closing = True
@@ -89,7 +89,7 @@ class Exporter:
             self._items.put_nowait(None)
         except queue.Full:
             self._over.set()
-        self._ready.wait(_IMPORTS)  # which is not the collector's fault
+        self._ready.wait(_IMPORTS)  # imports do not count as time of the collector
         if not self._over.wait(patience):
             self._tell(f"it did not answer within {patience:g} s")
         _FAILURES.leave(self)
@@ -112,7 +112,7 @@ class Exporter:
         try:
             _FAILURES.tell(self)
             self._send_all()
-        except Exception as error:  # of a library; the run continues
+        except Exception as error:  # a library may raise anything; the run continues
             self.failed(told(error))
         finally:
             _FAILURES.leave(self)
@@ -165,18 +165,18 @@ class _Failures(logging.Handler):
         self._runs: set[Exporter] = set()
 
     def tell(self, run: Exporter) -> None:
-        """Have a run told, from now on."""
+        """Report failures to a run from now on."""
         self._runs.add(run)
         logger = logging.getLogger(_LIBRARY)
         logger.addHandler(self)
         logger.propagate = False
 
     def leave(self, run: Exporter) -> None:
-        """Tell a run nothing more."""
+        """Stop reporting failures to a run."""
         self._runs.discard(run)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell of it."""
+        """Report a log message to all runs."""
         if record.name.startswith(_SENDERS):
             for run in tuple(self._runs):
                 run.failed(_reason(record))

@@ -54,7 +54,7 @@ class Telemetry:
         parts.endings.append(self.close)
 
     async def lead(self, work: Callable[[], Awaitable[TurnResult]]) -> TurnResult:
-        """Run a sub-command in a span of its own."""
+        """Run a sub-command in its own span."""
         return await self._tree.lead(work)
 
     async def close(self) -> None:
@@ -93,7 +93,7 @@ def _destination(config: Config, secrets: Secrets) -> Destination:
 
 
 def _shown(url: str) -> str:
-    """An address for people: without password, path and query."""
+    """An address as shown to the user, without password, path and query."""
     try:
         parts = urlsplit(url)
         if not parts.hostname:

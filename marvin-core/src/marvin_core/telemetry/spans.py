@@ -51,7 +51,7 @@ class OpenSpan:
         self.end: int | None = None
 
     def finish(self) -> float:
-        """End it; returns its seconds. Changes of the system clock do not affect them."""
+        """End the span; returns its duration in seconds, which changes of the system clock do not affect."""
         elapsed = time.monotonic_ns() - self._since
         self.end = self.start + elapsed
         return elapsed / 1e9

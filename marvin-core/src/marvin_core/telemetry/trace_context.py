@@ -12,11 +12,11 @@ _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f
 _SAMPLED = 0x01
 _BOUND = 1 << 64
 _PAST_PARENT = ("always_on", "always_off", "traceidratio")
-"""The samplers that follow the decision of the parent."""
+"""The samplers that ignore the decision of the parent."""
 
 
 class TraceContext(Record):
-    """A span by its IDs. `span_id` is 0 if there is no parent."""
+    """The parent span by its IDs. `span_id` is 0 if there is no parent."""
 
     trace_id: int
     span_id: int
@@ -39,7 +39,7 @@ def parsed(text: str) -> TraceContext | None:
 
 
 def context_of(setting: Callable[[str], str | None]) -> TraceContext:
-    """The parent of this process' spans: that in TRACEPARENT, else the root of a new trace.
+    """The parent of this process's spans: the one in TRACEPARENT, else the root of a new trace.
 
     Args:
         setting: returns the value of a variable. OTEL_TRACES_SAMPLER decides about sampling, as for every program.
@@ -52,7 +52,7 @@ def context_of(setting: Callable[[str], str | None]) -> TraceContext:
 
 
 def new_id(length: int) -> int:
-    """A random number of so many bytes; never 0."""
+    """A random number of `length` bytes; never 0."""
     return int.from_bytes(os.urandom(length), "big") or 1
 
 

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 class TracedProvider(WrapperProvider):
     """A wrapper of a provider with a span for each request.
 
-    It is below all retries and fallbacks, so that each sent request has a span of its own, with its
-    error.
+    It is below all retries and fallbacks, so that each sent request has its own span, with its error.
     """
 
     def __init__(self, provider: Provider, base_url: str, tree: SpanTree) -> None:
@@ -106,7 +105,7 @@ class TracedProvider(WrapperProvider):
 
 
 class _Answer:
-    """The answer so far; its content only if somebody `keeps` it."""
+    """The answer so far. Its content is stored only if `keeps` is set."""
 
     def __init__(self, span: OpenSpan, *, keeps: bool) -> None:
         self._span = span
@@ -140,7 +139,7 @@ class _Answer:
             self._pieces.append(("call", delta.key, delta.arguments))
 
     def blocks(self) -> list[Text | Thinking | ToolCall]:
-        """Its parts, in order."""
+        """The blocks of the answer, in order."""
         joined: dict[tuple[str, Any], list[str]] = {}
         for kind, key, piece in self._pieces:
             joined.setdefault((kind, key), []).append(piece)

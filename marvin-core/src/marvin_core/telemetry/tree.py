@@ -42,11 +42,11 @@ class Sink(Protocol):
     """Receives finished spans and measurements. It does not block."""
 
     def prepare(self) -> None:
-        """There will be data to send."""
+        """Prepare for data that will follow."""
         ...
 
     def put(self, item: Span | Measurement) -> None:
-        """Send this."""
+        """Send a span or a measurement."""
         ...
 
 
@@ -54,7 +54,7 @@ class SpanTree:
     """Converts the events of one session to spans and measurements.
 
     Args:
-        context: their position in a trace.
+        context: the position of the spans in a trace.
         sink: receives finished spans.
     """
 
@@ -93,15 +93,15 @@ class SpanTree:
         return {"TRACEPARENT": self._context.traceparent(above)} if above else {}
 
     def begin(self, operation: str, what: str, kind: SpanKind, attributes: Mapping[str, Any]) -> OpenSpan:
-        """Begin a span of an operation on something, below the current one."""
-        if kind == "client":  # another service works for a while
+        """Begin a span of an operation on `what`, as a child of the current span."""
+        if kind == "client":  # the remote service needs time, which the import can use
             self._sink.prepare()
         common = {names.OPERATION: operation, **({names.CONVERSATION: self._session} if self._session else {})}
         name = f"{operation} {self.content.short(what)}".rstrip()
         return OpenSpan(name, kind, self.current, {**common, **attributes})
 
     def end(self, span: OpenSpan, error: str = "") -> float:
-        """End a span; returns its seconds.
+        """End a span; returns its duration in seconds.
 
         Args:
             error: the type of its error in one word.

@@ -1,7 +1,7 @@
-"""What packs test with: tools called as a session calls them, a server for every host, a real model server.
+"""The test kit for packs: calls of tools as in a session, a server in place of every host, a model server.
 
-The names below are loaded when they are first used, as the pytest plugin lies in this package and
-is imported in every environment that holds marvin-core.
+The names below are loaded on first use, because the pytest plugin is in this package, and pytest imports it in every
+environment with marvin-core.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scripted answers of the model server, byte by byte as a chat completions service sends them."""
+"""Scripted answers of the model server, with the exact bytes of a chat completions service."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from ..api.record import Record
 
 Step: TypeAlias = bytes | float | threading.Event
-"""Bytes that are sent in one write, as one HTTP chunk; or a pause, in seconds or until an event is set."""
+"""Bytes that are sent in one write as one HTTP chunk; or a pause, in seconds or until an event is set."""
 
 USAGE: Mapping[str, int] = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 _STREAM = (("content-type", "text/event-stream"),)
@@ -22,10 +22,10 @@ _numbers = itertools.count(1)
 class Answer(Record):
     """One answer.
 
-    `framing` says how its end is told: by HTTP chunks, a content-length, or the end of the
-    connection. `ending` is what happens after the last step: the answer is completed; the
-    connection is cut, or stays open in silence; or the answer is completed and the connection is
-    closed without a word, as servers do with idle ones. A `silent` answer has not even a status line.
+    `framing` defines how the client detects the end: by HTTP chunks, by a content-length, or by the end of the
+    connection. `ending` defines what happens after the last step: the answer is completed; the connection is cut, or
+    stays open without data; or the answer is completed and the connection is closed without notice, as servers
+    close idle ones. A `silent` answer does not even have a status line.
     """
 
     status: int = 200
@@ -37,7 +37,7 @@ class Answer(Record):
 
     @property
     def body(self) -> bytes:
-        """The whole body."""
+        """The complete body."""
         return b"".join(step for step in self.steps if isinstance(step, bytes))
 
 
@@ -49,7 +49,7 @@ def text(
     usage: Mapping[str, Any] | None = USAGE,
     finish: str = "stop",
 ) -> Answer:
-    """A plain answer, its text in `chunks` pieces of about the same size, or in the pieces given."""
+    """A text answer, in `chunks` pieces of about the same size, or in the given pieces."""
     pieces = [{"content": piece} for piece in _pieces(text, chunks)]
     before = [{"reasoning_content": thinking}] if thinking else []
     return _answer([*before, *pieces], finish, usage)
@@ -62,9 +62,9 @@ def calls(
     usage: Mapping[str, Any] | None = USAGE,
     finish: str = "tool_calls",
 ) -> Answer:
-    """An answer with tool calls, each a name and its arguments (an object, or the text as it is).
+    """An answer with tool calls, each a name and its arguments (an object, or text that is sent unchanged).
 
-    The arguments of each come in `chunks` pieces, after `text`.
+    The arguments of each call are sent in `chunks` pieces, after `text`.
     """
     deltas: list[dict[str, Any]] = [{"content": text}] if text else []
     for index, (name, arguments) in enumerate(calls):
@@ -77,7 +77,7 @@ def calls(
 
 
 def events(*payloads: Mapping[str, Any] | str, done: bool = True) -> Answer:
-    """A stream of these chunks: objects as JSON, text as it is."""
+    """A stream of these chunks: objects are sent as JSON, text unchanged."""
     written = [payload if isinstance(payload, str) else json.dumps(payload) for payload in payloads]
     steps = [f"data: {payload}\n\n".encode() for payload in written]
     return Answer(steps=(*steps, b"data: [DONE]\n\n") if done else tuple(steps))
@@ -89,7 +89,7 @@ def raw(body: bytes, headers: Mapping[str, str] | None = None, *, status: int = 
 
 
 def document(content: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
-    """An answer that is one JSON document and no stream."""
+    """An answer that is a single JSON document, not a stream."""
     body = json.dumps(content).encode()
     fields = (*_JSON, *(headers or {}).items())
     return Answer(status=status, headers=fields, steps=(body,), framing="length")
@@ -102,18 +102,18 @@ def error(status: int, body: object = "scripted error", headers: Mapping[str, st
 
 
 def html(status: int = 200) -> Answer:
-    """A web page where an answer was expected."""
+    """A web page instead of an answer."""
     page = b"<!DOCTYPE html><html><head><title>Home</title></head><body><h1>Welcome</h1></body></html>"
     return Answer(status=status, headers=(("content-type", "text/html"),), steps=(page,), framing="length")
 
 
 def hang() -> Answer:
-    """No answer at all, on a connection that stays open."""
+    """No answer; the connection stays open."""
     return Answer(silent=True, ending="hang")
 
 
 def drop() -> Answer:
-    """No answer at all: the connection is closed."""
+    """No answer; the connection is closed."""
     return Answer(silent=True, ending="cut")
 
 
@@ -123,12 +123,12 @@ def cut_after(size: int, answer: Answer) -> Answer:
 
 
 def hang_after(size: int, answer: Answer) -> Answer:
-    """The first `size` bytes of the answer's body, then silence."""
+    """The first `size` bytes of the answer's body, then no more data on an open connection."""
     return answer.replace(steps=_first(size, answer.steps), ending="hang")
 
 
 def closing(answer: Answer) -> Answer:
-    """The answer, and then the connection is closed without having been announced."""
+    """The answer, after which the connection is closed without notice."""
     return answer.replace(ending="close")
 
 
@@ -138,7 +138,7 @@ def burst(answer: Answer) -> Answer:
 
 
 def split(answer: Answer, *positions: int) -> Answer:
-    """The answer's body cut into writes at these positions."""
+    """The answer's body, split into separate writes at these positions."""
     body, edges = answer.body, (0, *positions, len(answer.body))
     return answer.replace(steps=tuple(body[a:b] for a, b in itertools.pairwise(edges) if a < b))
 
@@ -149,16 +149,16 @@ def paced(seconds: float, answer: Answer) -> Answer:
 
 
 def pause(until: float | threading.Event, answer: Answer) -> Answer:
-    """The answer's status line at once, its body after so many seconds, or once the event is set."""
+    """The answer's status line at once, and its body after `until` seconds or when the event is set."""
     return answer.replace(steps=(until, *answer.steps))
 
 
 def from_json(item: Mapping[str, Any]) -> Answer:
-    """An answer as a script file writes it.
+    """An answer from its form in a script file.
 
-    One of `text`, `calls` (a list of `[name, arguments]`, with `text` beside it), `error` (a status,
-    with `body` and `headers`), `raw`, `html` and `hang`; `chunks` and `usage` as in the functions here;
-    then, in this order, `burst: true`, `cut_after: BYTES`, `hang_after: BYTES`, `paced: SECONDS`.
+    It has one of `text`, `calls` (a list of `[name, arguments]`, optionally with `text`), `error` (a status, with
+    `body` and `headers`), `raw`, `html` and `hang`; `chunks` and `usage` as in the functions here. Then these are
+    applied in this order: `burst: true`, `cut_after: BYTES`, `hang_after: BYTES`, `paced: SECONDS`.
     """
     options = {key: item[key] for key in ("chunks", "usage", "finish") if key in item}
     if "calls" in item:

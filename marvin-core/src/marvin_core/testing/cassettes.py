@@ -1,4 +1,4 @@
-"""Cassettes as tests: pytest collects each `*.cassette.jsonl`, and its test is that a replay finds no difference."""
+"""Cassettes as tests: pytest collects each `*.cassette.jsonl`, and its test fails if a replay differs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from .environment import environment
 
 LIMIT = 600.0
-"""Seconds that one replay may take."""
+"""The timeout of one replay, in seconds."""
 _OF_MARVIN = ("MARVIN_", "XDG_", "LLM_PROVIDER")
 
 
@@ -21,13 +21,13 @@ class ReplayFailed(Exception):
 
 
 def replay(path: Path, *words: str) -> dict[str, Any]:
-    """The report of a replay, as `marvin replay --json` prints it.
+    """Replay a cassette, and return the report of `marvin replay --json`.
 
     Args:
         words: further options of `marvin replay`.
 
     Raises:
-        ReplayFailed: where the cassette cannot be replayed; the text says why.
+        ReplayFailed: the cassette cannot be replayed; the text says why.
     """
     with tempfile.TemporaryDirectory(prefix="marvin-cassette-") as home:
         kept = {name: value for name, value in environment().items() if not name.startswith(_OF_MARVIN)}
@@ -47,7 +47,7 @@ def replay(path: Path, *words: str) -> dict[str, Any]:
 
 
 def check(path: Path) -> None:
-    """Replay a cassette. Raises `ReplayFailed` where anything differs."""
+    """Replay a cassette. Raises `ReplayFailed` if anything differs."""
     report = replay(path)
     if not report["same"]:
         raise ReplayFailed(_told(report))

@@ -1,4 +1,4 @@
-"""Where tests run: the environment of the test process, read and changed in this one module of the kit."""
+"""The environment of the test process. Only this module of the test kit reads and changes it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _OF_KEYS = ("_KEY", "_TOKEN", "_SECRET")
-"""How the names of variables end that hold somebody's keys."""
+"""The endings of the names of variables with keys."""
 
 
 def search_path() -> str:
-    """The folders that programs are looked for in."""
+    """The search path for programs, from PATH."""
     return os.environ.get("PATH", os.defpath)
 
 
 def environment() -> dict[str, str]:
-    """The environment as it is now."""
+    """A copy of the current environment."""
     return dict(os.environ)
 
 
 @contextmanager
 def own_home(folder: Path) -> Iterator[Path]:
-    """Make this the home folder, and unset what would lead Marvin to another one, or to somebody's keys."""
+    """Make this the home folder, and unset all variables with keys or other folders."""
     from ..config.environment import ENVIRONMENT
 
     folder.mkdir()
@@ -45,7 +45,7 @@ def own_home(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def own_working_dir(folder: Path) -> Iterator[Path]:
-    """Make this, an empty folder, the current one."""
+    """Create this folder, and make it the current one."""
     before = Path.cwd()
     folder.mkdir()
     os.chdir(folder)
@@ -56,7 +56,7 @@ def own_working_dir(folder: Path) -> Iterator[Path]:
 
 
 def start_repository(folder: Path) -> None:
-    """Make the folder a git repository with a name to commit under and one empty commit, whatever git is set to."""
+    """Make the folder a git repository with an author and one empty commit, independent of the user's git settings."""
     from ..util.git_calls import GIT_ALONE, git_command
 
     git = git_command("init.defaultBranch=main")

@@ -1,4 +1,4 @@
-"""Noticing what a test leaves behind: variables, files, processes, descriptors."""
+"""Detects leaks of a test: variables, files, processes and descriptors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .environment import environment
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PYTESTS_OWN = frozenset({"PYTEST_CURRENT_TEST"})
-# What Python, pytest and its plugins keep beside the tests.
+# Files that Python, pytest and its plugins write.
 _NOT_THE_TESTS = ("/dev/", "/proc/", "__pycache__", ".pyc", ".pytest_cache", ".hypothesis", ".coverage")
 _TARGET_OF = {"os.mkdir": 0, "os.rename": 1, "os.link": 1, "os.symlink": 1, "sqlite3.connect": 0}
 
 
 class _Watch:
-    """The files that this process writes outside of some folders.
+    """Records the files that this process writes outside of some folders.
 
-    There is one a process, since the interpreter never lets go of an audit hook.
+    There is one per process, since an audit hook cannot be removed.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Watch:
             sys.addaudithook(self._heard)
 
     def stop(self) -> list[str]:
-        """The files that were written and are still there."""
+        """Stop, and return the written files that still exist."""
         self._folders = ()
         return [path for path in self._written if os.path.lexists(path)]
 
@@ -47,7 +47,7 @@ class _Watch:
             return
         if event == "open":
             path, _, flags = arguments
-            # A folder is opened so for a file without a name: nothing of it is left behind.
+            # A folder is opened like this for a file without a name, which leaves nothing behind.
             written = isinstance(flags, int) and flags & _WRITING and not (_is_path(path) and os.path.isdir(path))
         else:
             written = event in _TARGET_OF
@@ -68,10 +68,10 @@ _watch = _Watch()
 
 
 class Guard:
-    """What there was before a test, to be compared with what there is after it.
+    """The state before a test, for comparison with the state after it.
 
     Args:
-        folders: where the test may write.
+        folders: the folders to which the test may write.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -82,9 +82,9 @@ class Guard:
         _watch.start(folders)
 
     def leaks(self) -> list[str]:
-        """What the test left behind, one line each."""
+        """The leaks of the test, one line each."""
         written = _watch.stop()
-        gc.collect()  # what only waits for the collector is no leak
+        gc.collect()  # objects that wait for garbage collection are not leaks
         return [
             *self._changed_variables(),
             *([f"current folder: {Path.cwd()}, was {self._folder}"] if Path.cwd() != self._folder else []),
@@ -107,7 +107,7 @@ class Guard:
 
 
 def _descendants() -> dict[tuple[int, int], str]:
-    """The living processes below this one, by number and start."""
+    """The running descendants of this process, by process ID and start time."""
     table = system_table()
     found: dict[tuple[int, int], str] = {}
     for entry in table.values():
@@ -128,7 +128,7 @@ def _command(pid: int) -> str:
 
 
 def _descriptors() -> dict[int, str]:
-    """What is open, with what it leads to where the system tells."""
+    """The open descriptors, with their targets if the system reports them."""
     found: dict[int, str] = {}
     folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
     for name in os.listdir(folder):

@@ -1,7 +1,7 @@
-"""A real HTTP server on loopback that replays scripted answers and records what it was asked.
+"""A real HTTP server on loopback that sends scripted answers and records the requests.
 
-`python -m marvin_core.testing.model_server --script FILE.json` runs it as a program; FILE holds a
-list of answers as `answers.from_json` takes them.
+`python -m marvin_core.testing.model_server --script FILE.json` runs it as a program; FILE has a list
+of answers in the form of `answers.from_json`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 _HOST = "127.0.0.1"
 _POLL = 0.02
-"""Seconds between two looks at whether the server was closed, while an answer waits for an event."""
+"""The interval of checks for a closed server while an answer waits for an event, in seconds."""
 
 
 class RecordedRequest:
-    """A request as it came in.
+    """A received request.
 
-    `headers` has lower-case names, `body` is the JSON or None, `connection` numbers the connection,
-    `received` and `answered` are `time.monotonic()` of its last byte and of the answer's. `gone` is
-    set when the client went away before the end of the answer.
+    `headers` has lower-case names, `body` is the JSON or None, `connection` is the number of the connection. `received`
+    and `answered` are the times of the last byte of the request and of the answer (`time.monotonic()`). `gone` is set
+    if the client disconnected before the end of the answer.
     """
 
     def __init__(self, method: str, path: str, headers: dict[str, str], content: bytes, connection: int) -> None:
@@ -51,7 +51,7 @@ class RecordedRequest:
 
 
 class LoopbackServer:
-    """Gives each request the answer that a subclass chooses. `requests` records all of them.
+    """Sends the answer that a subclass chooses for each request. `requests` records all requests.
 
     `tls` makes it an https server.
     """
@@ -70,7 +70,7 @@ class LoopbackServer:
         self._acceptor.start()
 
     def answer_to(self, request: RecordedRequest) -> Answer:
-        """What is answered to a request; called in the thread of its connection."""
+        """The answer to a request. Called in the thread of the connection."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -93,12 +93,12 @@ class LoopbackServer:
             thread.join()
 
     def wait_for(self, count: int) -> None:
-        """Block until so many requests have come."""
+        """Block until `count` requests have arrived."""
         with self._arrived:
             self._arrived.wait_for(lambda: len(self.requests) >= count)
 
     def wait_for_ends(self, count: int) -> None:
-        """Block until so many connections have ended."""
+        """Block until `count` connections have ended."""
         with self._arrived:
             self._arrived.wait_for(lambda: self._connections - len(self._open) >= count)
 
@@ -108,7 +108,7 @@ class LoopbackServer:
             pass
 
     def record(self, request: RecordedRequest) -> None:
-        """Take note of a request."""
+        """Record a request."""
         with self._arrived:
             self.requests.append(request)
             self._arrived.notify_all()
@@ -132,7 +132,7 @@ class LoopbackServer:
                 wrapped = self._tls.wrap_socket(connection, server_side=True)
             _Handler(wrapped, self, number)
         except OSError:
-            pass  # the client went away, or refused our certificate
+            pass  # the client disconnected, or rejected our certificate
         finally:
             wrapped.close()
             connection.close()
@@ -144,9 +144,8 @@ class LoopbackServer:
 class ModelServer(LoopbackServer):
     """Answers each POST with the next answer of its script, and GET .../models with `models`.
 
-    What Ollama is asked about a model is answered apart, and takes no answer of the script.
-
-    `repeat` starts the script again at its end; else a request too many gets a 500 that says so.
+    Ollama's requests for facts about a model use no answer of the script. `repeat` starts the script again at its
+    end; otherwise further requests get an error 500.
     """
 
     def __init__(
@@ -173,7 +172,7 @@ class ModelServer(LoopbackServer):
             self._script.extend(script)
 
     def answer_to(self, request: RecordedRequest) -> Answer:
-        """What is answered to a request."""
+        """The answer to a request."""
         if request.path.endswith("/api/show"):
             return answers.error(404, "nothing is known of this model")  # Ollama is asked before the first request
         if request.method == "POST":
@@ -195,7 +194,7 @@ class ModelServer(LoopbackServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection."""
+    """Handles one connection."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -212,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_DELETE = do_GET = do_HEAD = do_OPTIONS = do_PATCH = do_POST = do_PUT = _answer  # noqa: N815  # http.server's names
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: standard error belongs to the test."""
+        """Log nothing: standard error belongs to the test."""
 
     def _record(self) -> RecordedRequest:
         content = self.rfile.read(int(self.headers.get("content-length", 0)))

@@ -1,4 +1,4 @@
-"""Which pack a tool, a hook or a module belongs to, installed or not: the name and distribution of a real session."""
+"""Finds the pack of a tool, a hook or a module, installed or not, with its name and distribution in a real session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROJECT = "pyproject.toml"
 
 
 class Owners:
-    """The `PackOwners` of the kit: what a test calls tells its pack by the module that it is in."""
+    """The `PackOwners` of the test kit: it finds the pack of an object by the object's module."""
 
     def __init__(self) -> None:
         self._tools: dict[str, Pack] = {}
@@ -31,22 +31,22 @@ class Owners:
         self._declared: dict[str, DeclaredSettings | None] = {}
 
     def add_tool(self, spec: ToolSpec) -> DeclaredSettings | None:
-        """Have a tool belong to the pack of its module; returns what that pack is configured with."""
+        """Assign a tool to the pack of its module; returns the declared settings of that pack."""
         pack = self._tools[spec.name] = self.pack_of_module(spec.module)
         return self.declared(pack)
 
     def pack_of_module(self, module: str) -> Pack:
-        """The pack that a module belongs to."""
+        """The pack of a module."""
         pack = pack_of_module(module)
         self._packs.setdefault(pack.name, pack)
         return pack
 
     def pack_of_tool(self, spec: ToolSpec) -> Pack:
-        """The pack that brings a tool."""
+        """The pack of a tool."""
         return self._tools.get(spec.name) or self.pack_of_module(spec.module)
 
     def pack_of_hook(self, hook: Hook) -> Pack:
-        """The pack that a hook's class belongs to."""
+        """The pack of a hook's class."""
         return self.pack_of_module(type(hook).__module__)
 
     def pack_of_provider(self, name: str) -> Pack | None:
@@ -54,7 +54,7 @@ class Owners:
         return None
 
     def pack_named(self, name: str) -> Pack:
-        """The pack of this name, among those that the test has used so far and those that are installed."""
+        """The pack of this name, from the packs that the test has used and the installed ones."""
         found = self._packs.get(name) or next((pack for pack in _installed() if pack.name == name), None)
         if found is None:
             there = ", ".join(sorted({*self._packs, *(pack.name for pack in _installed())}))
@@ -62,7 +62,7 @@ class Owners:
         return found
 
     def declared(self, pack: Pack) -> DeclaredSettings | None:
-        """What a pack is configured with, if its plugin module says so."""
+        """The declared settings of a pack, if its plugin module declares any."""
         if pack.key not in self._declared:
             self._declared[pack.key] = self._asked(pack)
         return self._declared[pack.key]
@@ -79,8 +79,8 @@ class Owners:
 def pack_of_module(module: str) -> Pack:
     """The pack that a module belongs to.
 
-    It is the installed one with an entry point in the same package, else the one whose pyproject.toml lies above the
-    module's file and names such an entry point, else one that is called as the package is.
+    This is the installed pack with an entry point in the same package, else the pack of a pyproject.toml above the
+    module's file with such an entry point, else a pack with the name of the package.
     """
     package = module.partition(".")[0]
     candidates = [pack for pack in _installed() if pack.module.partition(".")[0] == package]
@@ -91,14 +91,14 @@ def pack_of_module(module: str) -> Pack:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many parts two names of modules begin with in common."""
+    """The number of common leading parts of two module names."""
     pairs = zip(one.split("."), other.split("."), strict=False)
     return next((number for number, (a, b) in enumerate(pairs) if a != b), len(one.split(".")))
 
 
 @cache
 def _installed() -> tuple[Pack, ...]:
-    """The packs of the environment, found once: what is installed does not change while tests run."""
+    """The packs of the environment. They are read once, since installations do not change during tests."""
     return tuple(
         Pack(name=entry.name, distribution=entry.dist.name, version=entry.dist.version, module=entry.module)
         for entry in entry_points(group=_GROUP)
@@ -107,7 +107,7 @@ def _installed() -> tuple[Pack, ...]:
 
 
 def _file(module: str) -> str:
-    """The file of a module, imported already or not."""
+    """The file of a module, whether it is imported or not."""
     if module in sys.modules:
         return getattr(sys.modules[module], "__file__", None) or ""
     try:

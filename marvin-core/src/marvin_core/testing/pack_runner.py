@@ -1,4 +1,4 @@
-"""Trying every part of a pack as Marvin uses it: hooks, prompts, commands, sub-commands, interfaces, providers."""
+"""Tests every part of a pack as Marvin uses it: hooks, prompts, commands, sub-commands, interfaces, providers."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Script: TypeAlias = "str | Call | Sequence[Call] | Sequence[Delta | BaseException]"
-"""What a model answers: a text, calls of tools, or deltas one by one, errors to raise among them."""
+"""A model's answer: a text, tool calls, or single deltas, which may include errors to raise."""
 
 _DELTAS = (TextDelta, ThinkingDelta, CallDelta, UsageDelta, Stop, Retrying)
 
 
 class PromptOutcome(Record):
-    """How a prompt ended: the answer's text, the error that ended it, every event, and what the model was sent."""
+    """The result of a prompt: the answer's text, the error that ended it, all events, and the requests to the model."""
 
     text: str
     error: Exception | None
@@ -68,7 +68,7 @@ class PromptOutcome(Record):
 
 
 class ProviderAnswer(Record):
-    """What a provider answered, put together from its `deltas`."""
+    """The answer of a provider, assembled from its `deltas`."""
 
     text: str
     thinking: str
@@ -79,7 +79,7 @@ class ProviderAnswer(Record):
 
 
 class CliOutcome(Record):
-    """How a sub-command ended, and what it wrote to standard output and standard error."""
+    """The exit code of a sub-command, and its output on standard output and standard error."""
 
     code: int
     out: str
@@ -87,10 +87,10 @@ class CliOutcome(Record):
 
 
 class PackRunner(ToolRunner):
-    """A `ToolRunner` for all that a pack registers. Its model answers prompts as the test says.
+    """A `ToolRunner` for all registered objects of a pack. Its model answers with the script of the test.
 
-    Settings, secrets and folders are those of the pack that the code under test is in: the installed one, or the one
-    whose pyproject.toml lies above it.
+    Settings, secrets and folders are those of the pack of the tested code: the installed one, or the one with a
+    pyproject.toml above the code.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class PackRunner(ToolRunner):
     ) -> None:
         super().__init__(home, working_dir, transport, **options)
         self.provider = ScriptedProvider()
-        """The model of the prompts; `requests` has all that it was sent."""
+        """The model of the prompts; its `requests` are all requests that were sent."""
 
     def session(self, **options: Unpack[Options]) -> PackRunner:
         """Another session in the same home and working directory; closed with this one."""
@@ -111,7 +111,7 @@ class PackRunner(ToolRunner):
         return other
 
     def run(self, work: Awaitable[T]) -> T:
-        """Await something in the session's event loop, as a single method of a hook."""
+        """Await something in the session's event loop, for example a single method of a hook."""
 
         async def awaited() -> T:
             await self._started()
@@ -120,13 +120,13 @@ class PackRunner(ToolRunner):
         return self._loop.run(awaited())
 
     def offer(self, *tools: Tool | str) -> None:
-        """Have the model of prompts know these tools: decorated functions, or installed ones by their names."""
+        """Offer tools to the model: decorated functions, or installed tools by name."""
         parts = self._loop.run(self._started()).parts
         for tool in tools:
             self._know(parts, tool)
 
     def prompt(self, text: str, *script: Script) -> PromptOutcome:
-        """Submit a prompt, with all hooks of the session; the model answers its requests with the script, in order."""
+        """Submit a prompt, with all hooks of the session. The script has the model's answers, in order."""
         before = len(self.provider.requests)
         self.provider.script(*map(_deltas, script))
         result, seen = self._loop.run(self._prompt(text))
@@ -150,18 +150,18 @@ class PackRunner(ToolRunner):
             unsubscribe()
 
     def hook_context(self, hook: Hook) -> HookContext:
-        """What a hook gets in this session, for calling one of its methods with `run`."""
+        """The context of a hook in this session, for calls of its methods with `run`."""
         return HookSessionView(self._loop.run(self._started()).parts, hook)
 
     def configure(self, plugin: ModuleType) -> None:
-        """Call `marvin_configure` of a plugin module, with the configuration of this test. Raises what it raises."""
+        """Call `marvin_configure` of a plugin module with the configuration of this test. Its errors are raised."""
         config, _ = self._loaded()
         manager = plugin_manager()
         manager.register(plugin)
         call_hook(manager, plugin, "marvin_configure", config=config)
 
     def command(self, command: Command, text: str = "") -> str | None:
-        """Run a slash command, with the text behind its name; returns what it shows, and raises what it raises."""
+        """Run a slash command with the text after its name. Returns the text to show; its errors are raised."""
 
         async def go() -> str | None:
             return await command.run(await self._started(), text.strip())
@@ -169,7 +169,7 @@ class PackRunner(ToolRunner):
         return self._loop.run(go())
 
     def ui(self, ui: UI, prompt: str | None = None, *script: Script) -> int:
-        """Let an interface show a session of its own until it leaves; returns its exit code."""
+        """Run an interface with a new session until it ends; returns its exit code."""
         self.provider.script(*map(_deltas, script))
         permit = ui.permit if isinstance(ui, PermissionUI) else None
         text_asker = ui.ask_text if isinstance(ui, AsksText) else None
@@ -199,11 +199,11 @@ class PackRunner(ToolRunner):
         return run
 
     def endpoint(self, spec: ProviderSpec, base_url: str = "", *, model: str = "", key: str = "a-test-key") -> Endpoint:
-        """What a run gives the factory of a provider.
+        """The endpoint that a run passes to the factory of a provider.
 
         Args:
-            base_url: the service; the one of `spec` without it.
-            model: the model; the default of `spec` without it.
+            base_url: the address of the service; by default that of `spec`.
+            model: the model; by default that of `spec`.
         """
         config, _ = self._loaded()
         return Endpoint(
@@ -227,16 +227,16 @@ class PackRunner(ToolRunner):
         return self._loop.run(self._started()).profile.folder
 
     def pack_of(self, module: str) -> PackContext:
-        """The settings, secrets and folders of the pack that a module is in."""
+        """The settings, secrets and folders of the pack of a module."""
         config, secrets = self._loaded()
         return self._packs(config, secrets).of(self._owners.pack_of_module(module))
 
     def answer(self, spec: ProviderSpec, request: Request | str, endpoint: Endpoint | None = None) -> ProviderAnswer:
-        """Have a provider answer one request, or a message of the user, and close it.
+        """Send one request, or one message of the user, to a provider, and close the provider.
 
         Raises:
-            AssertionError: where the answer is not what `Provider.stream` promises: deltas, with one `Stop` at the end.
-            ProviderError: what the provider raises.
+            AssertionError: the answer violates the contract of `Provider.stream`: deltas, with one `Stop` at the end.
+            ProviderError: the provider raises it.
         """
         endpoint = endpoint or self.endpoint(spec)
         asked = request if isinstance(request, Request) else Request(system="", messages=(user(request),))
@@ -293,7 +293,7 @@ def _assembled(provider: Provider, deltas: Sequence[Delta]) -> ProviderAnswer:
 
 
 def _text_of(file: IO[bytes]) -> IO[str]:
-    """A text stream to a file, so that what Python prints stands between what is written to its descriptor."""
+    """A line-buffered text stream to a file, so that printed text and writes to the descriptor stay in order."""
     return os.fdopen(os.dup(file.fileno()), "w", encoding="utf-8", buffering=1)
 
 

@@ -1,4 +1,4 @@
-"""The pytest plugin. It is loaded wherever marvin-core is installed, so it imports nothing until it is used."""
+"""The pytest plugin. Every environment with marvin-core loads it, so it imports nothing before it is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A recorded session is a test: `marvin replay --as-test` makes one."""
+    """Collect recorded sessions as tests; `marvin replay --as-test` creates them."""
     if not file_path.name.endswith(".cassette.jsonl"):
         return None
     return CassetteFile.from_parent(parent, path=file_path)
@@ -31,10 +31,10 @@ class CassetteFile(pytest.File):
 
 
 class CassetteItem(pytest.Item):
-    """Replays the session with the recorded results of its tools, in a home of its own."""
+    """Replays the session with the recorded results of its tools, in a temporary home folder."""
 
     def runtest(self) -> None:
-        """Replay it; fails with the report where anything differs."""
+        """Replay the session; fails with the report if anything differs."""
         from .cassettes import ReplayFailed, check
 
         try:
@@ -43,16 +43,16 @@ class CassetteItem(pytest.Item):
             pytest.fail(str(failed), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """How pytest names it."""
+        """The name of the test for pytest."""
         return self.path, None, f"replay of {self.path.name}"
 
 
 @pytest.fixture
 def marvin_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fail the test where it leaks: variables, files outside of its folders, processes, connections, open files.
+    """Fail the test if it leaks variables, files outside of its folders, processes, connections or open files.
 
-    Its folders are those of pytest's temporary files, `marvin_home` and `marvin_workdir` among them. Files
-    that child processes write are not seen.
+    Its folders are those of pytest's temporary files, including `marvin_home` and `marvin_workdir`. Files that child
+    processes write are not detected.
     """
     from .leaks import Guard
 
@@ -65,7 +65,7 @@ def marvin_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def marvin_home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A home folder of the test's own, in HOME; no variable leads to another one, and no key is set."""
+    """A new home folder, in HOME. No variable refers to another one, and no key is set."""
     _guard_first(request)
     from .environment import own_home
 
@@ -75,7 +75,7 @@ def marvin_home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path
 
 @pytest.fixture
 def marvin_workdir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """An empty folder of the test's own, and the current one."""
+    """A new empty folder, which is the current one."""
     _guard_first(request)
     from .environment import own_working_dir
 
@@ -94,7 +94,7 @@ def marvin_repository(marvin_workdir: Path) -> Path:
 
 @pytest.fixture
 def marvin_http(request: pytest.FixtureRequest) -> Iterator[HttpReplay]:
-    """Stands in for every host; say with `on` what requests get. An unexpected one fails the test."""
+    """Answers requests to every host with the answers set by `on`. An unexpected request fails the test."""
     _guard_first(request)
     from .replay import HttpReplay
 
@@ -108,7 +108,7 @@ def marvin_http(request: pytest.FixtureRequest) -> Iterator[HttpReplay]:
 
 @pytest.fixture
 def marvin_tools(marvin_home: Path, marvin_workdir: Path, marvin_http: HttpReplay) -> Iterator[ToolRunner]:
-    """Calls tools as a session does, in `marvin_home` and `marvin_workdir`, with `marvin_http` for the network."""
+    """Calls tools as a session does, in `marvin_home` and `marvin_workdir`, with `marvin_http` as the network."""
     from .tool_runner import ToolRunner
 
     with ToolRunner(marvin_home, marvin_workdir, marvin_http.transport) as runner:
@@ -117,7 +117,7 @@ def marvin_tools(marvin_home: Path, marvin_workdir: Path, marvin_http: HttpRepla
 
 @pytest.fixture
 def marvin_pack(marvin_home: Path, marvin_workdir: Path, marvin_http: HttpReplay) -> Iterator[PackRunner]:
-    """Tries every part of a pack, in `marvin_home` and `marvin_workdir`, with `marvin_http` for the network."""
+    """Tests every part of a pack in `marvin_home` and `marvin_workdir`, with `marvin_http` as the network."""
     from .pack_runner import PackRunner
 
     with PackRunner(marvin_home, marvin_workdir, marvin_http.transport) as runner:
@@ -126,7 +126,7 @@ def marvin_pack(marvin_home: Path, marvin_workdir: Path, marvin_http: HttpReplay
 
 @pytest.fixture
 def marvin_model_server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
-    """A model server on loopback; give it its answers with `script`."""
+    """A model server on loopback; set its answers with `script`."""
     _guard_first(request)
     from .model_server import ModelServer
 
@@ -135,6 +135,6 @@ def marvin_model_server(request: pytest.FixtureRequest) -> Iterator[ModelServer]
 
 
 def _guard_first(request: pytest.FixtureRequest) -> None:
-    """What a fixture opens is closed before the guard looks, whatever the order in which a test names them."""
+    """Set up the guard before another fixture, so that it checks after that one is closed, in any order of names."""
     if "marvin_guard" in request.fixturenames:
         request.getfixturevalue("marvin_guard")

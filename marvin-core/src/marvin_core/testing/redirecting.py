@@ -1,4 +1,4 @@
-"""The transport that leads every request to one port of this machine."""
+"""A transport that redirects every request to one port of this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..http.transport import DirectTransport
 
 
 class Redirecting(httpx.AsyncBaseTransport):
-    """Marvin's own transport, with another address to connect to; `url_header` carries the one that was meant."""
+    """Marvin's own transport, connected to another address. The header `url_header` has the original URL."""
 
     def __init__(self, port: int, url_header: str, connect_stagger: float) -> None:
         self._port = port

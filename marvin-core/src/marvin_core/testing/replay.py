@@ -1,7 +1,7 @@
-"""An HTTP server on loopback that stands in for every host, and the transport that leads there.
+"""An HTTP server on loopback that replaces every host, and the transport to it.
 
-The requests are real: they leave through a real client and arrive at a real server. Only the address
-that is connected to is another one.
+The requests are real: a real client sends them, and a real server receives them. Only the address of the connection
+differs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHUNK = 64 * 1024
 
 
 class ReplayedRequest(Record):
-    """A request as it was sent: `url` is the one that was asked for, `headers` have lower-case names."""
+    """A request as it was sent: `url` is the original URL, `headers` have lower-case names."""
 
     method: str
     url: str
@@ -39,7 +39,7 @@ class ReplayedRequest(Record):
 
     @property
     def params(self) -> dict[str, str]:
-        """The query of the URL; of a name that stands there twice the last value."""
+        """The query parameters of the URL; for a repeated name, the last value."""
         from urllib.parse import parse_qsl, urlsplit
 
         return dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True))
@@ -60,9 +60,9 @@ class _Route:
 
 
 class HttpReplay:
-    """Answers requests to any host as `on` says, and remembers them in `requests`.
+    """Answers requests to any host with the answers set by `on`, and records them in `requests`.
 
-    A request that nothing was said about is answered with status 599 and kept in `unexpected`.
+    A request without a matching answer gets status 599, and is recorded in `unexpected`.
     """
 
     def __init__(self) -> None:
@@ -85,38 +85,38 @@ class HttpReplay:
         times: int | None = None,
         answer: Answer | None = None,
     ) -> None:
-        """Say what requests of this method and URL get.
+        """Set the answer to requests with this method and URL.
 
         Args:
-            url: with a query only requests with the same parameters, in any order, are meant; without
-                one, those with any.
-            json, text, body: the content, the first two with the content type that belongs to them.
+            url: a URL with a query matches only requests with the same parameters, in any order; a URL without one
+                matches any parameters.
+            json, text, body: the content. The first two set the matching content type.
             chunked: send the content in HTTP chunks, without a content-length.
-            times: how many requests get it; then what was said next about them holds. Without it, all.
-            answer: instead of all these, an answer of `marvin_core.testing`, as `hang()` or `cut_after(...)`.
+            times: the number of requests that get this answer, before the next matching one is used; by default all.
+            answer: replaces all of these by an answer of `marvin_core.testing`, such as `hang()` or `cut_after(...)`.
         """
         if answer is None:
             answer = _answer(status, headers or {}, json, text, body, chunked)
         self._routes.append(_Route(method, url, answer, times))
 
     def forget(self) -> None:
-        """Begin anew: nothing was said, and nothing has come but what was unexpected."""
+        """Remove all answers and all recorded requests, except the unexpected ones."""
         self._routes.clear()
         self.requests.clear()
 
     def transport(self, connect_stagger: float = Timeouts().connect_stagger) -> httpx.AsyncBaseTransport:
-        """A transport for an httpx client, whose requests all come here."""
+        """A transport for an httpx client that sends all requests to this server."""
         load_httpx()
         from .redirecting import Redirecting
 
         return Redirecting(self._server.port, _URL_HEADER, connect_stagger)
 
     def client(self) -> httpx.AsyncClient:
-        """A client whose requests all come here; close it with `aclose()`."""
+        """A client that sends all requests to this server; close it with `aclose()`."""
         return make_client(HttpSettings(), timeout_read=Timeouts().http, tls=None, transport=self.transport())
 
     def check(self) -> None:
-        """Raise AssertionError where a request came that nothing was said about."""
+        """Raise `AssertionError` if there was an unexpected request."""
         if self.unexpected:
             raise AssertionError("\n".join(self._refusal(request) for request in self.unexpected))
 
@@ -131,7 +131,7 @@ class HttpReplay:
         self.close()
 
     def answer_to(self, request: ReplayedRequest) -> Answer:
-        """What is answered to a request."""
+        """The answer to a request."""
         self.requests.append(request)
         for route in self._routes:
             if route.fits(request):
@@ -176,7 +176,7 @@ def _answer(
 
 
 def _parts(url: str) -> tuple[tuple[str, str, int | None, bytes], list[tuple[str, str]]]:
-    """The address, apart from how it is spelled, and the sorted parameters."""
+    """The normalized address, and the sorted parameters."""
     load_httpx()
     import httpx
 

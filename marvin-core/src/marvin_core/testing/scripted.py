@@ -1,4 +1,4 @@
-"""A provider that replays a script: for tests of what stands above the providers."""
+"""A provider that replays a script, for tests of the layers above providers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ScriptStep: TypeAlias = Delta | BaseException
 class ScriptedProvider:
     """Answers each request with the next list of its script: deltas to yield, and errors to raise.
 
-    `requests` records what it was asked. A request too many raises AssertionError.
+    `requests` records the requests. A request beyond the script raises `AssertionError`.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class ScriptedProvider:
             yield step
 
     async def aclose(self) -> None:
-        """Remember that it was closed."""
+        """Record that the provider was closed."""
         self.closed = True
 
 
 class ScriptedModels:
-    """A `ModelSource` of providers that are there already: the first is what a session begins with.
+    """A `ModelSource` of existing providers. A session begins with the first one.
 
-    Nothing is tried again, and nothing falls back: a script says what happens.
+    There are no retries and no fallbacks: the script defines what happens.
     """
 
     def __init__(self, *providers: Provider, how_to: str = "To set a provider: export A_KEY.") -> None:
@@ -85,27 +85,27 @@ class ScriptedModels:
         return Serving(provider=self._providers[-1], reason="it is the best")
 
     def for_agent(self, name: str, current: Provider | None) -> AgentModel:
-        """The current provider, or the one of this name. An agent is another process, which has no script."""
+        """The current provider, or the one with this name. An agent is another process, which has no script."""
         provider = self.named(name, current).provider if name or current is None else current
         return AgentModel(provider=provider.name, model=provider.model)
 
     def resilient(
         self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
-        """The provider as it is, paid under the ceiling."""
+        """The provider itself, under the cost ceiling if there is one."""
         from ..providers.budgeted import BudgetedProvider
 
         return BudgetedProvider(provider, ceiling) if ceiling is not None else provider
 
     def know(self, name: str | None, current: Provider | None) -> None:
-        """Nobody has to be asked."""
+        """Do nothing: all models are known."""
 
     def ending(self, provider: Provider) -> str:
-        """Nothing ends."""
+        """Return an empty text: no model is retired."""
         return ""
 
     def refresh(self, provider: Provider) -> None:
-        """Nothing ages."""
+        """Do nothing: nothing expires."""
 
     def listed(self) -> Sequence[ModelEntry]:
         """One entry for each provider."""
@@ -115,7 +115,7 @@ class ScriptedModels:
         ]
 
     def patient(self, coding: bool) -> None:
-        """A script is never silent."""
+        """Do nothing: a script needs no timeouts."""
 
     async def aclose(self) -> None:
         """Close all providers."""

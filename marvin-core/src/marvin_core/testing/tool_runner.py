@@ -1,4 +1,4 @@
-"""Calling a tool as a session does: parsed, validated, permitted, hooked, timed, redacted."""
+"""Calls a tool as a session does, with parsing, validation, permissions, hooks, timeouts and redaction."""
 
 from __future__ import annotations
 
@@ -45,11 +45,10 @@ if TYPE_CHECKING:
 
 
 class Outcome(Record):
-    """What a call gave: `text` to the model, `details` to the interface, `progress` while it ran.
+    """The result of a call: `text` for the model, `details` for the interface, and `progress` during the call.
 
-    `content` has the images beside the text, `elapsed` is in seconds. `show` is what people are shown, `undo` the call
-    that takes this one back, `lasting` what a summary keeps of it. `updates` are the events of the progress, with how
-    much is done.
+    `content` has the text and the images, `elapsed` is in seconds. `show` is shown to the user, `undo` is the call that
+    undoes this one, `lasting` the part that a summary keeps. `updates` are the progress events.
     """
 
     text: str
@@ -65,15 +64,14 @@ class Outcome(Record):
 
 
 class Options(TypedDict, total=False):
-    """What a session of a `ToolRunner` may be made with; each can be left out.
+    """The options of a session of a `ToolRunner`, all optional.
 
-    `answers` are given to the questions, in their order; a question too many fails the test. With
-    `interactive=False` nobody is there to ask, as in a non-interactive run. `mode` is "chat", or
-    "coding" as it is in a non-interactive run. `env` is the environment, secrets among it; only HOME
-    and PATH are set besides. `settings` are those of packs, as below `packs:` in config.yaml. `read_only` is
-    MARVIN_READONLY. `hooks` watch the calls. `timeouts` changes what `timeouts:` in config.yaml does.
-    `sandbox` is `--sandbox`, and "off" where it is left out. `origin` is who makes the calls: where it is left out, a
-    person, whom no mode holds back.
+    `answers` are the answers to questions, in order; a question without one fails the test. With `interactive=False`
+    the run is non-interactive. `mode` is "chat", or "coding" as in a non-interactive run. `env` is the environment,
+    including secrets; in addition, only HOME and PATH are set. `settings` are those of packs, as in `packs:` of
+    config.yaml. `read_only` is MARVIN_READONLY. `hooks` are hooks for the calls. `timeouts` changes timeouts as in
+    config.yaml. `sandbox` is `--sandbox`, by default "off". `origin` is the origin of the calls: by default the user,
+    to whom no permission mode applies.
     """
 
     answers: Sequence[str]
@@ -90,12 +88,12 @@ class Options(TypedDict, total=False):
 
 class _NoBudgets:
     def of(self, dollars: float) -> NoReturn:
-        """Refuse: without a model nothing can be spent."""
+        """Raise `ConfigError`: without a model there are no costs."""
         raise ConfigError("There is no model here, so nothing can be spent.")
 
 
 class _OneClient:
-    """The HTTP client of the tools, over a transport of the test's."""
+    """The HTTP client of the tools, with the transport of the test."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -105,31 +103,31 @@ class _OneClient:
         return self._client
 
     def proxy(self, decide: Decide) -> NoReturn:
-        """Refuse: commands would not be led to the test's transport."""
+        """Raise `ConfigError`: commands cannot use the test's transport."""
         raise ConfigError("With a transport of the test's, commands reach no network.")
 
     def refused_host(self, url: str) -> str:
-        """None: all addresses lead to the test's transport."""
+        """Return an empty text: all requests go to the test's transport."""
         return ""
 
     def trust(self, url: str) -> None:
-        """Nothing: all addresses lead to the test's transport."""
+        """Do nothing: all requests go to the test's transport."""
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections of the client."""
         await self._client.aclose()
 
 
 class ToolRunner:
-    """One session, without a model: its calls come from the test.
+    """One session without a model: the test makes the calls.
 
-    What tools keep (`state`, resources, jobs) lives until `close`. `questions` are those that were
-    asked, each with its choices; `notices` what a person would have been told.
+    The `state`, resources and jobs of tools exist until `close`. `questions` are the questions so far, each with its
+    choices; `notices` are the texts that the user would have seen.
 
     Args:
-        home: the home folder, where config.yaml and profiles are looked for.
+        home: the home folder, with config.yaml and profiles.
         working_dir: the sandbox root.
-        transport: what the tools' HTTP client sends through; without it, the network.
+        transport: returns the transport of the tools' HTTP client; by default the network is used.
     """
 
     def __init__(
@@ -161,22 +159,22 @@ class ToolRunner:
         return other
 
     def call(self, tool: Tool | str, /, **arguments: Any) -> Outcome:
-        """Call a tool: a decorated function, or an installed one by its name.
+        """Call a tool: a decorated function, or an installed tool by name.
 
         Raises:
-            AssertionError: where the pack that the name begins with could not be loaded.
+            AssertionError: the pack with which the name begins could not be loaded.
         """
         return self.call_raw(tool, json.dumps(arguments))
 
     def call_raw(self, tool: Tool | str, arguments: str, /) -> Outcome:
-        """Call a tool with the text of its arguments, as a model wrote it."""
+        """Call a tool with its arguments as text, as models send them."""
         return self._loop.run(self._call(tool, arguments))
 
     def take_back(self, count: int = 1) -> tuple[str, ...]:
-        """Take back the newest calls, as /undo does; what was taken back, a line each.
+        """Undo the newest calls, as /undo does. Returns a line for each undone call.
 
         Raises:
-            MarvinError: where one cannot be taken back; the text is what a person would read.
+            MarvinError: a call cannot be undone; the text is the message for the user.
         """
         return self._loop.run(self._take_back(count))
 
@@ -187,15 +185,15 @@ class ToolRunner:
 
     @property
     def state(self) -> dict[str, dict[str, Any]]:
-        """What tools and hooks keep in the session, by the distribution of their pack."""
+        """The state of tools and hooks in the session, by the distribution of their pack."""
         kept = self._loop.run(self._started()).parts.state
-        return {name: own for name, own in kept.items() if not name.startswith(":")}  # the rest is Marvin's
+        return {name: own for name, own in kept.items() if not name.startswith(":")}  # the rest is Marvin's own
 
     def close(self) -> None:
-        """End everything that the calls left behind.
+        """Close the session, with all resources and jobs of its calls.
 
         Raises:
-            AssertionError: where something could not be ended.
+            AssertionError: something could not be closed.
         """
         for other in self._others:
             other.close()
@@ -250,7 +248,7 @@ class ToolRunner:
         return self._made
 
     def _loaded(self) -> tuple[Config, Secrets]:
-        """What flags, environment and config.yaml of the test make."""
+        """The configuration from the flags, the environment and the config.yaml of the test."""
         env = {"HOME": str(self.home), "PATH": search_path(), **self._options.get("env", {})}
         if self._options.get("read_only"):
             env["MARVIN_READONLY"] = "1"
@@ -305,7 +303,7 @@ class ToolRunner:
         return _OneClient(client)
 
     def _know(self, parts: SessionParts, tool: Tool | str) -> str:
-        """Have the tool on offer, and an installed one with all others, so that a wrong name finds its like."""
+        """Offer the tool. For an installed one, offer all installed tools, so that errors can suggest similar names."""
         if isinstance(tool, Tool):
             if tool.name not in self._known:
                 pack = self._owners.pack_of_module(tool.function.__module__)
@@ -321,7 +319,7 @@ class ToolRunner:
         return tool
 
     def _know_undoing(self, parts: SessionParts) -> None:
-        """Have all tools beside those that were called on offer: one takes back what another did."""
+        """Offer all tools of the modules in use and of installed packs: the undo of a call may need another tool."""
         for module in sorted({spec.module for spec in parts.toolbox.offered if spec.module}):
             for tool in vars(sys.modules.get(module, object)).values():
                 if isinstance(tool, Tool):
@@ -342,7 +340,7 @@ class ToolRunner:
             self.notices.append(event.text)
 
     async def _permit(self, question: Question) -> Sequence[Reply]:
-        """Have the test answer what a tool, a rule or a hook asks; what only the permission mode asks is a yes."""
+        """Answer tools, rules and hooks with the test's answers. Approve questions of the permission mode alone."""
         replies = []
         for call in question.calls:
             declared = self._made is None or self._made.parts.toolbox.spec(call.name).confirm
@@ -359,7 +357,7 @@ class ToolRunner:
 
 
 def installed_tools() -> tuple[ToolSpec, ...]:
-    """The tools of all installed packs, found once: what is installed does not change while tests run."""
+    """The tools of all installed packs. They are read once, since installations do not change during tests."""
     return _loaded_packs()[0]
 
 

@@ -123,7 +123,7 @@ class CarriedTools:
         if self._follows_from is not None and self._follows_from == self._what_counts(provider, named):
             return self._carried
         carried = self._kept(self._chosen(provider, offered, named))
-        self._follows_from = self._what_counts(provider, named)  # only now: choosing keeps what was found
+        self._follows_from = self._what_counts(provider, named)  # computed last, since the selection stores found tools
         return carried
 
     def _what_counts(self, provider: Provider, named: Mapping[str, None]) -> tuple[object, ...]:
@@ -206,7 +206,7 @@ class CarriedTools:
 
     def _hot_names(self, specs: Sequence[ToolSpec], provider: Provider) -> list[str]:
         """The tools that are always included, in coding mode or a repository, or elsewhere."""
-        if specs is not self._offered:  # as where a mode ended that kept some back
+        if specs is not self._offered:  # for instance after a mode that withdrew some
             self._offered, self._hot = specs, {}
         is_code, profile = self._is_code, self._around.profile
         most = HOT if provider.max_tools is None else max(1, min(HOT, provider.max_tools // 2))
@@ -273,7 +273,7 @@ class CarriedTools:
 
     def tell_left_out(self, provider: Provider) -> None:
         """Warn about tools that are neither included nor can be found, if they are others than in the last warning."""
-        if provider.max_tools is None:  # all of them come along, or wait
+        if provider.max_tools is None:  # all tools are included or deferred
             self._told = []
             return
         carried = self.of(provider)

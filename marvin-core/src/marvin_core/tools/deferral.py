@@ -10,7 +10,7 @@ from ..api.tools import ToolSpec
 from ..util.text import cut, one_line
 
 TOKENS = 2_500
-"""The maximum size of those in a request: with the note about the others, 3,000 tokens."""
+"""The maximum size of these tools in a request, in tokens. With the note about the others it is about 3,000."""
 _CALLED, _OFTEN = 6, 3
 """The maximum number of tools included because the user's work calls them, and the minimum number of their calls."""
 _GROUPS, _GROUP_NAME = 30, 20
@@ -42,7 +42,7 @@ def hot(specs: Sequence[ToolSpec], wish: Wish, tokens_of: Callable[[ToolSpec], i
     known = {spec.name: spec for spec in specs}
     often = [name for name, count in Counter(wish.calls).most_common() if count >= _OFTEN and name in known]
     usual = [*_declared(specs, is_code=wish.is_code), *_declared(specs, is_code=not wish.is_code)]
-    # What is usual anyway takes no place from what else is called often, and is kept from making room for it.
+    # First the often called tools that are not declared, then the declared ones, beginning with those called often.
     more = [name for name in often if name not in usual][:_CALLED]
     wanted = dict.fromkeys([*more, *(name for name in often if name in usual), *usual, *known])
     chosen = {wish.first} & set(known)

@@ -48,24 +48,24 @@ def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
 
 
 def typed_call(name: str, arguments: Mapping[str, Any], where: str = IN_CHAT) -> str:
-    """The line for this call as a person types it: `/name key=value ...` in a chat."""
+    """The line for this call as the user types it: `/name key=value ...` in a chat."""
     return f"{where}{name} {key_value_words(arguments)}".rstrip(" ")
 
 
 def with_typed_calls(text: str, where: str = IN_CHAT) -> str:
-    """The error of a tool, with its calls as people type them; tools write them as models do."""
+    """The error of a tool, with its example calls as users type them instead of the form for models."""
 
     def typed(call: re.Match[str]) -> str:
         try:
             return typed_call(call[1], parse_json(call[2]), where)
-        except ValueError:  # it is no call
+        except ValueError:  # it is not a call
             return call[0]
 
     return _CALL.sub(typed, text).replace("\nCorrect call: ", "\nFor example: ")
 
 
 def with_typed_note(text: str) -> str:
-    """A result whose note, the last line in brackets, has its calls as people type them; the rest is not Marvin's."""
+    """A result with the calls in its note, the last line in brackets, as users type them. The rest is unchanged."""
     before, bracket, note = text.rpartition("\n[")
     return f"{before}{bracket}{with_typed_calls(note)}" if bracket and note.endswith("]") else text
 

@@ -20,7 +20,7 @@ def _in_readonly(spec: ToolSpec) -> bool:
 
 
 def _in_surf(spec: ToolSpec) -> bool:
-    """What declares it, and what declares no set and can do no harm."""
+    """Whether a tool declares the set, or declares no set and changes nothing."""
     return "surf" in spec.sets or not (spec.sets or spec.changes)
 
 

@@ -142,12 +142,12 @@ class Toolbox:
             selected |= {SEARCH} & set(self._all)  # a selection of many tools includes the search
         self.selection = selection
         self._specs.clear()
-        self._needs.clear()  # looked at once for all tools, and anew each time: a program may be there by now
+        self._needs.clear()  # checked again on each selection: a program may have been installed meanwhile
         self.missing.clear()
         self.missing.update(self._lost)
         left_out, free = f"not in the chosen tools ({selection})", self._lets_all
         for name, spec in self._all.items():
-            if free and name in selected and not (spec.requires or spec.interactive):  # nearly all, at each start
+            if free and name in selected and not (spec.requires or spec.interactive):  # the usual case
                 self._specs[name] = self._shape(spec) if self._shape is not None else spec
             else:
                 self._take(spec, "" if name in selected else left_out)
@@ -155,7 +155,7 @@ class Toolbox:
 
     @property
     def _lets_all(self) -> bool:
-        """Whether nothing is held back, and nobody rules out any tool by more than what it declares."""
+        """Whether no tool is withdrawn, and no setting excludes tools."""
         config = self._config
         bound = config.read_only or config.writable_files is not None or config.permissions.deny
         return not (bound or self._held or self._confined is not None)
@@ -238,7 +238,7 @@ class Toolbox:
 
         try:
             found = find_spec(name) is not None
-        except (ImportError, ValueError):  # its package is missing, or broken
+        except (ImportError, ValueError):  # its package is missing or broken
             found = False
         return None if found else f"needs the Python package {name}"
 
@@ -282,7 +282,7 @@ class Toolbox:
     async def load(self, name: str) -> LoadedTool:
         """The loaded tool. Raises `ToolError` as `spec` does, and if loading takes too long."""
         spec = self.spec(name)
-        # Whoever came first goes on first, so that calls of one tool, questions among them, stay in their order.
+        # The lock is fair, so calls of one tool, including questions, stay in order.
         async with self._turns.setdefault(name, asyncio.Lock()):
             return self._loaded.get(name) or await self._load_in_time(spec)
 

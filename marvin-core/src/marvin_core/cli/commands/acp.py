@@ -61,14 +61,14 @@ def acp(context: typer.Context) -> None:
 
 
 def _leave_stdin(descriptor: int) -> None:
-    """Have whatever else reads standard input find nothing there: it is the editor's line."""
+    """Replace standard input with `/dev/null`, since only the editor's connection may read the original."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, descriptor)
     os.close(nothing)
 
 
 class _Opener:
-    """Opens sessions, each with the configuration of its folder as it is then."""
+    """Opens sessions, each with the current configuration of its folder."""
 
     def __init__(self, run: CommandContext) -> None:
         self._run = run
@@ -78,11 +78,11 @@ class _Opener:
         from ...app import App
 
         config, secrets = self._run.load(cwd)
-        if cwd.resolve() == config.home.resolve():  # no project: what writes or runs is asked about
+        if cwd.resolve() == config.home.resolve():  # no project: calls that write or run commands need approval
             config = config.replace(in_home=True)
         told: list[str] = []
         config = with_project(config, told.append, attended=True)
-        if config.project is not None:  # else it would tell what the first prompt asks about
+        if config.project is not None:  # else the first prompt asks about the same
             for text in told:
                 warn(text)
         config = config.replace(mcp_servers={**servers, **config.mcp_servers})

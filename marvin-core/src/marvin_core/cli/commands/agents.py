@@ -1,4 +1,4 @@
-"""The sub-command `marvin agents`: the agents that Markdown files define, and what is wrong with such files."""
+"""The sub-command `marvin agents`: the agents that Markdown files define, and the problems of such files."""
 
 from __future__ import annotations
 

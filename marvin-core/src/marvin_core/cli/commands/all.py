@@ -1,4 +1,4 @@
-"""Every sub-command of the core."""
+"""All sub-commands of the core."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from . import (
 
 
 def extend(app: typer.Typer) -> None:
-    """Add them, in the order in which help lists them."""
+    """Add all sub-commands, in the order in which the help lists them."""
     for module in (
         tools,
         agents,

@@ -1,4 +1,4 @@
-"""The sub-command `marvin config`: show what is configured, change a value, open the file in an editor."""
+"""The sub-command `marvin config`: show the configuration, change a value, open the file in an editor."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def show_config(
 
 
 def _written(path: Path) -> dict[str, Any]:
-    """What stands in the file, which has to be right."""
+    """The settings in the file. Raises `ConfigError` if the file is invalid."""
     if not path.exists():
         return {}
     content = path.read_bytes()
@@ -98,7 +98,7 @@ def _written(path: Path) -> dict[str, Any]:
 
 
 def _trust(run: CommandContext) -> str:
-    """Whether what the working directory brings may be loaded."""
+    """Whether the extensions of the working directory may be loaded."""
     from ...guard.trust import TrustStore
 
     found = TrustStore(run.config).look(run.config.working_dir)
@@ -109,7 +109,7 @@ def _trust(run: CommandContext) -> str:
 
 
 def _instructions(run: CommandContext) -> list[str]:
-    """What the model is told of a project by files, and the skills that there are."""
+    """The instruction files that the model is given, and the available skills."""
     from ...engine.instructions.listing import listed_instructions, listed_skills
 
     lines = [*listed_instructions(run.config), *listed_skills(run.config, run.app().plugins.data_folders)]
@@ -121,7 +121,7 @@ def _chosen(value: str, origin: str) -> str:
 
 
 def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without the values of headers, which may be keys; those of packs follow with their defaults."""
+    """The settings without values that may be keys, and without settings of packs, which are shown separately."""
     providers = {
         name: {**entry, **({"headers": dict.fromkeys(entry["headers"], _HIDDEN)} if "headers" in entry else {})}
         for name, entry in settings.get("providers", {}).items()
@@ -172,7 +172,7 @@ def _write_value(run: CommandContext, key: str, wanted: Any) -> None:
 
     def changed(content: bytes | None) -> bytes:
         if content:
-            _check(run, content, path)  # what is wrong already is named as such
+            _check(run, content, path)  # an error that was there before is reported first
         try:
             text = with_value((content or b"").decode(), keys, wanted)
         except ValueError as error:
@@ -185,7 +185,7 @@ def _write_value(run: CommandContext, key: str, wanted: Any) -> None:
 
 
 def _value(run: CommandContext, keys: list[str], value: str) -> Any:
-    """The value as the key's type wants it: text as it is, everything else read as YAML."""
+    """Convert the value to the type of the key: a string is used as it is, all else is parsed as YAML."""
     if value == "":
         return None
     from ...config.file.model import file_schema
@@ -208,7 +208,7 @@ def _value(run: CommandContext, keys: list[str], value: str) -> Any:
 
 
 def _check(run: CommandContext, content: bytes, path: Path, warn: Callable[[str], None] = lambda text: None) -> None:
-    """Raise `ConfigError` where Marvin could not start with this config.yaml; `warn` is told as at a start."""
+    """Raise `ConfigError` if Marvin cannot start with this config.yaml. `warn` receives the warnings of a start."""
     from ...app import check_configuration
 
     settings = record_of(FileSettings, parse_settings(content, path))
@@ -230,7 +230,7 @@ def edit_config(context: typer.Context) -> None:
     path = _path(run)
     before = path.read_bytes() if path.exists() else None
     draft = path.with_name("config.draft.yaml")
-    if draft.exists():  # what could not be saved the last time
+    if draft.exists():  # a version that could not be saved last time
         run.streams.err(f"marvin: opening your version that could not be saved before: {draft}")
     else:
         replace_file(draft, before if before is not None else _TEMPLATE.encode())
@@ -257,7 +257,7 @@ def edit_config(context: typer.Context) -> None:
 
 def _open_editor(run: CommandContext, path: Path) -> None:
     import shlex
-    import subprocess  # an editor needs the terminal itself, so it is no child of the kind that tools start
+    import subprocess  # an editor needs the terminal, which Marvin's process runner does not pass on
 
     try:
         words = shlex.split(run.config.editor)

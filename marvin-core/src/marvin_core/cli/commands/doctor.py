@@ -1,4 +1,4 @@
-"""The sub-command `marvin doctor`: what is installed, configured, reachable and missing, and what to do about each."""
+"""The sub-command `marvin doctor`: checks the installation, the configuration and the model service."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def doctor(context: typer.Context) -> None:
 
 
 class DoctorReport:
-    """Prints what it finds; `problems` counts what is broken."""
+    """Prints the findings. `problems` is the number of broken things."""
 
     def __init__(self, run: CommandContext) -> None:
         self._run = run
@@ -72,18 +72,18 @@ class DoctorReport:
         self._run.write(f"\n{text}\n")
 
     def broken(self, text: str, advice: str = "") -> None:
-        """Print something that is broken and what to do about it, unless the text says that."""
+        """Print and count a problem. `advice` says what to do, unless the text already does."""
         self.problems += 1
         self._line("BROKEN", text, advice)
 
     def verdict(self) -> str:
-        """The last line."""
+        """The last line of the report."""
         if not self.problems:
             return "No problems were found."
         return f"{self.problems} {'thing is' if self.problems == 1 else 'things are'} broken; see the lines above."
 
     def configuration(self) -> None:
-        """The folders and config.yaml."""
+        """Report on config.yaml and the folders."""
         config = self._run.config
         self._run.write(f"Marvin {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
         self._heading("Configuration")
@@ -100,7 +100,7 @@ class DoctorReport:
                 )
 
     async def sandbox(self) -> None:
-        """What holds commands back, tried for real."""
+        """Report on the sandbox, which is tested with real commands."""
         from ...guard.sandbox.doctor import examined
 
         self._heading("Sandbox for commands")
@@ -123,7 +123,7 @@ class DoctorReport:
                 self._line("none", finding.text, finding.advice)
 
     def installed(self, app: App) -> None:
-        """The packs and their problems."""
+        """Report on the packs and their problems."""
         self._heading("Installed")
         for entry in app.plugins.census():
             told = f"{label(entry.pack)}, {contents(entry)}"
@@ -136,7 +136,7 @@ class DoctorReport:
             self._line("off", f"{label(pack)}: packs.off in config.yaml")
 
     def settings_of_packs(self, app: App) -> None:
-        """What packs cannot do without and nobody has set, and where their folders are."""
+        """Report required settings of packs that are not set, and the folders of packs."""
         from .pack_settings import folders, missing
 
         lacking, there = list(missing(self._run, app)), list(folders(app))
@@ -148,7 +148,7 @@ class DoctorReport:
             self._line("ok", text)
 
     def provider(self, app: App) -> None:
-        """The model service that is used, and which keys there are, by name only."""
+        """Report the model service in use, and the names of the keys that are set."""
         self._heading("Model")
         choice = app.choice
         if choice.endpoint is not None:
@@ -163,7 +163,7 @@ class DoctorReport:
             self._key(spec)
 
     def _fallback(self, app: App, name: str) -> None:
-        """Whether a model of `fallback:` can be used."""
+        """Report whether a model of `fallback:` can be used."""
         try:
             provider = app.models.named(name, None).provider
         except MarvinError as error:
@@ -178,15 +178,15 @@ class DoctorReport:
             self._line("ok", f"a key of {spec.name}: {', '.join(present)}")
 
     async def reachable(self, app: App) -> None:
-        """Whether the chosen service answers."""
+        """Report whether the chosen service answers."""
         endpoint = app.choice.endpoint
         if endpoint is None:
             return
         try:
             served = await app.models.served(endpoint.provider)
         except MarvinError as error:
-            self.broken(str(error))  # which says what to do, too
-        except Exception as error:  # of a pack
+            self.broken(str(error))  # the message also says what to do
+        except Exception as error:  # a provider of a pack may raise anything
             self.broken(
                 f"The provider {endpoint.provider} failed: {told(error)}", "Choose another one, or repair its pack."
             )
@@ -207,7 +207,7 @@ class DoctorReport:
         )
 
     def services(self, app: App) -> None:
-        """The services of the web that tools asked, as they were found."""
+        """Report the last known state of the web services that tools use."""
         from .services import service_lines
 
         found = list(service_lines(app))
@@ -219,7 +219,7 @@ class DoctorReport:
             self._line("", "", f"Test them now: {command_name()} tools health")
 
     def tools(self, app: App) -> None:
-        """The tools that are not offered, by what they lack."""
+        """Report the tools that are not offered, grouped by reason."""
         toolbox = app.session(asker=None, interactive=False).toolbox
         missing = toolbox.missing
         self._heading(f"Tools: {len(toolbox.offered)} of {len(app.plugins.tools)} are offered")
@@ -231,7 +231,7 @@ class DoctorReport:
             self._line("ok" if waiting else "none", f"{', '.join(names)}: {'offered ' if waiting else ''}{reason}")
 
     def permissions(self, app: App) -> None:
-        """Whether commands can be judged, and the rules that speak of nothing."""
+        """Report whether commands can be parsed, and the rules that match no tool."""
         from ...guard.permissions.shell_parser import program
         from .permissions import strange_rules
 

@@ -26,7 +26,7 @@ _Name = Annotated[
 
 
 class Store(StrEnum):
-    """Where a key is kept."""
+    """Where a key is stored."""
 
     KEYRING = "keyring"
     FILE = "file"
@@ -91,7 +91,7 @@ def _names(app: App, keys: ServiceKeys) -> list[str]:
 
 
 def _read(run: CommandContext, question: str) -> str:
-    """The key, from a person or from a program that was put in front."""
+    """Read the key from the terminal without echo, or else from standard input."""
     from ...util.hidden_input import without_echo
 
     descriptor = run.streams.stdin

@@ -1,4 +1,4 @@
-"""The sub-command `marvin mcp`: the servers with tools, added, tried and removed."""
+"""The sub-command `marvin mcp`: lists, adds, tests and removes MCP servers, and serves Marvin's tools."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test(
             return listing, []
         try:
             found = await connection.use(lambda client: client.list_resources())
-        except ToolError:  # it has some, and does not say which
+        except ToolError:  # the server has resources, but cannot list them
             return listing, []
         return listing, [resource.uri for resource in found.resources]
 

@@ -1,4 +1,4 @@
-"""The sub-command `marvin models`: the models of services, and what is known of each."""
+"""The sub-command `marvin models`: the models of services, with their known properties."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _rows(app: App, spec: ProviderSpec) -> Iterator[_Row]:
 
 
 def _facts(app: App, spec: ProviderSpec, model: str) -> ModelFacts:
-    """What is known, prices first as config.yaml has them; a gateway on this machine costs what its model costs."""
+    """The known facts. Prices of config.yaml take precedence; a local gateway costs what its model costs."""
     own = app.config.prices.get(f"{spec.name}/{model}") or app.config.prices.get(model)
     free, nothing = app.catalog.is_free(spec), ModelFacts(input=0.0, output=0.0)
     priced = ModelFacts(input=own.input, output=own.output) if own is not None else nothing if free else ModelFacts()
@@ -146,7 +146,7 @@ def _yes(value: bool | None) -> str:
 
 
 def _update(run: CommandContext, app: App) -> None:
-    """Ask all services that are set up for their lists, and say what came of it; 1 where nothing did."""
+    """Update the model lists of all services that are set up, and the price table. Exits with 1 if all fail."""
     names = [spec.name for spec, _ in app.catalog.set_up()]
     told = run_watched(run, _asked(run, app, names), close=app.models.aclose)
     for name, (works, text) in zip([*names, "prices"], told, strict=True):
@@ -165,7 +165,7 @@ async def _prices(run: CommandContext) -> tuple[bool, str]:
 
     clients, url = Clients(run.config), run.config.prices_url
     if url:
-        clients.trust(url)  # a mirror on this machine or network, which the user named
+        clients.trust(url)  # the user may have set a mirror on this machine or network
     try:
         count = await fetch_table(clients.for_tools(), url, run.config.cache_folder)
     except MarvinError as error:

@@ -1,4 +1,4 @@
-"""The sub-command `marvin packs check`: what an installed pack is worth, by what is measured of it."""
+"""The sub-command `marvin packs check`: grades an installed pack by measurements."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_pack(
 
 
 def _chosen(run: CommandContext, name: str | None) -> list[Pack]:
-    """The packs that are meant; those of the core and of the configuration folder are no distributions of packs."""
+    """The packs to grade. The core's own pack and the one of the configuration folder are not graded."""
     there = run.app().plugins.packs
     meant = [pack for pack in there if name is None or name in (pack.name, pack.distribution)]
     packs = [pack for pack in there if pack.distribution not in (USER, "marvin-core")]
@@ -82,7 +82,7 @@ def _level(grade: str) -> int:
 
 
 def _report(run: CommandContext, pack: Pack, programs: bool) -> dict[str, Any]:
-    """What was measured of one pack, as data."""
+    """The measurements of one pack as JSON data, with its grade."""
     findings = [finding for part in _PARTS for finding in _measured(run, pack, part, programs)]
     reached = _NO_GRADE
     for grade in GRADES:
@@ -95,7 +95,7 @@ def _report(run: CommandContext, pack: Pack, programs: bool) -> dict[str, Any]:
 
 
 def _measured(run: CommandContext, pack: Pack, part: str, programs: bool) -> list[dict[str, Any]]:
-    """The findings of one part, from a child process with a home and a folder of its own."""
+    """The findings of one part, from a child process with its own home and working directory."""
     from tempfile import TemporaryDirectory
 
     timeouts, limits = run.config.timeouts, run.config.limits
@@ -125,12 +125,12 @@ def _measured(run: CommandContext, pack: Pack, part: str, programs: bool) -> lis
 async def _child(run: CommandContext, order: Mapping[str, Any], place: Path) -> ProcessResult:
     from ...guard.processes.runner import ProcessRunner  # other sub-commands start no processes
 
-    # What leads a child to the user's own folders stays out of its environment.
+    # Without these variables the child cannot find the user's own folders.
     environment = run.secrets.child_environment()
     kept = {name: value for name, value in environment.items() if not name.startswith(("MARVIN_", "XDG_"))}
     scratch = place.with_name("scratch")
     scratch.mkdir()
-    # Packages that were installed with --user lie below the real home folder.
+    # Packages that were installed with --user are below the real home folder.
     kept |= {"HOME": str(place), "TMPDIR": str(scratch), "PYTHONUSERBASE": site.getuserbase()}
     runner = ProcessRunner(_OnePlace(place), kept, run.config.timeouts)
     argv = [sys.executable, "-P", "-B", "-m", _CHILD, json.dumps(order)]
@@ -147,12 +147,12 @@ class _OnePlace:
         self.root = root
 
     def folder(self, name: str) -> Path:
-        """Where logs would go."""
+        """A folder for logs."""
         return self.root / name
 
 
 def _broken_off(part: str, records: Sequence[Mapping[str, Any]], ended: ProcessResult) -> dict[str, Any]:
-    """What is said of a pack that brought the child process to its end, or to none."""
+    """The finding about a pack that crashed the child process, or ran into its timeout."""
     at = records[-1]["at"] if records else "its registration" if part == "registration" else "its tools"
     how = "did not end in time" if ended.timed_out else f"ended the process with status {ended.exit_code}"
     said = " ".join(ended.output.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:])
@@ -168,7 +168,7 @@ def _broken_off(part: str, records: Sequence[Mapping[str, Any]], ended: ProcessR
 
 
 def _text(report: Mapping[str, Any]) -> str:
-    """A report for people."""
+    """A report as text."""
     findings = report["findings"]
     met = sum(not (each["problems"] or each["unmeasured"]) for each in findings)
     head = f"{report['distribution']} {report['version']}: {report['grade']} ({met} of {len(findings)} are met)"

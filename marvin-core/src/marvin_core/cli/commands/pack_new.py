@@ -1,4 +1,4 @@
-"""The sub-command `marvin packs new`: the repository of a new pack."""
+"""The sub-command `marvin packs new`: creates the repository of a new pack."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def new_pack(
         "  python3 -m venv .venv && . .venv/bin/activate\n"
         '  pip install --editable ".[dev]"\n'
         "  pytest\n"
-        f"  python -m marvin_core packs check {names.pack}\n"  # of that environment
+        f"  python -m marvin_core packs check {names.pack}\n"  # the Marvin of that environment
         "Choose a licence in pyproject.toml; none is set yet.\n"
     )

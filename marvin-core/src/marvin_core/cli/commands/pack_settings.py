@@ -1,4 +1,4 @@
-"""What `marvin config` and `marvin doctor` have to say of the settings, secrets and folders of packs."""
+"""The settings, secrets and folders of packs, for `marvin config` and `marvin doctor`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _path(run: CommandContext) -> Path:
 def _sections(
     run: CommandContext, plugins: Plugins, sections: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, PackSection, Mapping[str, str]]]:
-    """What is given for each pack that can be configured: its name, its settings, its secrets."""
+    """The name, the settings and the declared secrets of each pack that can be configured."""
     from ...plugins.pack_settings import PackSection
 
     for declared in plugins.settings:
@@ -39,7 +39,7 @@ def _sections(
 
 
 def shown_settings(run: CommandContext, settings: Mapping[str, Any]) -> list[str]:
-    """A line for each setting of the packs, with where its value comes from; only whether a secret is set."""
+    """A line for each setting of the packs, with the origin of its value. Secrets are shown only as set or not set."""
     plugins = _plugins(run)
     known = {declared.name for declared in plugins.settings}
     lines = [
@@ -62,7 +62,7 @@ def schema_of(run: CommandContext, keys: Sequence[str]) -> Mapping[str, Any]:
     """The schema of `packs.NAME.KEY`.
 
     Raises:
-        ConfigError: where no pack has such settings; the text gives the nearest names.
+        ConfigError: no pack has such settings; the text gives the nearest names.
     """
     declared = {one.name: one for one in _plugins(run).settings}
     name = keys[1] if len(keys) > 1 else ""
@@ -72,7 +72,7 @@ def schema_of(run: CommandContext, keys: Sequence[str]) -> Mapping[str, Any]:
 
 
 def missing(run: CommandContext, app: App) -> Iterator[tuple[str, str]]:
-    """What packs cannot do without and nobody has set: what is missing, and how to set it."""
+    """The required settings and secrets of packs that are not set: for each, what is missing and how to set it."""
     from ...plugins.pack_settings import NotSet
 
     for name, section, secrets in _sections(run, app.plugins, run.config.pack_sections):
@@ -88,7 +88,7 @@ def missing(run: CommandContext, app: App) -> Iterator[tuple[str, str]]:
 
 
 def folders(app: App) -> Iterator[str]:
-    """The folders that packs have made."""
+    """The existing folders of packs."""
     for pack in app.plugins.packs:
         for what, folder in app.packs.of(pack).folders.there().items():
             yield f"{what} of {pack.name}: {folder}"

@@ -1,4 +1,4 @@
-"""The sub-command `marvin packs`: what is installed, what each pack brings, and what is wrong with it."""
+"""The sub-command `marvin packs`: the installed packs, their contents and their problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...plugins.manager import Census
 
 _SLOW = 0.2
-"""Seconds of a start from which on a pack is named as slow."""
+"""The seconds of a start from which a pack is reported as slow."""
 
 
 def extend(app: typer.Typer) -> None:
@@ -52,12 +52,12 @@ def refresh_packs(context: typer.Context) -> None:
 
 
 def label(pack: Pack) -> str:
-    """A pack by its name, its distribution and its version."""
+    """A pack's name, distribution and version."""
     return f"{pack.name}  {pack.distribution} {pack.version}".rstrip()
 
 
 def contents(entry: Census) -> str:
-    """What a pack brings, as `1 tool, 2 hooks`."""
+    """The contents of a pack, as `1 tool, 2 hooks`."""
     if entry.pack.left_out:
         return (
             "left out; it may contain a hook that guards calls, so calls are blocked"
@@ -68,7 +68,7 @@ def contents(entry: Census) -> str:
 
 
 def slowness(entry: Census) -> str:
-    """What a pack takes of each start, where that is much; else nothing."""
+    """A note on the time that a pack adds to each start; empty if it is not slow."""
     return f"takes {entry.start:.1f} s of each start" if entry.start >= _SLOW else ""
 
 

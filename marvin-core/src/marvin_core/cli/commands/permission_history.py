@@ -1,4 +1,4 @@
-"""`marvin permissions history`: what the calls of past sessions would be asked about, and rules that would ask less."""
+"""`marvin permissions history`: the past calls that would need approval today, and rules that would allow them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ...util.text import counted, one_line
 from ...util.untrusted_json import parse_json
 
 _FEWEST = 3
-"""How many calls a rule must cover to be proposed: what was done once is no habit."""
+"""The minimum number of calls that a proposed rule covers."""
 _LONGEST = 100
 _REFUSED = " was not run: "
 
 
 class PastCall(Record):
-    """A call of a model that a session file has. `ran` is whether it was let through.
+    """A model's tool call from a session file. `ran` is whether it was allowed.
 
-    `asked` is what a person said to it when it was asked about then; empty where nobody was asked.
+    `asked` is the user's answer to the request for approval; empty if there was no request.
     """
 
     tool: str
@@ -41,20 +41,20 @@ class PastCall(Record):
 
     @property
     def text(self) -> str:
-        """The call on a line: its command, or its first argument."""
+        """The call in one line: its tool with its first argument."""
         first = next(iter(self.arguments.values()), "")
         return one_line(f"{self.tool} {first}", _LONGEST)
 
 
 class Proposal(Record):
-    """An allow rule, and the past calls that it would let through without a question."""
+    """An allow rule, and the past calls that it would allow without a question."""
 
     rule: str
     covers: tuple[PastCall, ...]
 
 
 def past_calls(folder: Path, most: int) -> Iterator[PastCall]:
-    """The calls of the sessions in a folder, the newest session first; damaged files are passed over."""
+    """The calls of the newest `most` sessions in a folder, newest session first. Damaged files are skipped."""
     for path in islice(sessions(folder), most):
         try:
             whole = load_full(path)
@@ -84,10 +84,10 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 class DryRun:
-    """What rules and mode would ask about these calls, if they were made today.
+    """Applies the current rules and permission mode to past calls, without running them.
 
     Args:
-        holds: whether the sandbox holds what commands do.
+        holds: whether the sandbox confines commands.
     """
 
     def __init__(self, config: Config, tools: Sequence[ToolSpec], calls: Sequence[PastCall], *, holds: bool) -> None:
@@ -98,7 +98,7 @@ class DryRun:
         self.calls = [call for call in calls if call.tool in self._tools]
 
     def _judge(self, policy: Policy, call: PastCall) -> tuple[bool, Judgement]:
-        """Whether the call is asked about, and what the rules say of it."""
+        """Whether the call needs approval, and the judgement of the rules."""
         spec = self._tools[call.tool]
         confined = self._holds and "exec" in spec.access
         judgement = policy.judge(spec, call.arguments, Path(call.working_dir or "/"), confined=confined)
@@ -109,16 +109,16 @@ class DryRun:
 
     @cached_property
     def asked(self) -> Sequence[tuple[PastCall, Judgement]]:
-        """The calls that are asked about, each with what the rules say of it."""
+        """The calls that need approval, each with the judgement of the rules."""
         policy = Policy(self._config)
         judged = [(call, self._judge(policy, call)) for call in self.calls]
         return [(call, judgement) for call, (asks, judgement) in judged if asks]
 
     @cached_property
     def proposals(self) -> Sequence[Proposal]:
-        """Rules that would let calls pass which were let through each time; the one with the most calls comes first.
+        """The proposed allow rules, by the number of covered calls in descending order.
 
-        A rule that covers a call which was refused is none, nor is one for less than three calls.
+        A proposed rule covers at least three calls, and none that was refused.
         """
         wanted = dict.fromkeys(j.remember for call, j in self.asked if j.remember and j.verdict is None and call.ran)
         found = []
@@ -135,12 +135,12 @@ class DryRun:
 
     @cached_property
     def left(self) -> int:
-        """How many calls would still be asked about with all the proposals."""
+        """The number of calls that would still need approval with all proposed rules."""
         policy = self._with([proposal.rule for proposal in self.proposals])
         return sum(self._judge(policy, call)[0] for call, _ in self.asked)
 
     def _questions(self) -> Iterator[str]:
-        """What was asked then, and answered."""
+        """The lines about past requests for approval, and the answers."""
         past = [call for call in self.calls if call.asked]
         if not past:
             return
@@ -156,7 +156,7 @@ class DryRun:
         yield ""
 
     def report(self, shown: int = 5) -> Iterator[str]:
-        """The lines of a report; `shown` is how many different calls of each rule stand there."""
+        """The lines of the report. `shown` is the maximum number of different calls to list per rule."""
         yield from self._questions()
         found = f"{len(self.asked)} of {len(self.calls)} past calls"
         yield f"{found} would need your approval today, in the mode {self._mode}."

@@ -1,4 +1,4 @@
-"""The sub-command `marvin permissions`: the rules that are in force, and what they say of a call."""
+"""The sub-command `marvin permissions`: the rules in force, and their decision about a call."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def history(
 
 
 def _holds(run: CommandContext, *, unattended: bool) -> bool:
-    """Whether the sandbox holds commands here, tried for real."""
-    if run.config.sandbox == "off" or sys.platform != "linux":  # elsewhere there is none that counts
+    """Whether the sandbox confines commands here, tested with a real command."""
+    if run.config.sandbox == "off" or sys.platform != "linux":  # only Linux has a sandbox that counts here
         return False
     from ...engine.network import policy_of
     from ...guard.sandbox.trial import Trial
@@ -128,7 +128,7 @@ def _parameter(spec: ToolSpec) -> str:
 
 
 def explanation(judgement: Judgement) -> Iterator[str]:
-    """The lines that explain a verdict: what is said of each part, and what holds in the end."""
+    """The lines that explain a verdict: the finding about each part, then the decision."""
     for finding in judgement.findings:
         yield f"{_WORDS[finding.says]:8} {finding.text!r}"
         yield f"{'':8}   {finding.why}"
@@ -148,7 +148,7 @@ def explanation(judgement: Judgement) -> Iterator[str]:
 
 
 def strange_rules(config: Config, app: App) -> Iterator[str]:
-    """What is told of rules whose tool does not exist."""
+    """A line for each rule that matches no installed tool."""
     names = [spec.name for spec in app.plugins.tools]
     rules = config.permissions
     for rule in map(Rule, (*rules.deny, *rules.ask, *rules.allow)):

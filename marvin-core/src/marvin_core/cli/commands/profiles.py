@@ -1,4 +1,4 @@
-"""The sub-command `marvin profiles`: which there are, which one is used, and what it holds."""
+"""The sub-command `marvin profiles`: lists, creates, selects and shows profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sub-command `marvin providers`: which services there are, which can be used, and which one is."""
+"""The sub-command `marvin providers`: the model services, which of them can be used, and which one is in use."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def _why(app: App) -> str:
 
 
 class _Answer(Record):
-    """Whether a service works, and what it says."""
+    """Whether a service works, and the text to show."""
 
     works: bool
     text: str
 
 
 async def _answers(app: App, entries: list[ModelEntry]) -> dict[str, _Answer]:
-    """What each service says when it is asked for its models."""
+    """Ask each service for its models; the results by provider."""
     answers = await asyncio.gather(*(_answer(app, entry.provider) for entry in entries))
     return dict(zip([entry.provider for entry in entries], answers, strict=True))
 
@@ -84,7 +84,7 @@ async def _answers(app: App, entries: list[ModelEntry]) -> dict[str, _Answer]:
 async def _answer(app: App, name: str) -> _Answer:
     try:
         served = await app.models.served(name)
-    except BaseException as error:  # of a pack, which may raise anything
+    except BaseException as error:  # a provider of a pack may raise anything
         if not is_failure(error):
             raise
         why = str(error) if isinstance(error, MarvinError) else told(error)

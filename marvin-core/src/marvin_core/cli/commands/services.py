@@ -1,4 +1,4 @@
-"""How the services of the web are that tools ask: what is kept of it, and a harmless call of each such tool."""
+"""The health of the web services that tools use: stored states, and a harmless test call of each such tool."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def health(
 
 
 async def _try(run: CommandContext, session: Session, specs: Sequence[ToolSpec]) -> int:
-    """Call the tools one after the other, a line each; how many failed."""
+    """Call the tools one after the other, and print a line for each. Returns the number of failures."""
     failures = 0
     width = max((len(spec.name) for spec in specs), default=0)
     for spec in specs:
@@ -72,10 +72,10 @@ async def _try(run: CommandContext, session: Session, specs: Sequence[ToolSpec])
 
 
 def service_lines(app: App, tried: Sequence[ToolSpec] = ()) -> Iterator[tuple[str, str, str]]:
-    """How the services are that packs asked: a mark, what is known, and what failed last.
+    """The states of the services of packs: for each a mark, its description, and its last failure.
 
     Args:
-        tried: tools whose services are told as well where they were never asked, as one that wants a key.
+        tried: the services of these tools are listed even if they were never asked, for instance for lack of a key.
     """
     for pack in app.plugins.packs:
         folder = app.packs.of(pack).folders.there().get("state")
@@ -96,7 +96,7 @@ def service_lines(app: App, tried: Sequence[ToolSpec] = ()) -> Iterator[tuple[st
 
 
 def _asked_by(specs: Sequence[ToolSpec], title: str) -> str:
-    """The tools that ask a service of this title, in brackets."""
+    """The tools that use the service with this title, in parentheses."""
     names = [spec.name for spec in specs if title in spec.labels]
     return f" ({shortened(names)})" if names else ""
 

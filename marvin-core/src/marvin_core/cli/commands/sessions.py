@@ -1,4 +1,4 @@
-"""The sub-command `marvin sessions`: list, show, search, export, rename and mend what was talked about."""
+"""The sub-command `marvin sessions`: lists, shows, searches, exports, renames and repairs sessions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Here = Annotated[bool, typer.Option("--here", help="Only sessions of this folde
 
 
 class Format(StrEnum):
-    """What an export is written as."""
+    """The format of an export."""
 
     MARKDOWN = "md"
     HTML = "html"
@@ -193,7 +193,7 @@ def _files(count: int) -> str:
 
 
 def _examine(run: CommandContext, path: Path, *, mend: bool) -> bool:
-    """Tell what is wrong with a file; returns whether nothing is, or nothing is any more."""
+    """Print the problems of a file. Returns whether it has none, or was repaired."""
     kept: Path | None = None
     try:
         largest = run.config.limits.session_line

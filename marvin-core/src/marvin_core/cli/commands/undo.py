@@ -1,4 +1,4 @@
-"""The sub-command `marvin undo`: take back what tools did in this folder, in whatever run that was."""
+"""The sub-command `marvin undo`: undoes the changes of tools in this folder, of any run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of a new pack: what people, Python, package indexes and Marvin each make of the one that was given."""
+"""The names of a new pack for Python, for package indexes and in Marvin, derived from one given name."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ...tools.sets import SETS
 
 _PREFIX = "marvin-"
 _LONGEST = 30
-# What a distribution may be called: https://packaging.python.org/en/latest/specifications/name-normalization/
+# Valid names of distributions: https://packaging.python.org/en/latest/specifications/name-normalization/
 _IS_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?", re.IGNORECASE | re.ASCII).fullmatch
 _SEPARATORS = re.compile(r"[-_.]+")
-# Names of Marvin's own packs and groups, and of what is no pack: `--tools` and `packs` would mean those.
+# Names of Marvin's own packs and tool groups, and other reserved names of `--tools` and `packs`.
 _TAKEN = frozenset({*SETS, "all", "core", "life", "pipeline", "session", "user", "web", "files", "git", "shell"})
 _OURS = re.compile(r"tools($|-)")
 
 
 class PackNames(Record):
-    """What belongs to one pack: its distribution, its module, its name in Marvin, and its first tool."""
+    """The names of one pack: its distribution, its module, its name in Marvin, and its first tool."""
 
     distribution: str
     module: str
@@ -29,13 +29,13 @@ class PackNames(Record):
 
 
 def pack_names(given: str) -> PackNames:
-    """The names of a pack that is to be made.
+    """The names of a new pack.
 
     Args:
-        given: as in `dice` or `marvin-dice`; both make the distribution `marvin-dice`.
+        given: for example `dice` or `marvin-dice`; the distribution is `marvin-dice` for both.
 
     Raises:
-        UsageError: where an index, Python or Marvin would refuse a name, or where it is taken; says which to use.
+        UsageError: a package index, Python or Marvin would reject the name, or it is taken; says which to use.
     """
     if not _IS_NAME(given):
         raise UsageError(

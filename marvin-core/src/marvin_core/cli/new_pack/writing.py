@@ -1,4 +1,4 @@
-"""Writing the repository of a new pack: all of it, or nothing."""
+"""Writes the repository of a new pack, completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ENDING = ".template"
 
 
 def write_pack(names: PackNames, parent: Path) -> Path:
-    """Write the repository of a new pack below a folder, and return the folder of it.
+    """Write the repository of a new pack to a subfolder of `parent`, and return that subfolder.
 
-    It is written beside its place and moved there when it is complete, so that nothing is left half-done.
+    The repository is written to a temporary folder, which is renamed when it is complete.
 
     Raises:
-        UsageError: where something of that name is there already, or where the folder cannot be written.
+        UsageError: the folder already exists, or cannot be written.
     """
     folder = parent / names.distribution
     if os.path.lexists(folder):
@@ -33,7 +33,7 @@ def write_pack(names: PackNames, parent: Path) -> Path:
         try:
             made = making / names.distribution
             _write(files(__package__) / "template", made, words)
-            os.rename(made, folder)  # fails where somebody was faster, as the new folder is not empty
+            os.rename(made, folder)  # fails if another process has created the folder, since it is not empty
         finally:
             shutil.rmtree(making)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The sub-command `marvin demo`: a bug is fixed before one's eyes, by a script in place of a model, with real tools."""
+"""The sub-command `marvin demo`: a script in place of a model fixes a bug with real tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .stage import Stage, replayed
 
 _ENDED_WELL = "[exit code 0]"
 _PACE = 45.0
-"""Characters a second: as fast as people read along."""
+"""Characters per second, about the speed of reading."""
 _BEGIN = """\
 This is a demonstration by a script. Somebody wrote the answers and the calls by hand; no model is asked, no key is
 needed, and nothing leaves this machine. Every tool does its work, though: in a git repository made for this, in
@@ -128,7 +128,7 @@ def demo(
 
 
 def _check_tools(run: CommandContext, cassette: Cassette) -> None:
-    """Raise `ConfigError` where a tool of the demo is missing."""
+    """Raise `ConfigError` if a tool of the demo is missing."""
     installed = {spec.name for spec in run.app().plugins.tools}
     if any(call.name not in installed for call in cassette.main.prompts[0].calls.values()):
         raise ConfigError(
@@ -139,7 +139,7 @@ def _check_tools(run: CommandContext, cassette: Cassette) -> None:
 
 
 def _make(work: Path, environment: Mapping[str, str]) -> None:
-    """Make the repository with the bug."""
+    """Create the repository with the bug."""
     work.mkdir()
     for name, content in _PROJECT.items():
         (work / name).write_text(content, encoding="utf-8")
@@ -153,7 +153,7 @@ def _make(work: Path, environment: Mapping[str, str]) -> None:
 
 
 def _check(report: Report, view: _View) -> None:
-    """Raise `MarvinError` where a tool did not do what it has to."""
+    """Raise `MarvinError` if a result differs from the recording, or the tests fail at the end."""
     for one in report.differences:
         if one.kind in ("result", "call", "ending"):
             raise MarvinError(f"The demo did not go as it should: {one.where}: {one.text}")
@@ -162,13 +162,13 @@ def _check(report: Report, view: _View) -> None:
 
 
 class _View:
-    """Shows what happens, as a run without a chat does, and what tools do besides."""
+    """Shows the answers as a non-interactive run does, and also the tool calls."""
 
     def __init__(self, streams: StandardStreams) -> None:
         self._streams = streams
         self._text = TextOutput(streams.out)
         self.passed = False
-        """Whether the last command ended well."""
+        """Whether the last command succeeded."""
 
     def listen(self, event: Event) -> None:
         """Show an event."""

@@ -1,4 +1,4 @@
-"""The sub-command `marvin replay`: run a recorded session again, offline, and tell what differs."""
+"""The sub-command `marvin replay`: runs a recorded session again, offline, and reports differences."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def replay(
 
 
 def _made_test(file: Path, to: Path | None) -> str:
-    """Copy a cassette to where it is a test; returns what to tell."""
+    """Copy a cassette to the tests folder. Returns the message to print."""
     folder = to if to is not None else Path("tests") if Path("tests").is_dir() else Path()
     name = file.name.removesuffix(".jsonl").removesuffix(".cassette") + _ENDING
     target = folder / name

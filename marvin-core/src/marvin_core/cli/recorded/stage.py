@@ -1,4 +1,4 @@
-"""Running a cassette: a session for each of its conversations, one after the other."""
+"""Replays a cassette: a session for each of its conversations, one after the other."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Stage(Record):
-    """Where a replay takes place.
+    """The environment of a replay.
 
-    `config` and `secrets` are those of the user. `folder` is an empty one, for the home and the working directory of a
-    replay whose tools do nothing. With `work` they do theirs in that folder, with this `environment` and none of the
-    user's settings: that is for cassettes of Marvin's own. `listen` is told of each event of the session itself, not
-    of those of sub-agents.
+    `config` and `secrets` are the user's. `folder` is an empty folder for the home and the working directory of a
+    replay with recorded tools. If `work` is set, real tools work in that folder, with this `environment` and without
+    the user's settings: this is for Marvin's own cassettes. `listen` is called with each event of the session, but
+    not with events of sub-agents.
     """
 
     config: Config
@@ -41,10 +41,10 @@ class Stage(Record):
 
 
 async def replayed(cassette: Cassette, stage: Stage, how: How) -> Report:
-    """Replay a whole cassette.
+    """Replay all conversations of a cassette.
 
     Raises:
-        CassetteError: where there is nothing in it.
+        CassetteError: the cassette is empty.
     """
     report = Report()
     main = cassette.main
@@ -52,7 +52,7 @@ async def replayed(cassette: Cassette, stage: Stage, how: How) -> Report:
         report.note(note)
     for number, of in enumerate(cassette.conversations.values()):
         is_main = of is main
-        # What an agent changed is not here when its calls are replayed, so that its tools are never real.
+        # Tools of sub-agents are never real, since the recorded changes of agents are not there in a replay.
         its_how = how if is_main else how.replace(real=False)
         player = Player(of, its_how, report, "" if is_main else f"sub-agent {number}, ")
         session = _session(of, its_how, stage, player, report, number)
@@ -66,7 +66,7 @@ async def replayed(cassette: Cassette, stage: Stage, how: How) -> Report:
 
 
 def _session(of: Recorded, how: How, stage: Stage, player: Player, report: Report, number: int) -> Session:
-    """A session for a conversation. Tools that cannot be chosen here are noted, and all are on offer in their place."""
+    """Open a session for a conversation. If its tools cannot be selected here, report it and offer all tools."""
     of_user = how.real and stage.work is None
     config, secrets = (_of_user(of, stage), stage.secrets) if of_user else _of_nobody(of, stage, number)
     try:
@@ -83,7 +83,7 @@ def _opened(config: Config, secrets: Secrets, player: Player, report: Report) ->
 
 
 def _of_user(of: Recorded, stage: Stage) -> Config:
-    """The user's own configuration, and thus rules and permissions; a cassette may tighten them, and nothing else."""
+    """The user's own configuration with its permissions. A cassette can only restrict them."""
     return _as_recorded(of, stage.config).replace(
         tools=stage.config.tools or _tools(of),
         read_only=stage.config.read_only or of.head.get("read_only") is True,
@@ -94,7 +94,7 @@ def _of_user(of: Recorded, stage: Stage) -> Config:
 
 
 def _of_nobody(of: Recorded, stage: Stage, number: int) -> tuple[Config, Secrets]:
-    """A configuration in which nothing is set, in folders of its own: nothing of the user's is read or written."""
+    """A default configuration in separate folders, so that the user's own files are neither read nor written."""
     home, work = stage.folder / f"home-{number}", stage.work or stage.folder / f"work-{number}"
     for folder in (home, work):
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,6 +1,6 @@
-"""The kinds of values that keys of config.yaml take, as pydantic checks them; only a file that is new is checked.
+"""Pydantic types for the values of config.yaml. Only a new or changed file is checked.
 
-What one of them refuses is told in its own words (`refused`); what a type refuses, in those of the schema.
+A check here gives its own error message (`refused`); errors of plain types are described by the schema.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _NETWORK_WORDS = ("none", "loopback", "all")
 
 
 def refused(said: str, *below: str | int) -> PydanticCustomError:
-    """The error of a value that is refused in these words. `below` leads from the value to what is wrong in it."""
+    """The error of a rejected value, with this message. `below` is the path from the value to the wrong part."""
     return PydanticCustomError("said", "{said}", {"said": said, "below": below})
 
 
 def _text(value: Any) -> Any:
-    """What stands in lists may be written as a number: a port, a version, the name of a team."""
+    """Convert a number to a string: items of lists may be written as numbers, for example a port or a version."""
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
@@ -83,7 +83,7 @@ def _variable(name: str) -> str:
 
 
 def _addresses(entries: tuple[str, ...]) -> tuple[str, ...]:
-    """What can be no host would allow nothing, and nobody would be told."""
+    """Reject entries that cannot be hosts: they would silently allow nothing."""
     from ipaddress import ip_network
 
     for at, entry in enumerate(entries):
@@ -110,7 +110,7 @@ def _hosts(entries: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def network_word(text: str) -> str:
-    """The text, where it is what `network:` may be alone."""
+    """The text, if it is a valid short form of `network:`; otherwise an error."""
     if text not in _NETWORK_WORDS:
         raise refused(f"{text!r} is none of none, loopback and all. Hosts stand below it: `hosts: [example.org]`")
     return text
@@ -148,13 +148,13 @@ def _once(entries: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class ShortForm:
-    """A section that may be a text alone, which is the value of one of its keys.
+    """A section with a short form: a string alone is the value of one of its keys.
 
     Args:
-        key: that key.
-        check: the check of such a text.
-        otherwise: the value of the key where the section is a mapping; the key is none that people write then.
-        switch: whether that text is `on` or `off`.
+        key: this key.
+        check: validates the string.
+        otherwise: the value of the key if the section is a mapping; the key cannot be written there then.
+        switch: whether the short form is `on` or `off`.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ SCALARS: Mapping[type[Record], Mapping[type, Any]] = {
     EndpointSettings: {int: Count},
     Telemetry: {int: Count},
 }
-"""What the numbers of a section are, all of them. True and false are `on` and `off` everywhere."""
+"""The types of all numbers of a section. True and false are `on` and `off` everywhere."""
 FIELDS: Mapping[type[Record], Mapping[str, Any]] = {
     ChatPreferences: {
         "status": Annotated[tuple[StatusPart, ...], AfterValidator(_once)],
@@ -224,4 +224,4 @@ FIELDS: Mapping[type[Record], Mapping[str, Any]] = {
     Permissions: dict.fromkeys(("allow", "ask", "deny"), tuple[Rule, ...]),
     Telemetry: {"endpoint": Annotated[str, AfterValidator(_collector)]},
 }
-"""What single fields of records in `api` take, whose own types say less."""
+"""The types of single fields of records in `api`, if they are stricter than the annotations there."""

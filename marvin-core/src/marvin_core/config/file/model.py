@@ -24,18 +24,18 @@ _STRICT = (int, float)
 
 @cache
 def file_model(*, described: bool = False) -> type[BaseModel]:
-    """The model that checks config.yaml as a whole.
+    """The model that checks all of config.yaml.
 
     Args:
-        described: whether its schema says what each key means, which takes reading the source.
+        described: whether its schema has descriptions of the keys, which are read from the source code.
     """
     return model_of(FileSettings, described=described)
 
 
 def model_of(kind: type[Record], *, described: bool = False) -> type[BaseModel]:
-    """The model that checks a section: its keys are the fields of the record, and no others.
+    """The model that checks a section: its only keys are the fields of the record.
 
-    Of a record with `rest`, all other keys are the entries of the field that it names. `described` as in `file_model`.
+    If the record has `rest`, all other keys are entries of the field with that name. `described` as in `file_model`.
     """
     rest = getattr(kind, "rest", "")
     hints, said = _hints(kind), meanings(kind) if described else {}
@@ -56,21 +56,21 @@ class _Closed(BaseModel):
 
 
 def _open_to(entry: Any) -> type[BaseModel]:
-    """A base whose models take any further key with such a value."""
+    """A base class for models that accept any further key with a value of this type."""
     extra = {"__pydantic_extra__": dict[str, entry]}
     body = {"__annotations__": extra, "__module__": __name__, "model_config": ConfigDict(extra="allow")}
     return type("Open", (BaseModel,), body)
 
 
 def _shown(default: Any) -> Any:
-    """The default as the reference page shows it; none of a section, whose keys have their own."""
+    """The default as the reference page shows it; None for a section, because its keys have their own defaults."""
     if isinstance(default, bool):
         return "on" if default else "off"
     return default if isinstance(default, (str, int, float, tuple)) else None
 
 
 def _hints(kind: type[Record]) -> dict[str, Any]:
-    """The types of the fields; the names of checks are known in all records, which import none of them."""
+    """The types of the fields. Annotations may use the names in `checks` without importing them."""
     names = dict(vars(checks))
     for base in reversed(kind.__mro__):
         names |= vars(sys.modules[base.__module__])
@@ -78,20 +78,20 @@ def _hints(kind: type[Record]) -> dict[str, Any]:
 
 
 def _special(table: Mapping[type[Record], Mapping[Any, Any]], kind: type[Record]) -> Mapping[Any, Any]:
-    """What a table has for a record, or for one that it derives from."""
+    """The entry of a table for a record or one of its base classes."""
     return next((table[base] for base in kind.__mro__ if base in table), {})
 
 
 def _checked(annotation: Any, kind: type[Record], described: bool) -> Any:
-    """The type of a field of this record as pydantic is to check it."""
+    """The type with which pydantic checks a field of this record."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         base, *rest = inside
         if any(isinstance(one, PlainValidator) for one in rest):
-            return Annotated[(Any, *rest)]  # which makes of it what the field holds
+            return Annotated[(Any, *rest)]  # it converts the value itself
         return annotation if _is_scalar(base) else Annotated[(_checked(base, kind, described), *rest)]
     if origin in (Union, UnionType):
-        (only,) = (each for each in inside if each is not NoneType)  # what is not set is left out of the file
+        (only,) = (each for each in inside if each is not NoneType)  # a value that is not set is left out of the file
         return _checked(only, kind, described)
     if origin is tuple:
         entry = _checked(inside[0], kind, described)
@@ -112,7 +112,7 @@ def _is_scalar(kind: Any) -> bool:
 
 
 def meanings(kind: type[Record]) -> Mapping[str, str]:
-    """What the fields of a record mean: the string below each."""
+    """The meanings of a record's fields: the string below each field in the source."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if issubclass(base, Record) and base is not Record:
@@ -132,5 +132,5 @@ def _below(body: list[ast.stmt]) -> dict[str, str]:
 
 @cache
 def file_schema(*, described: bool = False) -> Mapping[str, Any]:
-    """The JSON schema of config.yaml, in the normal form; `described` as in `file_model`."""
+    """The JSON schema of config.yaml in Marvin's normal form; `described` as in `file_model`."""
     return normal_form(file_model(described=described).model_json_schema())

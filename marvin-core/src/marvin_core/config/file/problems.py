@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in settings, as people are told it: the place, the key, what it takes, the nearest name."""
+"""Converts pydantic's errors in settings to messages with the line, the key, the valid values and similar names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _VALUE_SHOWN = 80
 _PROBLEMS_SHOWN = 10
 _OF_KEY = "[key]"
-"""How pydantic says that the key of a mapping is wrong, and not its value."""
+"""Pydantic's mark in a location for an error in the key of a mapping, not in its value."""
 
 Location = Sequence[str | int]
 
@@ -24,21 +24,21 @@ def _nothing(location: Location) -> str:
 
 
 class Source(NamedTuple):
-    """Where settings come from, and what is known of them."""
+    """The origin of settings, with the data for error messages."""
 
     schema: Mapping[str, Any]
     where: Callable[[Location], str]
-    """The file and the line in which the value at a location was written."""
+    """Returns the file and the line of the value at a location."""
     prefix: str = ""
-    """What stands before the names of all keys."""
+    """The prefix of the names of all keys."""
     variable: Callable[[Location], str] = _nothing
-    """The variable that the value comes from; empty where it stands in the file."""
+    """Returns the variable that the value comes from; empty if it comes from the file."""
     unknown: Callable[[Location], str] = _nothing
-    """What is said of a key that there is not, in place of the nearest name; empty for that."""
+    """Returns the message for an unknown key; empty to suggest the nearest name instead."""
     clean: Callable[[str], str] = str
-    """Takes secrets out of a value that is shown."""
+    """Redacts secrets in a value that is shown."""
     hidden: Callable[[Location], bool] = lambda location: False
-    """Whether a value is not shown, as it may be a secret."""
+    """Returns whether a value is hidden because it may be a secret."""
 
     def name(self, location: Location) -> str:
         """The full name of a key."""
@@ -47,7 +47,7 @@ class Source(NamedTuple):
 
 
 def told(errors: Iterable[ErrorDetails], source: Source) -> str:
-    """What is wrong, a line for each thing."""
+    """The error messages, one line for each."""
     lines = dict.fromkeys(_told(error, source) for error in errors)
     return "\n".join([*lines][:_PROBLEMS_SHOWN])
 
@@ -76,7 +76,7 @@ def _found(value: Any, source: Source) -> str:
 
 
 def _hint(value: Any, schema: Mapping[str, Any]) -> str:
-    """Which of several words may be meant."""
+    """A suggestion of similar valid words; empty if there are none."""
     words = [word for word in schema.get("enum", ()) if isinstance(word, str)]
     near = did_you_mean(near_names(value, words)) if isinstance(value, str) else ""
     return f" {near}" if near else ""

@@ -1,4 +1,4 @@
-"""The rules below `permissions:` in config.yaml, each with the examples that it must and must not fit."""
+"""The rules in `permissions:` of config.yaml, each with examples that it must match or must not match."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _KEYS = ("rule", "match", "not_match")
 
 
 def rule_text(entry: Any) -> str:
-    """The text of a rule whose examples hold.
+    """The text of a rule. Its examples are checked.
 
     Raises:
-        ValueError: where it is no rule, or an example speaks against it; the text says what is wrong.
+        ValueError: the entry is not a rule, or contradicts an example; the text says what is wrong.
     """
     if not isinstance(entry, dict):
         return _text(entry)

@@ -1,8 +1,8 @@
-"""What config.yaml may hold: each field of these records is a key.
+"""The structure of config.yaml: each field of these records is a key.
 
-The type of a field says which values it takes, its default what holds without it, and the string below it what it
-means. The check (`model`), the reference page and `marvin config set` are derived from them. The records of sections
-that the rest of Marvin works with are in `api`.
+The type of a field defines the valid values, its default applies if the key is not set, and the string below it is
+its description. The check (`model`), the reference page and `marvin config set` are derived from these records. Records
+of sections that other parts of Marvin use are in `api`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ...api.record import Record
 from ...api.timeouts import Timeouts
 
 if TYPE_CHECKING:
-    # These names are looked up where the check is made, so that no start imports pydantic for them.
+    # `model` resolves these names when it builds the check, so that a normal start does not import pydantic.
     from .checks import Addresses, Hooks, Hosts, Servers, ShortForm, Text, TierName, network_word
 
 R = TypeVar("R", bound=Record)
@@ -37,7 +37,7 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Each(Mapping[str, T], Generic[T]):
-    """The default of a section with entries under any names: none yet. `kind` is the record that an entry becomes."""
+    """The empty default of a section whose entries have arbitrary names. `kind` is the record type of an entry."""
 
     def __init__(self, kind: type[Record]) -> None:
         self.kind = kind
@@ -147,7 +147,7 @@ class FileSettings(Record):
 
 
 def record_of(kind: type[R], data: Mapping[str, Any]) -> R:
-    """The record of what the check passed, as JSON holds it."""
+    """Convert checked JSON data to a record."""
     known, rest = kind._defaults, getattr(kind, "rest", "")
     values = {name: _value(known[name], value) for name, value in data.items() if name in known and name != rest}
     if len(values) < len(data):

@@ -1,4 +1,4 @@
-"""What stands below `hooks:` in config.yaml: commands of the user's, by the events that start them."""
+"""The section `hooks:` of config.yaml: the user's commands by the events that start them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _KEYS = ("command", "tools", "sandbox")
 _METHODS = ("on_prompt", "system_prompt", "before_request", "before_tool", "after_tool", "on_stop")
 _OF_CALLS = ("before_tool", "after_tool", "tool_execution_start", "tool_execution_update", "tool_execution_end")
 _LIFECYCLE = {"tool.execute.before": "before_tool", "tool.execute.after": "after_tool"}
-"""What the life of a session calls two of the methods; its other events have the names of the types, with dots."""
+"""Alternative names of two methods. Types of events may also be written with dots."""
 
 
 def event_names() -> tuple[str, ...]:
-    """Everything that can start a command: the methods of `Hook`, and the types of events."""
+    """The names that can start a command: the methods of `Hook`, and the types of events."""
     from ...api import events
 
     return (*_METHODS, *(kind.type for kind in get_args(events.Event)))
 
 
 class HookProblem(ValueError):
-    """What is wrong below `hooks:`, and the path from there to it."""
+    """An error in `hooks:`. `said` is the message, `below` the path to the wrong value."""
 
     def __init__(self, said: str, *below: str | int) -> None:
         super().__init__(said)
@@ -31,10 +31,10 @@ class HookProblem(ValueError):
 
 
 def checked_hooks(value: Any) -> dict[str, list[dict[str, Any]]]:
-    """What stands below `hooks:`, each entry with its event beside its command, tools and sandbox.
+    """The checked entries of `hooks:`, each with its event, command, tools and sandbox.
 
     Raises:
-        HookProblem: where it is nothing of the kind.
+        HookProblem: an entry is invalid.
     """
     if not isinstance(value, dict):
         raise HookProblem(f"must be an object; found {to_json(value):.80}.")

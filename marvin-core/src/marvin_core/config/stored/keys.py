@@ -1,4 +1,4 @@
-"""The keys that a user had Marvin keep: in the system's keyring, or in a file that only this user can read."""
+"""Stored keys of the user: in the system's keyring, or in a file that only this user can read."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ...api.models import KeyPlace
 
 _SERVICE = "marvin"
-"""What the keyring knows the keys by, beside the names of their variables."""
+"""The service name of the keys in the keyring; their user names are the variables."""
 _INSTALL = 'pip install "marvin-core[keyring]"'
 
 
 class StoredKeys:
-    """`keys.json` of the configuration folder: keys by the names of their variables, and which the keyring has.
+    """`keys.json` of the configuration folder: keys by variable, and the list of keys in the keyring.
 
-    The keyring is opened only for a key that it has and that is needed, as that takes long and may ask the user.
+    The keyring is opened only for a key that is needed and stored there: opening is slow, and may ask the user.
     """
 
     def __init__(self, folder: Path, timeouts: Timeouts) -> None:
@@ -31,27 +31,27 @@ class StoredKeys:
         self._timeouts = timeouts
         self._read: tuple[Mapping[str, str], frozenset[str]] | None = None
         self._said: dict[str, str | ConfigError] = {}
-        """What the keyring said to each key that it was asked for, so that it is asked once."""
+        """The keyring's result for each requested key, so that it is asked only once."""
         self._told: set[str] = set()
-        """The keys whose failure somebody was told of, who may have mended it since."""
+        """The keys with a reported failure, which the user may have fixed since."""
 
     def names(self) -> frozenset[str]:
-        """The variables whose keys are kept."""
+        """The variables with stored keys."""
         keys, in_keyring = self._content()
         return in_keyring.union(keys)
 
     def place(self, name: str) -> str:
-        """Where a key is, for people; empty where it is not kept."""
+        """The place of a stored key, as shown to the user; empty if it is not stored."""
         keys, in_keyring = self._content()
         if name in keys:
             return str(self.path)
         return "the keyring" if name in in_keyring else ""
 
     def get(self, name: str) -> str:
-        """A key; empty where it is not kept.
+        """The value of a key; empty if it is not stored.
 
         Raises:
-            ConfigError: where the keyring does not give it.
+            ConfigError: the keyring does not return it.
         """
         keys, in_keyring = self._content()
         if name in keys or name not in in_keyring:
@@ -66,16 +66,16 @@ class StoredKeys:
 
     @property
     def in_keyring(self) -> bool:
-        """Whether the keyring has any of them."""
+        """Whether any key is in the keyring."""
         return bool(self._content()[1])
 
     def awaits(self, name: str) -> bool:
-        """Whether the keyring has a key that it was not asked for, or not since somebody was told that it failed."""
+        """Whether a key has to be fetched from the keyring: for the first time, or again after a reported failure."""
         keys, in_keyring = self._content()
         return name in in_keyring and name not in keys and (name not in self._said or name in self._told)
 
     def fetch(self, name: str) -> None:
-        """Ask the keyring for a key, for `get`, which raises what this meets. Blocks."""
+        """Fetch a key from the keyring. Blocks. Errors are raised by `get`."""
         try:
             self._said[name] = self._asked(name)
         except ConfigError as error:
@@ -94,11 +94,11 @@ class StoredKeys:
         return (found or "").strip()
 
     def keep(self, name: str, value: str, place: KeyPlace) -> None:
-        """Keep a key.
+        """Store a key.
 
         Raises:
-            ConfigError: where the keyring cannot be used.
-            MarvinError, OSError: where the file cannot be written.
+            ConfigError: the keyring cannot be used.
+            MarvinError, OSError: the file cannot be written.
         """
         if place == "keyring":
             self._in_time(lambda keyring: keyring.set_password(_SERVICE, name, value), f"the key {name}", value)
@@ -107,7 +107,7 @@ class StoredKeys:
         self._change(name, {name: value} if place == "file" else {}, frozenset({name} if place == "keyring" else ()))
 
     def remove(self, name: str) -> bool:
-        """Forget a key; whether it was kept. Raises as `keep`."""
+        """Delete a key; returns whether it was stored. Raises the same errors as `keep`."""
         keys, in_keyring = self._content()
         if name in in_keyring:
             self._remove_from_keyring(name)
@@ -117,10 +117,10 @@ class StoredKeys:
         return False
 
     def keyring_problem(self) -> str:
-        """Why keys cannot be kept in the keyring; empty where they can."""
+        """The reason why the keyring cannot store keys; empty if it can."""
         try:
-            # What keyring does not recommend has a priority below 1 (its documentation): files, and what keeps nothing.
-            # To find it out, a backend may have to reach its service.
+            # Backends that keyring does not recommend have a priority below 1 (its documentation): files, and the null
+            # backend. A backend may have to connect to its service to find out its priority.
             works = self._in_time(lambda keyring: _is_recommended(keyring.get_keyring()), "a key")
         except ConfigError as error:
             return str(error)
@@ -179,7 +179,7 @@ class StoredKeys:
                 import keyring
 
                 results.append(work(keyring))
-            except BaseException as error:  # of a backend, which may raise anything
+            except BaseException as error:  # a backend may raise anything
                 errors.append(error)
 
         thread = threading.Thread(target=run, daemon=True)
@@ -198,7 +198,7 @@ class StoredKeys:
 
 
 def _parsed(text: str) -> tuple[Mapping[str, str], frozenset[str]]:
-    """What the file holds. Raises ValueError where it is damaged."""
+    """The content of the file. Raises `ValueError` if it is damaged."""
     from ...util.untrusted_json import parse_json
 
     data = parse_json(text)
@@ -214,5 +214,5 @@ def _is_name(value: object) -> bool:
 
 
 def _is_recommended(backend: Any) -> bool:
-    """Whether one of the keyrings behind it is; what only chains several has a priority of its own."""
+    """Whether the backend is recommended, or, for a chain of backends, one of them is."""
     return any(getattr(one, "priority", 1) >= 1 for one in getattr(backend, "backends", None) or (backend,))

@@ -1,4 +1,4 @@
-"""Changes of config.yaml that a person asked for in a chat or a question, comments kept."""
+"""Writes changes to config.yaml that the user requests in Marvin. Comments are kept."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ...util.state_files import update_file
 
 
 def store_value(config: Config, key: str, value: str) -> None:
-    """Set a key of config.yaml. Blocks. Raises as `store_allow_rule`."""
+    """Set a key of config.yaml. Blocks. Raises the same errors as `store_allow_rule`."""
     store_setting(config, [key], value)
 
 
 def store_setting(config: Config, keys: Sequence[str], value: Any) -> Path:
-    """Set what is at a path of keys in config.yaml, None for nothing; returns the file. Blocks.
+    """Set the value at a path of keys in config.yaml, or remove it with None; returns the file. Blocks.
 
-    Raises as `store_allow_rule`.
+    Raises the same errors as `store_allow_rule`.
     """
     from ...util.yaml.edit import with_value
 
@@ -30,7 +30,7 @@ def store_allow_rule(config: Config, rule: str) -> Path:
     """Add an allow rule to config.yaml; returns the file. Blocks.
 
     Raises:
-        ConfigError: where the file cannot be read, changed, or is not as it should be; it is as it was.
+        ConfigError: the file is invalid, or cannot be read or changed; it is left unchanged.
     """
     from ...util.yaml.edit import load_mapping, with_value
 
@@ -45,7 +45,7 @@ def store_allow_rule(config: Config, rule: str) -> Path:
 
 
 def _update(config: Config, change: Callable[[str], str | None]) -> Path:
-    """Put a changed text in the place of the file; none leaves it alone."""
+    """Replace the content of the file with the result of `change`; None leaves it unchanged."""
     from ..settings import parse_settings
 
     path = config.config_folder / "config.yaml"

@@ -25,7 +25,7 @@ _LONGEST = 8_000
 
 
 class Browser:
-    """The login of one server. Without a user, the error says how to log in.
+    """The login to one server. If the user cannot be asked, the error says how to log in.
 
     Args:
         known: the stored data of an earlier login, whose port and registered client are used again.
@@ -47,12 +47,12 @@ class Browser:
         return f"http://127.0.0.1:{self._port}{_PATH}"
 
     def check(self) -> None:
-        """Raises `LoginNeeded` if the user cannot be asked now."""
+        """Raise `LoginNeeded` if the user cannot be asked now."""
         if not self._page.may():
             raise LoginNeeded(self._server.name)
 
     async def open(self, url: str) -> None:
-        """Begin to listen, and open the page."""
+        """Listen for the redirect of a login page. Raises `LoginNeeded` if the page or the port cannot be used."""
         self.check()
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or len(url) > _LONGEST:
@@ -68,7 +68,7 @@ class Browser:
         self._url = url
 
     async def came_back(self) -> Mapping[str, str]:
-        """The parameters of the redirect.
+        """Show the page, and return the parameters of the redirect.
 
         Raises:
             LoginNeeded: the login was denied, or timed out.
@@ -100,7 +100,7 @@ class Browser:
         from hmac import compare_digest
 
         given = {name: values[0] for name, values in parse_qs(query).items()}
-        # Without the state nobody can log in as somebody else, or end the login.
+        # The state proves that the redirect belongs to this login (RFC 6749, section 10.12).
         if self._came is None or not compare_digest(given.get("state", "").encode(), self._state.encode()):
             return False
         if not self._came.done():
@@ -117,7 +117,7 @@ async def open_page(url: str, variable: Callable[[str], str | None]) -> None:
 
 
 def _port_of(known: Mapping[str, Any]) -> int:
-    """The port of the client that was registered."""
+    """The redirect port of the registered client; 0 if it has none."""
     try:
         return urlsplit(str(known["client"]["redirect_uris"][0])).port or 0
     except (KeyError, IndexError, TypeError, ValueError):

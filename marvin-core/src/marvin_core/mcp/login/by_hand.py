@@ -20,7 +20,7 @@ from .oauth import Login
 
 
 class LoggingIn:
-    """One login.
+    """One login to a server.
 
     Args:
         say: shows a text to the user.

@@ -27,10 +27,10 @@ class LoginNeeded(ToolError):
 
 
 class LoginPage(Record):
-    """Shows the login page to the user. Both are called in the event loop."""
+    """Shows the login page to the user. Both functions are called in the event loop."""
 
     show: Callable[[str], Awaitable[bool]]
-    """Shows its address while the login waits; false ends the login."""
+    """Shows the address of the page while the login is pending. It returns false to end the login."""
     may: Callable[[], bool] = lambda: True
     """Whether the user can be asked now."""
 
@@ -75,7 +75,7 @@ class Logins:
         update_file(self.path, changed, self._timeouts)
 
     def forget(self, name: str) -> bool:
-        """Delete a login; returns whether there was one. Blocks; raises as `keep`."""
+        """Delete a login; returns whether there was one. Blocks; raises the same errors as `keep`."""
         found = False
 
         def changed(content: bytes | None) -> bytes | None:

@@ -48,7 +48,7 @@ class Kept:
         return str(tokens.get("access_token", "")) if isinstance(tokens, dict) else ""
 
     async def get_tokens(self) -> OAuthToken | None:
-        """The tokens, with the data that the provider needs about them."""
+        """Return the stored tokens, and set the provider's data about them."""
         entry = self._logins.of(self._server)
         try:
             found = OAuthToken.model_validate(entry["tokens"])
@@ -120,7 +120,7 @@ class Login(OAuthClientProvider):
     """The provider, which renews a login in one process at a time: a refresh token may be valid only once.
 
     Args:
-        browser: has the user log in, if there is one.
+        browser: asks the user to log in, if possible.
     """
 
     def __init__(self, server: McpServer, logins: Logins, browser: Browser) -> None:

@@ -1,8 +1,8 @@
-"""The child process of `marvin packs check`: it measures one pack in one way, and writes what it found.
+"""The child process of `marvin packs check`: it makes one kind of measurements of one pack, and writes the findings.
 
-Its one argument is JSON: `part` is "registration" or "calls", `pack` and `distribution` say which one, `problems` are
-those that are known, `place` is a throwaway folder, `out` the file for the findings. What it prints is
-the pack's.
+Its only argument is JSON: `part` is "registration" or "calls", `pack` and `distribution` name the pack, `problems` are
+its known problems, `place` is a temporary folder, and `out` is the file for the findings. All printed output is of the
+pack.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .watch import Watch
 
 
 def main(order: dict[str, Any]) -> None:
-    """Do what is ordered."""
+    """Make the requested measurements."""
     _limit(order["memory"], order["file"])
     place, out = Path(order["place"]), Path(order["out"])
     pack = _pack(order["pack"], order["distribution"], order["problems"])
@@ -38,7 +38,7 @@ def main(order: dict[str, Any]) -> None:
     except PluginError as error:
         _write(out, {"findings": [found("loads", [str(error)]).as_json()]})
         return
-    # What Marvin itself keeps for the calls is written there, too.
+    # Marvin's own files for the calls are written there, too.
     watch = Watch([place], where.code, Path(gettempdir()), order["programs"])
     if order["part"] == "registration":
         config, _ = load((), {"HOME": str(place)}, cwd=place)
@@ -65,7 +65,7 @@ def _pack(name: str, distribution: str, problems: Sequence[str]) -> Pack:
 
 
 def _limit(memory: int, file: int) -> None:
-    """Bound what a pack may take of this machine, as far as the system can."""
+    """Limit the memory and the file sizes of this process, as far as the system supports it. Both are in bytes."""
     for kind, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_CORE, 0)):
         try:
             _, hard = resource.getrlimit(kind)
@@ -81,4 +81,4 @@ def _write(out: Path, record: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     main(json.loads(sys.argv[1]))
-    os._exit(0)  # threads and calls of the pack that do not end are left behind
+    os._exit(0)  # does not wait for threads and calls of the pack that do not end

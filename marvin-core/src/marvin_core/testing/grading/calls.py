@@ -1,4 +1,4 @@
-"""Calling every tool of a pack with many arguments, in throwaway folders, and looking at what comes of it."""
+"""Calls every tool of a pack with many arguments in temporary folders, and examines the results and effects."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _IMPLIED: dict[Access, frozenset[Deed]] = {
 
 
 class Trial:
-    """Tries tools one by one.
+    """Tests tools one by one.
 
     Args:
-        seconds: how long one call may take before it is cancelled, and then until it has ended.
-        beat: how long the event loop may be held up.
-        told: is told the name of each tool before it is tried.
+        seconds: the timeout of a call, and again the time for it to end after its cancellation.
+        beat: the maximum time for which the event loop may be blocked, in seconds.
+        told: called with the name of each tool before it is tested.
     """
 
     def __init__(self, place: Path, watch: Watch, *, seconds: float, beat: float, told: Callable[[str], None]) -> None:
@@ -53,7 +53,7 @@ class Trial:
         self._own: Sequence[Path] = ()
 
     def run(self, tools: Sequence[ToolSpec]) -> list[Finding]:
-        """Try all of them."""
+        """Test all tools."""
         for spec in tools:
             self._told(spec.name)
             self._try(spec)
@@ -73,13 +73,13 @@ class Trial:
         (work / "README.md").write_text("# Notes\n\nBuy some tea.\n", encoding="utf-8")
         runner = ToolRunner(home, work, lambda: network, interactive=False)
         config, _ = runner._loaded()
-        # Who only reads may keep what can be fetched again, and when it was asked for: that is no stored data.
+        # A tool that only reads may write to its cache and state: these are not user data.
         self._own = [folder / "packs" for folder in (config.cache_folder, config.state_folder)]
         before = set(_descendants())
         for number, text in enumerate(cases(spec)):
             network.choose(number)
             if not self._one(runner, spec, text, network, deeds):
-                break  # what does not end would hold up the end of the session as well: it is left behind
+                break  # a call that does not end would also block the end of the session
         else:
             if self._silent(runner, spec, network):
                 self._close(spec, runner)
@@ -97,7 +97,7 @@ class Trial:
         return folder
 
     def _one(self, runner: ToolRunner, spec: ToolSpec, text: str, network: Network, deeds: dict[Deed, str]) -> bool:
-        """One call; whether it ended."""
+        """Make one call; returns whether it ended."""
         call = f"{spec.name} {text[:_SHOWN]}"
         self._calls += 1
         self._watch.begin(self._own)
@@ -120,7 +120,7 @@ class Trial:
         return ended
 
     def _holds_up(self, runner: ToolRunner, name: str, text: str) -> bool:
-        """Whether it does so each time: a busy machine may have done it once."""
+        """Whether each repetition blocks the loop: once may be due to a busy machine."""
         self._watch.active = True
         try:
             return all(runner._loop.run(self._bounded(runner, name, text))[2] for _ in range(_REPEATS))
@@ -130,7 +130,7 @@ class Trial:
     def _judge(self, spec: ToolSpec, call: str, outcome: Outcome) -> None:
         if outcome.is_error and _UNEXPECTED in outcome.text:
             what = outcome.text.partition(_UNEXPECTED)[2].partition("\n")[0][:_SHOWN]
-            if not (self._watch.refused or self._watch.held_back):  # that error is the check's own
+            if not (self._watch.refused or self._watch.held_back):  # otherwise the check caused the error
                 self._problems["no surprises"].append(f"{call}: {what}")
         elif outcome.is_error:
             self._problems["advice"] += [f"{call}: {why}" for why in _unhelpful(outcome.text.removeprefix("Error: "))]
@@ -138,7 +138,7 @@ class Trial:
             self._problems["advice"].append(f"{call}: returns nothing")
 
     def _silent(self, runner: ToolRunner, spec: ToolSpec, network: Network) -> bool:
-        """A call while no service answers, which is cancelled; whether it ended."""
+        """Make a call while no service answers, and cancel it; returns whether it ended."""
         network.fall_silent()
         first = cases(spec)[0]
         self._watch.begin(self._own)
@@ -153,9 +153,9 @@ class Trial:
     async def _bounded(
         self, runner: ToolRunner, name: str, text: str, until: asyncio.Event | None = None
     ) -> tuple[bool, Outcome | None, float]:
-        """Call it; whether it ended, what it gave, and for how long it held up the loop at most.
+        """Call a tool; returns whether it ended, its result, and for how many seconds at most it blocked the loop.
 
-        It is cancelled after `seconds`, or as soon as `until` is set.
+        The call is cancelled after `seconds`, or as soon as `until` is set.
         """
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(runner._call(name, text))
@@ -175,12 +175,12 @@ class Trial:
     def _close(self, spec: ToolSpec, runner: ToolRunner) -> None:
         try:
             runner.close()
-        except Exception as error:  # what a pack leaves behind may make the end fail in any way
+        except Exception as error:  # leftovers of a pack may cause any error
             self._problems["in time"].append(f"{spec.name}: what it left behind could not be ended: {error}")
 
 
 def _unhelpful(text: str) -> Iterator[str]:
-    """Why an error helps nobody."""
+    """The reasons why an error text is not helpful."""
     if _LEAKED.search(text):
         yield f"shows Python internals: {json.dumps(text[:_SHOWN], ensure_ascii=False)}"
     elif len(text) < _SHORTEST_ERROR or len(_SENTENCE.findall(text)) < 2:

@@ -1,4 +1,4 @@
-"""What the check of a pack looks at, and what it found."""
+"""The criteria of the check of a pack, and its findings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Grade: TypeAlias = Literal["bronze", "silver", "gold"]
 
 
 class Criterion(Record):
-    """One thing that is measured. `mend` says what to do where it is not met."""
+    """One criterion. `mend` says what to do if it is not met."""
 
     grade: Grade
     meaning: str
@@ -96,11 +96,11 @@ CRITERIA: Mapping[str, Criterion] = {
         mend="Add the missing items to pyproject.toml, README.md or docs/.",
     ),
 }
-"""In the order in which they are shown."""
+"""The criteria, in the order in which they are shown."""
 
 
 class Finding(Record):
-    """What was found for one criterion. Without problems it is met; `unmeasured` says why it could not be measured."""
+    """The result for one criterion. It is met without problems; `unmeasured` says why it could not be measured."""
 
     criterion: str
     problems: tuple[str, ...] = ()
@@ -113,5 +113,5 @@ class Finding(Record):
 
 
 def found(criterion: str, problems: Sequence[str], note: str = "") -> Finding:
-    """A finding with each problem once."""
+    """A finding, without duplicate problems."""
     return Finding(criterion=criterion, problems=tuple(dict.fromkeys(problems)), note=note)

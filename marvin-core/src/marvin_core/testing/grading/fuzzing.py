@@ -1,4 +1,4 @@
-"""Arguments to try a tool with, made of its schema: right ones, ones at the edge, and ones that nobody means."""
+"""Test arguments for a tool, generated from its schema: valid ones, edge cases and invalid ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...tools.samples import sample
 Schema = Mapping[str, Any]
 
 MOST_CASES = 24
-"""How many calls a tool is tried with."""
+"""The maximum number of test calls of a tool."""
 _LONG = 20_000
 _TEXTS = (
     "",
@@ -30,7 +30,7 @@ _BROKEN = ("{", "[]", '{"no_such_parameter": 1}')
 
 
 def cases(spec: ToolSpec) -> list[str]:
-    """The texts of arguments, as a model would write them: the sample call first, at most `MOST_CASES`."""
+    """Arguments as text, as a model would write them; at most `MOST_CASES`, the sample call first."""
     properties: Mapping[str, Schema] = spec.parameters.get("properties", {})
     base = {name: sample(name, properties[name]) for name in spec.parameters.get("required", ())}
     phrases = [dict(arguments) for entry in spec.phrases if (arguments := entry.get("arguments")) and _plain(arguments)]
@@ -42,7 +42,7 @@ def cases(spec: ToolSpec) -> list[str]:
 
 
 def _plain(arguments: object) -> bool:
-    """Whether the arguments of a phrase are values, and none of them is a slot."""
+    """Whether the arguments of a phrase are values only, without slots."""
     return isinstance(arguments, Mapping) and not any("{" in str(value) for value in arguments.values())
 
 

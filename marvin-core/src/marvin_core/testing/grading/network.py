@@ -1,4 +1,4 @@
-"""The network of a check: every host answers, each time in another way, and nothing leaves the process."""
+"""The simulated network of a check: every host answers, in varying ways, and no request leaves the process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANSWERS: tuple[tuple[int, dict[str, str], bytes], ...] = (
 
 
 class Network(httpx.AsyncBaseTransport):
-    """Answers every request; `requests` are the addresses that were asked, `reached` is set in silence."""
+    """Answers every request. `requests` are the requested addresses; a request without an answer sets `reached`."""
 
     def __init__(self) -> None:
         self.requests: list[str] = []
@@ -29,15 +29,15 @@ class Network(httpx.AsyncBaseTransport):
         self._silent = False
 
     def choose(self, number: int) -> None:
-        """Answer in another way from now on."""
+        """Use the answer with this number from now on."""
         self._answer = number % len(_ANSWERS)
 
     def fall_silent(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._silent = True
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer, or nothing for ever."""
+        """Return the answer, or wait for ever."""
         self.requests.append(str(request.url.copy_with(query=None)))
         if self._silent:
             self.reached.set()

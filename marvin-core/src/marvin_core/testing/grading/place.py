@@ -1,4 +1,4 @@
-"""Where the parts of a pack are: its code, its metadata, and the project that it was installed from."""
+"""The locations of a pack: its code, its metadata, and the project that it was installed from."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from ...plugins.model import Pack
 
 
 class PackPlace(Record):
-    """`package` is the folder of its code, or its one file; `code` is how the names of its files in frames begin.
+    """The locations of one pack.
 
-    `project` is None where it came as a wheel.
+    `package` is the folder of its code, or its only file. `code` is the beginning of its file names in stack frames.
+    `project` is None if it was installed from a wheel.
     """
 
     package: Path
@@ -28,11 +29,11 @@ class PackPlace(Record):
 
     @property
     def sources(self) -> list[Path]:
-        """Its Python files."""
+        """The Python files of the pack."""
         return sorted(self.package.rglob("*.py")) if self.package.is_dir() else [self.package]
 
     def texts(self, *folders: str, pattern: str) -> Iterator[Path]:
-        """The files below these folders of its project. A project in a workspace shares those of the workspace."""
+        """The matching files in these folders of the project, and of a workspace around it."""
         if self.project is None:
             return
         for root in (self.project, self.project.parent):
@@ -42,10 +43,10 @@ class PackPlace(Record):
 
 
 def place_of(pack: Pack) -> PackPlace:
-    """Where a pack is.
+    """Find the locations of a pack.
 
     Raises:
-        PluginError: where its module cannot be found.
+        PluginError: the module of the pack cannot be found.
     """
     top = pack.module.partition(".")[0]
     spec = find_spec(top)
@@ -64,7 +65,7 @@ def place_of(pack: Pack) -> PackPlace:
 
 
 def _project(distribution: Distribution) -> Path | None:
-    """The folder that it was installed from with --editable: https://peps.python.org/pep-0610/"""
+    """The source folder of an editable installation; see https://peps.python.org/pep-0610/"""
     try:
         stated = json.loads(distribution.read_text("direct_url.json") or "{}")
         editable = stated.get("dir_info", {}).get("editable")

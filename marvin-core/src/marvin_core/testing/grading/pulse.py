@@ -1,4 +1,4 @@
-"""Whether an event loop was held up by what ran in it, and not by a busy machine."""
+"""Detects code that blocks an event loop, and distinguishes it from a busy machine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _BEATS = 10
 
 
 class Pulse:
-    """Looks, until `stop`, at how long the event loop was held up.
+    """Measures until `stop` how long the event loop was blocked.
 
-    A machine that is busy holds up everything: a thread that only waits tells how long that was.
+    A busy machine delays everything: a thread that only waits measures that delay.
 
     Args:
-        limit: seconds; what is shorter counts as nothing.
+        limit: in seconds; shorter delays do not count.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: float) -> None:
@@ -38,7 +38,7 @@ class Pulse:
     def _look(self) -> None:
         now, busy = time.monotonic(), time.thread_time()
         self._longest = max(self._longest, now - self._due)
-        self._computed = max(self._computed, busy - self._busy)  # what awaits in between holds nothing up
+        self._computed = max(self._computed, busy - self._busy)  # time between awaits does not block the loop
         self._due, self._busy = now + self._every, busy
 
     def _wait(self) -> None:
@@ -49,7 +49,7 @@ class Pulse:
             due = now + self._every
 
     def stop(self) -> float:
-        """For how many seconds it was held up at most, by waiting or by computing; 0 where that is below the limit."""
+        """Stop, and return the longest time for which the loop was blocked, in seconds; 0 if it is below the limit."""
         self._handle.cancel()
         self._stopped.set()
         self._look()

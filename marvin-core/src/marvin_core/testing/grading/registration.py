@@ -1,4 +1,4 @@
-"""What happens when a pack is registered: how long it takes, what it imports, and what it does besides."""
+"""Measures the registration of a pack: its duration, its imports and its side effects."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .sources import source_findings
 from .watch import Watch
 
 _MOST = 0.1
-"""Seconds of processor time that importing a plugin module may take."""
+"""The maximum CPU time for the import of a plugin module, in seconds."""
 _CORE = "marvin_core"
 _PLAIN = ("tools", "providers", "hooks", "uis", "commands")
 
 
 def registration_findings(pack: Pack, place: PackPlace, watch: Watch, config: Config) -> list[Finding]:
-    """The findings about the first import of a pack, and about all that is read of it afterwards."""
+    """The findings about the first import of a pack, and about everything that is read of it afterwards."""
     core = import_module(_CORE)
     for name in core.__all__:
-        getattr(core, name)  # what these cost is Marvin's own
+        getattr(core, name)  # their cost is Marvin's, not the pack's
     before = set(sys.modules)
     watch.begin()
     begun = time.process_time()
@@ -59,7 +59,7 @@ def registration_findings(pack: Pack, place: PackPlace, watch: Watch, config: Co
 
 
 def phrase_problems(tools: Sequence[ToolSpec]) -> list[str]:
-    """What keeps these tools from being found by what people say: none of it, or the same of two tools."""
+    """The problems of the tools' phrases: a tool has none, or two tools have the same one."""
     problems = [f"{spec.name} has no phrase" for spec in tools if not spec.phrases]
     owners: dict[str, str] = {}
     for spec in tools:
@@ -72,7 +72,7 @@ def phrase_problems(tools: Sequence[ToolSpec]) -> list[str]:
 
 
 def _registered(pack: Pack, config: Config) -> Iterator[str]:
-    """Call every registration hook; yields what goes wrong."""
+    """Call every registration hook, and yield the errors."""
     manager = plugin_manager()
     plugin = sys.modules[pack.module]
     manager.register(plugin, name=pack.key)
@@ -86,11 +86,11 @@ def _registered(pack: Pack, config: Config) -> Iterator[str]:
 
 
 def _answered(manager: pluggy.PluginManager, plugin: object, hook: str, arguments: dict[str, Any]) -> None:
-    list(call_hook(manager, plugin, hook, **arguments) or ())  # it may be a generator, which does nothing before
+    list(call_hook(manager, plugin, hook, **arguments) or ())  # it may be a generator, which runs only now
 
 
 def _failure(work: Callable[[], Any]) -> str:
-    """What a stranger's code raised, in one line; empty where it raised nothing."""
+    """The exception of third-party code in one line; empty if there is none."""
     try:
         work()
     except BaseException as error:
@@ -99,7 +99,7 @@ def _failure(work: Callable[[], Any]) -> str:
 
 
 def _foreign(modules: set[str], pack: Pack) -> list[str]:
-    """The packages among these modules that belong neither to Python, nor to Marvin, nor to the pack."""
+    """The packages among these modules that are not of Python, Marvin or the pack."""
     own = pack.module.partition(".")[0]
     known = {own, _CORE, *sys.stdlib_module_names}
     return sorted({name.partition(".")[0] for name in modules} - known)

@@ -1,4 +1,4 @@
-"""Whether model services take the tools of a pack: their schemas, through the adapters that send them."""
+"""Checks whether model services accept the tools of a pack, with the adapters that send their schemas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...providers.ollama.request import OllamaWire
 from ...providers.responses.request import ResponsesWire
 from .findings import Finding, found
 
-# What OpenAI allows of a description (platform.openai.com/docs/api-reference), and Anthropic of a parameter's name
+# The limits of OpenAI for a description (platform.openai.com/docs/api-reference), and of Anthropic for a parameter name
 # (platform.claude.com/docs/en/api/messages).
 _LONGEST_DESCRIPTION = 1024
 _IS_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}").fullmatch
@@ -31,7 +31,7 @@ _ADAPTERS: Mapping[str, Callable[[Request], bytes]] = {
 
 
 def schema_findings(tools: Sequence[ToolSpec]) -> list[Finding]:
-    """The findings about the schemas, and about what they say to the model."""
+    """The findings about the schemas and their descriptions."""
     return [
         found("schemas", [problem for spec in tools for problem in _problems(spec)]),
         found("described", [problem for spec in tools for problem in _undescribed(spec)]),
@@ -56,7 +56,7 @@ def _problems(spec: ToolSpec) -> Iterator[str]:
     for adapter, body in _ADAPTERS.items():
         try:
             json.loads(body(request))
-        except Exception as error:  # whatever an adapter stumbles over, the pack has caused it
+        except Exception as error:  # any error of an adapter is caused by the pack
             yield f"{spec.name}: the adapter of {adapter} cannot send it: {type(error).__name__}: {error}"
 
 

@@ -1,4 +1,4 @@
-"""What can be read of a pack without running it: imports, types, metadata, tests, docs."""
+"""Checks a pack without running it: imports, types, metadata, tests and docs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST_README = 200
 
 
 def source_findings(place: PackPlace, tools: Sequence[ToolSpec]) -> list[Finding]:
-    """The findings about everything that is only read."""
+    """The findings from reading the pack."""
     trees = dict(_parsed(place.sources))
     return [
         found("public names", [problem for path, tree in trees.items() for problem in _private_names(path, tree)]),
@@ -27,7 +27,7 @@ def source_findings(place: PackPlace, tools: Sequence[ToolSpec]) -> list[Finding
 
 
 def _parsed(sources: Sequence[Path]) -> Iterator[tuple[Path, ast.Module]]:
-    """The trees of those files that are Python; what else there is cannot be imported, which is another finding."""
+    """The syntax trees of the files. Invalid files are skipped: they cannot be imported, which is another finding."""
     for path in sources:
         try:
             yield path, ast.parse(path.read_text(encoding="utf-8"))
@@ -36,7 +36,7 @@ def _parsed(sources: Sequence[Path]) -> Iterator[tuple[Path, ast.Module]]:
 
 
 def _private_names(path: Path, tree: ast.Module) -> Iterator[str]:
-    """The imports of Marvin that are not public."""
+    """The imports of Marvin's private modules and names."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -62,7 +62,7 @@ def _untyped(place: PackPlace) -> list[str]:
 
 
 def _bare(path: Path, tree: ast.Module) -> Iterator[str]:
-    """The functions that lack an annotation."""
+    """The functions with missing annotations."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]

@@ -1,4 +1,4 @@
-"""Watching what the code of a pack does in this process, and refusing what must not happen in a check."""
+"""Watches the actions of a pack in this process, and rejects those that are not allowed in a check."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 Deed: TypeAlias = Literal["read", "write", "net", "exec"]
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-# The events of audit hooks: https://docs.python.org/3/library/audit_events.html. Of each, which arguments are places,
-# and which ones the open folders that these count from.
+# The events of audit hooks: https://docs.python.org/3/library/audit_events.html. For each, the indexes of arguments
+# with paths, and of the folder descriptors to which these are relative.
 _WRITES: dict[str, tuple[tuple[int, int | None], ...]] = {
     "os.chmod": ((0, 2),),
     "os.chown": ((0, 3),),
@@ -44,20 +44,20 @@ _OWN_FILE = __file__
 _CORE = str(Path(__file__).parents[2]) + os.sep
 _GUARD = os.path.join(_CORE, "guard", "processes", "")
 _FOR_PACKS = (os.path.join(_CORE, "config", ""), os.path.join(_CORE, "plugins", "pack_access.py"))
-"""What Marvin does where a pack asks for a secret, its settings or a folder."""
+"""Marvin's code that provides secrets, settings and folders to packs."""
 
 
 class Watch:
-    """Notes what a pack does while `active`, and keeps it inside its throwaway folders.
+    """Records the actions of a pack while `active`, and confines it to its temporary folders.
 
-    There is one a process, since the interpreter never lets go of an audit hook. Only Python code is seen: what a
-    library in C opens by itself is not.
+    There is one per process, since an audit hook cannot be removed. Files that a C library opens by itself are not
+    seen.
 
     Args:
-        places: the throwaway folders, the only ones that may be written to.
-        code: the files and folders of the pack, by which its deeds are told from Marvin's own.
-        scratch: the folder for temporary files, which count as nothing.
-        programs: whether programs may be started. The pack's own Python code may be, in a child process.
+        places: the temporary folders; only these may be written to.
+        code: the files and folders of the pack, to distinguish its actions from Marvin's own.
+        scratch: the folder for temporary files, which do not count.
+        programs: whether programs may be started. The pack's own Python code may always run in a child process.
     """
 
     def __init__(self, places: Sequence[Path], code: Sequence[str], scratch: Path, programs: bool) -> None:
@@ -69,20 +69,20 @@ class Watch:
         self._programs = programs
         self.active = False
         self.deeds: dict[Deed, dict[str, None]] = {}
-        """What was done, by kind, each with its places."""
+        """The actions by kind, each with its paths."""
         self.refused: dict[str, None] = {}
-        """What was not allowed."""
+        """The rejected actions."""
         self.held_back: dict[str, None] = {}
         """The programs that were not started."""
         sys.addaudithook(self._heard)
 
     def begin(self, own: Sequence[Path] = ()) -> None:
-        """Forget what was seen, and watch. What is written in the folders `own` counts as nothing."""
+        """Clear the records, and start to watch. Writes to the folders `own` do not count."""
         self._own = tuple(os.path.realpath(folder) + os.sep for folder in own)
         self.deeds, self.refused, self.held_back, self.active = {}, {}, {}, True
 
     def end(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self.active = False
 
     def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -124,7 +124,7 @@ class Watch:
             self._refuse(f"wrote outside of its folders: {real}")
 
     def _signal(self, arguments: tuple[Any, ...]) -> None:
-        # The numbers that tools are tried with may be those of other processes.
+        # Numbers in test arguments may be the IDs of other processes.
         if self._is_packs() and not self._is_guarded():
             self._note("exec", f"a signal to {arguments[0]}")
             self._refuse(f"sent a signal to process {arguments[0]}")
@@ -140,8 +140,8 @@ class Watch:
         if self._is_packs() and not self._is_own(arguments):
             program = next((os.fsdecode(word) for word in arguments if isinstance(word, (str, bytes))), event)
             name = os.path.basename(program)
-            # A program that the tool itself names, and that the guard starts, is how the tool works. A shell runs
-            # what the model wrote.
+            # A program that the tool chooses, and that the guard starts, is part of the tool. A shell runs what the
+            # model wrote.
             if name in _SHELLS or not self._is_guarded():
                 self._note("exec", name)
             if not self._programs:
@@ -149,7 +149,7 @@ class Watch:
                 raise PermissionError(f"The check of a pack may not start programs: {program}")
 
     def _is_own(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether this Python is started with code of the pack."""
+        """Whether the program is this Python interpreter with code of the pack."""
         words = [os.fsdecode(word) for word in arguments[1]] if len(arguments) > 1 and _is_list(arguments[1]) else []
         if not words or os.path.realpath(words[0]) != os.path.realpath(sys.executable):
             return False
@@ -163,22 +163,22 @@ class Watch:
         self.deeds.setdefault(deed, {})[place] = None
 
     def _is_packs(self) -> bool:
-        """Whether the pack does it: its code is being run, or that of a library's own thread."""
+        """Whether the pack acts: its code is on the stack, or the code of a library's own thread."""
         files = list(_running())
         return any(file.startswith(self._code) for file in files) or not any(file.startswith(_CORE) for file in files)
 
     def _is_for_pack(self) -> bool:
-        """Whether Marvin does it by itself, since the pack asked for a secret, its settings or a folder."""
+        """Whether Marvin acts for the pack, because it requested a secret, its settings or a folder."""
         nearest = next((file for file in _running() if file.startswith((*_FOR_PACKS, *self._code))), "")
         return nearest.startswith(_FOR_PACKS)
 
     def _is_guarded(self) -> bool:
-        """Whether it comes by way of `context.processes`."""
+        """Whether the call comes from `context.processes`."""
         return any(file.startswith(_GUARD) for file in _running())
 
 
 def _running() -> Iterator[str]:
-    """The files of the code that is being run, the innermost first, without this one."""
+    """The files on the call stack, innermost first, without this file."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename != _OWN_FILE:
@@ -187,13 +187,13 @@ def _running() -> Iterator[str]:
 
 
 def _folder(arguments: tuple[Any, ...], index: int | None) -> str:
-    """The open folder that a place counts from, if there is one."""
+    """The path of the folder descriptor to which a path is relative; empty if there is none."""
     if index is None or len(arguments) <= index or not isinstance(arguments[index], int) or arguments[index] < 0:
         return ""
     try:
         return os.readlink(f"/proc/self/fd/{arguments[index]}")
     except OSError:
-        return ""  # no Linux; the place counts from the current folder, which is a throwaway one
+        return ""  # not on Linux; the path counts as relative to the current folder, a temporary one
 
 
 def _is_path(value: object) -> bool:

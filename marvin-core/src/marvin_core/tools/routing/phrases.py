@@ -1,4 +1,4 @@
-"""Requests of people, and the calls that they mean: the file phrases.toml of a pack, and its phrases in requests.
+"""Phrases of requests, and the calls that they mean: reads phrases.toml of a pack, and matches requests with it.
 
     [[phrase]]
     say = "weather in {location}"
@@ -57,7 +57,7 @@ def _entries(file: Path, problems: list[str]) -> list[Any]:
     except OSError as error:
         problems.append(f"{file}, which a ToolGroup declares as its phrases, cannot be read: {error.strerror}.")
         return []
-    except ValueError as error:  # of TOML, or of UTF-8
+    except ValueError as error:  # invalid TOML or UTF-8
         problems.append(f"{file} is not TOML: {error}.")
         return []
     found = data.pop("phrase", [])

@@ -54,7 +54,7 @@ _NAMING = 0.6
 _STRANGE = 0.7
 """The penalty for a word that no tool has."""
 _WRITTEN = ("<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>")
-"""Kinds of values that people seldom write except to a tool."""
+"""Kinds of values that are rare in texts without a request for a tool."""
 _COMPARED = 24
 """The number of tools whose phrases are compared."""
 _ALIKE = 0.8
@@ -223,7 +223,7 @@ class Ranking:
                 return found
         if len(form) < _SURE:
             return ""
-        # Only text that no tool matches comes here, and importing difflib costs milliseconds.
+        # Only texts that match no tool get here, and importing difflib takes milliseconds.
         from difflib import get_close_matches
 
         near = [known for known in self._holders if known[:1] == form[:1] and not form.startswith(known)]

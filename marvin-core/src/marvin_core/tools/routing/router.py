@@ -42,7 +42,7 @@ _ADVICE = re.compile(r"\W*should (?:i|we)\b", re.IGNORECASE)
 """The openings of requests for advice, for which nothing is changed, sent or ended."""
 _QUESTION = re.compile(r"\s*(?:what|which|who|whose|where|when|why|how|did|does|do|is|are|was|were)\b", re.IGNORECASE)
 _BY_NUMBER = re.compile(r"(?:\b(?:id|no|number)\b[\s.:]*|(?<!\w)#)\d", re.IGNORECASE)
-"""How somebody says which one is meant who knows its number; in a name or a search that is rare."""
+"""A reference to an item by its number, which is rare in names and searches."""
 _NUMBERED = re.compile(r"(^|_)(id|number)$")
 """The parameters that take such a number."""
 _CLOSING = re.compile(r"(?:[\s,]+(?:please|thanks|thank you|for me|marvin))+[\s.!?]*$", re.IGNORECASE)
@@ -121,7 +121,7 @@ class Router:
         if _ADVICE.match(text):
             near = [spec for spec in near if "net" in spec.access and spec.reads_only]
         nearest = _distinct(near)[:OFFERED]
-        if _QUESTION.match(text):  # a question asks for information, and not for a change
+        if _QUESTION.match(text):  # a question asks for information, not for a change
             nearest.sort(key=lambda spec: not spec.reads_only)
         offers = tuple(_filled(spec, said)[0] for spec in nearest)
         return Route(action="offer" if offers else "nothing", proposals=offers)
@@ -194,9 +194,9 @@ def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin:
 
 
 def _takes_its_words(spec: ToolSpec, match: Match, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
-    """Whether what a phrase took as free text is that: `number 28` is none where a tool nearby takes numbers.
+    """Whether the free text of a phrase is plausible: `number 28` is not if a similar tool takes numbers.
 
-    A title with a number in it is then offered, and not acted upon.
+    The tool for a title with a number is then offered, but not called.
     """
     free = [value for value in match.arguments.values() if isinstance(value, str)]
     if not any(_BY_NUMBER.search(value) for value in free) or _takes_a_number(spec):

@@ -27,22 +27,22 @@ Kind: TypeAlias = Literal[
     "text",
     "quoted",
 ]
-"""What a slot takes:
+"""The kinds of values that a slot accepts:
 
 - number, integer: `3.5`, `1,000`, `-2`, and the words one to twelve
 - duration: `90s`, `5 minutes`, `1h30m`, `half an hour`; the value is in seconds
 - time: `9am`, `17:30`, `noon`; the value is in the form HH:MM of 24 hours
-- path: what has a slash or an ending such as `.py`, what stands in quotes, and names such as Makefile
-- glob: what has a star, as `*.py`
-- url: what begins with http:// or https://
+- path: a word with a slash or an ending such as `.py`, a quoted text, or a name such as Makefile
+- glob: a word with a star, as `*.py`
+- url: a word that begins with http:// or https://
 - email: an e-mail address, as `anna@example.org`
-- expression: what is to be calculated, as `(2+3)*4` or `2^10`; a date is none
+- expression: an arithmetic expression, as `(2+3)*4` or `2^10`, but not a date
 - unit: the name or sign of a common unit or currency, as `km/h`, `miles per hour`, `°F` or `EUR`
 - word: one word of any kind
-- name: up to four words; they begin with no article, and words about time are none of them
-- place: a name, or coordinates in degrees, the latitude first: `48.85, 2.35`; their value is `48.85,2.35`
+- name: up to four words, without an article at the beginning and without words about time
+- place: a name, or coordinates in degrees, latitude first: `48.85, 2.35` has the value `48.85,2.35`
 - text: up to twelve words
-- quoted: what stands in quotes
+- quoted: a quoted text
 """
 KINDS: tuple[str, ...] = get_args(Kind)
 TYPED = frozenset(KINDS) - {"word", "name", "place", "text"}
