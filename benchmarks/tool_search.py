@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks import answers
 from benchmarks.catalogue.embedding import Beside, Comparison, missing
 from benchmarks.catalogue.measure import Measured, measured
-from benchmarks.catalogue.requests import by_another_author, requests, set_aside, third_party_tools
+from benchmarks.catalogue.requests import THIRD_AUTHOR, by_another_author, requests, set_aside, third_party_tools
 from benchmarks.lab import NOTE, Lab, Run, interleaved, median
 from benchmarks.packs import installed
 from benchmarks.table import Row
@@ -64,7 +64,11 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     many = [spec.replace(name=f"{spec.name}_{number}") for number in range(1 + _TOOLS // len(ours)) for spec in ours]
     yield from _search(many[:_TOOLS], lab.folder / "words", rounds)
     theirs = by_another_author()
-    asked = (("set aside", [*set_aside(), *theirs], True), ("those by another author", theirs, False))
+    asked = (
+        ("set aside", [*set_aside(), *theirs], True),
+        ("those by another author", theirs, False),
+        ("those by a third author", by_another_author(THIRD_AUTHOR), False),
+    )
     beside = None if missing() else Comparison(lab.folder, requests()[0])
     for folder, specs, goal in (("ours", ours, 5.0), ("others", [*ours, *third_party_tools()][:_TOOLS], 10.0)):
         (lab.folder / folder).mkdir(parents=True)

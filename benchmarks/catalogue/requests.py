@@ -16,6 +16,8 @@ MORE = Path(__file__).with_name("set_aside.txt")
 """Further requests, all held out."""
 OTHER_AUTHOR = Path(__file__).with_name("other_author.txt")
 """Requests by somebody who knew only the names, parameters and purposes of the tools, all held out."""
+THIRD_AUTHOR = Path(__file__).with_name("third_author.txt")
+"""Later requests by a third author, who knew no more, all held out."""
 _GROUP, _TUNED = 5, 3
 """Of each five requests the first three are for tuning."""
 
@@ -68,11 +70,11 @@ def set_aside() -> list[tuple[str, str]]:
     return [*requests()[1], *(request for part in requests(MORE) for request in part)]
 
 
-def by_another_author() -> list[tuple[str, str]]:
-    """The held-out requests by another author, without those that are also among the ones for tuning."""
+def by_another_author(file: Path = OTHER_AUTHOR) -> list[tuple[str, str]]:
+    """The held-out requests of one of the other authors, without those that are also among the ones for tuning."""
     tuned = [*requests()[0], *(request for part in requests(PRACTICE) for request in part)]
     known = {tuple(words(text)) for text, _ in tuned}
-    said = [request for part in requests(OTHER_AUTHOR) for request in part]
+    said = [request for part in requests(file) for request in part]
     return [(text, name) for text, name in said if tuple(words(text)) not in known]
 
 

@@ -11,7 +11,9 @@ import pytest
 from benchmarks.catalogue.measure import measured
 from benchmarks.catalogue.requests import (
     NOTHING,
+    OTHER_AUTHOR,
     PRACTICE,
+    THIRD_AUTHOR,
     by_another_author,
     requests,
     set_aside,
@@ -77,19 +79,22 @@ def test_requests_find_their_tools_among_ours_and_among_500(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_of_the_requests_by_another_author_none_is_taken_for_another_tool(tmp_path: Path) -> None:
-    said = by_another_author()
+@pytest.mark.parametrize("file", [OTHER_AUTHOR, THIRD_AUTHOR], ids=["other", "third"])
+def test_of_the_requests_by_other_authors_none_is_taken_for_another_tool(tmp_path: Path, file: Path) -> None:
+    said = by_another_author(file)
     among_ours = measured(ours(), tmp_path, said)
     many = measured([*ours(), *third_party_tools()][:500], tmp_path, said)
     assert among_ours.of_five >= 0.95
     assert many.of_five >= 0.90
     assert max(among_ours.wrong, many.wrong) == 0
+    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.2
     assert len(said) >= among_ours.requests + 30 >= 1.9 * len(ours())
 
 
-def test_nothing_was_tuned_on_the_requests_by_another_author() -> None:
+@pytest.mark.parametrize("file", [OTHER_AUTHOR, THIRD_AUTHOR], ids=["other", "third"])
+def test_nothing_was_tuned_on_the_requests_by_other_authors(file: Path) -> None:
     tuned = [*requests()[0], *(one for part in requests(PRACTICE) for one in part)]
-    assert not {tuple(words(text)) for text, _ in tuned} & {tuple(words(text)) for text, _ in by_another_author()}
+    assert not {tuple(words(text)) for text, _ in tuned} & {tuple(words(text)) for text, _ in by_another_author(file)}
 
 
 def test_no_phrase_is_a_request_that_was_set_aside() -> None:
@@ -167,6 +172,11 @@ def test_the_head_of_somebody_is_no_place() -> None:
         ("why do alarms sound so awful", "list my alarms", "list_alarms"),
         ("what makes a recipe good", "what's a recipe with beans", "recipe_search"),
         ("my alarm clock is older than me", "which alarms are set", "list_alarms"),
+        ("10:30 is too early for a Sunday", "set an alarm for 10:30 on Sunday", "set_alarm"),
+        ("steam sales are a tax on hope", "what is on sale on steam", "steam_featured"),
+        ("reminders only remind me that I'm lazy", "remind me to be lazy at 5 pm", "set_alarm"),
+        ("nobody in my family has ever followed a recipe", "I need a recipe for pancakes", "recipe_search"),
+        ("do you ever read the papers?", "find papers about owls", "search_papers"),
     ],
 )
 def test_a_remark_finds_no_tool_and_a_request_with_its_words_does(talk: str, asked: str, name: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .remarks import is_remark
+
 _LONGEST = 400
 _TASTES = re.compile(
     r"\byour favou?rite\b"
@@ -46,4 +48,4 @@ def is_talk(text: str) -> bool:
     said = text[:_LONGEST].strip()
     if _ASSENT.search(text[-_LONGEST:]) or _TASTES.search(said):
         return True
-    return not _THING.search(said) and bool(_IN_GENERAL.match(said) or _TOLD.match(said))
+    return is_remark(said) or (not _THING.search(said) and bool(_IN_GENERAL.match(said) or _TOLD.match(said)))
