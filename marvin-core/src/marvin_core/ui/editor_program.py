@@ -1,4 +1,4 @@
-"""Leaving the terminal to the user's editor for a while."""
+"""Hands over the terminal to the user's editor."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 _GRACE = 2.0
-"""Seconds for an editor to end that was asked to."""
+"""The number of seconds in which an editor must end after the request to do so."""
 _MOST = 10_000_000
-"""Characters of a line that are read back; nobody typed more than that."""
+"""The maximum number of characters that are read back."""
 
 
 async def run_on_terminal(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """Run a program that has the terminal for itself; returns its exit code. Cancelled, it is asked to end.
+    """Run a program that uses the terminal exclusively; returns its exit code.
 
-    Where standard input is no terminal it gets none of it: lines that wait there are for the chat.
+    If cancelled, the program is asked to end. If standard input is no terminal, the program receives nothing from it:
+    the lines there belong to the chat.
 
     Raises:
-        OSError: where it cannot be started.
+        OSError: the program cannot be started.
     """
     stdin = None if os.isatty(0) else asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, env=environment, stdin=stdin)
@@ -40,10 +41,10 @@ async def run_on_terminal(command: Sequence[str], environment: Mapping[str, str]
 
 
 async def edited(program: str, text: str) -> str:
-    """Have a text edited on the terminal; returns it as it was saved.
+    """Let the user edit a text on the terminal; returns the saved text.
 
     Raises:
-        OSError, ValueError: where the editor cannot be started, or says that it failed.
+        OSError, ValueError: the editor cannot be started, or it reports a failure.
     """
     words = shlex.split(program)
     if not words:
@@ -58,6 +59,6 @@ async def edited(program: str, text: str) -> str:
 
 
 def _read(name: str) -> str:
-    """Opened by its name once more: many editors put another file in its place."""
+    """Read the file by its name: many editors replace the file when they save."""
     with open(name, encoding="utf-8", errors="replace") as saved:
         return saved.read(_MOST).removesuffix("\n")

@@ -1,4 +1,4 @@
-"""The interface of non-interactive runs: the model's text on standard output, and nothing else."""
+"""The interface of non-interactive runs: only the model's text goes to standard output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _UNFINISHED = ("broken", "cancelled")
 
 
 class TextOutput:
-    """Text as it arrives, without terminal sequences. Newlines at its end are held back until more text follows."""
+    """Writes text as it arrives, without terminal sequences. Trailing newlines are delayed until more text follows."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -57,7 +57,7 @@ class TextOutput:
         self._in_line = True
 
     def tools(self, names: list[str]) -> None:
-        """Announce a round of tools, on a line of its own."""
+        """Announce a round of tool calls, on a line of its own."""
         named = disarm(", ".join(names)).replace("\n", " ")
         self._write(("\n" if self._in_line else "") + f"  🔧 {named}\n")
         self._clean = TerminalFilter()
@@ -65,13 +65,13 @@ class TextOutput:
         self._in_line = False
 
     def answered(self) -> None:
-        """An answer is complete: one that follows, as after what a hook said, begins on a line of its own."""
+        """An answer is complete; a following one, for example after a hook's message, begins on a new line."""
         if self._in_line:
             self._held = self._held or "\n"
             self._clean = TerminalFilter()
 
     def end(self) -> None:
-        """End what was written with exactly one newline."""
+        """End the output with exactly one newline."""
         if self._in_line:
             self._write("\n")
         self._held = ""
@@ -79,13 +79,13 @@ class TextOutput:
 
 
 class _StalledError(Exception):
-    """Interrupted while standard output took nothing."""
+    """The run was interrupted while standard output accepted nothing."""
 
 
 class Headless:
-    """Runs one prompt, then says how it went. `meter` tells what it used.
+    """Runs one prompt, then reports the result.
 
-    An answer that has a `form` is written as a whole, and nothing besides, once it is known to fit.
+    `meter` returns the usage. An answer with a `form` is written as a whole, and alone, after it was validated.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Headless:
     def run(
         self, session: SessionControl, prompt: str | None, lead: Callable[[], Awaitable[TurnResult]] | None = None
     ) -> int:
-        """Run the prompt, or what leads the session in place of one; returns the exit code."""
+        """Run the prompt, or the leader of the session instead; returns the exit code."""
         self._led = lead is not None
         return asyncio.run(self._run(session, lead or (lambda: session.submit(prompt or ""))))
 
@@ -160,7 +160,7 @@ class Headless:
             self._task.cancel()
 
     def _leave(self) -> NoReturn:
-        """Asked twice: leave without waiting for anything, and without leaving anything behind."""
+        """After a second interrupt, leave without waiting, and without leaving processes behind."""
         if self._session is not None:
             self._session.rescue()
         silence_packs()
@@ -215,7 +215,7 @@ class Headless:
             self._text.answered()
 
     def _show_beside(self, event: ToolExecutionUpdate | ToolExecutionEnd) -> None:
-        """What a tool shows people, and how far it is, on standard error: the answer stands alone on the other one."""
+        """Write what a tool displays, and its progress, to standard error: standard output holds only the answer."""
         if self._progress is None:
             if isinstance(event, ToolExecutionEnd) and not event.show:
                 return  # nothing is imported for the many tools that show nothing
@@ -252,7 +252,7 @@ class Headless:
             self._writing = False
 
     def _tell_end(self, result: TurnResult) -> None:
-        """What was led says itself how it ended: as text, or as the event that ends a prompt, too."""
+        """A leader reports its own end: as text, or by the event that ends a prompt."""
         if self._format == "text":
             self._text.text(result.text)
         error = "" if result.error is None else self._streams.clean(_told(result.error))
@@ -288,7 +288,7 @@ def _stop_reason(result: TurnResult) -> Literal["done", "cancelled", "error", "b
 
 
 def _told(error: Exception) -> str:
-    """The error, and the command that does in a shell what was asked for, if there is one."""
+    """The error, and the equivalent shell command if there is one."""
     if isinstance(error, NotActed) and error.shell:
         return f"{error}\nIn a shell: {error.shell}"
     return str(error) if isinstance(error, MarvinError) else f"internal error: {told(error)}"

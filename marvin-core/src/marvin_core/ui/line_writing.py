@@ -1,4 +1,4 @@
-"""Events as lines that are written once, from top to bottom: for eyes, and for a screen reader."""
+"""Events as lines that are written once, from top to bottom: for the eye, and for a screen reader."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 _TABLE_RULE = re.compile(r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 _LONGEST_TABLE = 10_000
-"""Characters of lines that are held back, as they may be a table."""
+"""The number of characters of lines that are delayed because they may form a table."""
 _ARGUMENT = 200
-"""Characters of an argument that are told."""
+"""The number of shown characters of an argument."""
 _UNBROKEN = 100_000
-"""Columns of a header but for its command: the terminal breaks it, as it does all other text here."""
+"""The number of columns of a header without its command: the terminal wraps it, like all other text here."""
 _MOST_ROWS = 200
-"""Rows of a command. There is no key here that would show the rest."""
+"""The maximum number of rows of a command. No key shows the rest here."""
 
 
 class SpokenQuoting(Quoting):
-    """Quotes texts for a screen reader: a word before each line, the lines of a difference in words, nothing folded."""
+    """Quotes texts for a screen reader: a word before each line, lines of a diff in words, nothing folded."""
 
     def rows(self, text: str, most: int = 0, *, diff: bool = False) -> Iterator[str]:
-        """A text, every character of it; where it has more than `most` lines it is cut, and that is said."""
+        """A text with every character; if it has more than `most` lines, it is cut, and a note says so."""
         lines = text.expandtabs(4).split("\n")
         lines = [_quoted_change(number, line) for number, line in enumerate(lines)] if diff else lines
         left = len(lines) - most if most else 0
@@ -44,53 +44,53 @@ class SpokenQuoting(Quoting):
 
 
 class LineWriting:
-    """Lines for eyes."""
+    """Lines for the eye."""
 
     quoting: type[Quoting] = Quoting
-    """How texts of others stand in a question."""
+    """How third-party texts are quoted in a question."""
 
     sign = "> "
-    """What stands before a line of the user."""
+    """The sign before a line of the user."""
     working = "Still working"
-    """What is said where nothing came for a while."""
+    """The message if there is no output for some time."""
 
     def __init__(self) -> None:
         self._paint = Paint(color=False)
         self._clean = TerminalFilter()
 
     def text(self, delta: str) -> str:
-        """What to write for a piece of an answer."""
+        """The output for a piece of an answer."""
         return self._clean(delta)
 
     def end_text(self) -> str:
-        """What to write where the text of an answer ends, on its own line; the next one starts afresh."""
+        """The output at the end of an answer's text, which ends its line."""
         self._clean = TerminalFilter()
         return ""
 
     def call(self, event: ToolExecutionStart, command: str, width: int) -> str:
-        """A call that begins, with the whole of the parameter `command`, in rows of this width."""
+        """The start of a call, with the whole parameter `command`, in rows of this width."""
         from .drawing.calls import header_rows
 
         quoting = Quoting(self._paint, width - 3, columns_of)
         return "\n".join(header_rows(event, command, quoting, _UNBROKEN, columns_of, most=_MOST_ROWS))
 
     def outcome(self, event: ToolExecutionEnd, width: int) -> str:
-        """How a call ended, and what it shows, in rows of this width."""
+        """The result of a call and what it displays, in rows of this width."""
         from .drawing.diffs import diff_rows
 
         shown = shown_rows(event.show, width, columns_of)
         return "\n".join([outcome_line(event), *diff_rows(event.details, self._paint), *shown])
 
     def choices(self, sign: str) -> str:
-        """What can be answered, as it is asked."""
+        """The possible answers, as part of the question."""
         return sign
 
     def chosen(self, sign: str, line: str) -> str:
-        """The line that answers, in the words that the question takes."""
+        """The typed line in the words that the question accepts."""
         return line
 
     def replay(self, entries: Sequence[SaidEntry]) -> str:
-        """What was said before this session was gone on with."""
+        """The earlier messages of a resumed session."""
         rows = [f"(Earlier, {local_time(entries[0].time)})" if entries and entries[0].time else "(Earlier)"]
         for entry in entries:
             rows.append(f"{self.sign if entry.role == 'user' else ''}{clean(entry.text)}" if entry.text else "")
@@ -99,7 +99,7 @@ class LineWriting:
 
 
 class SpokenWriting(LineWriting):
-    """Lines for a screen reader: who speaks is named, tables are `header: value`, and no sign needs eyes."""
+    """Lines for a screen reader: the speaker is named, tables become `header: value`, and no sign requires sight."""
 
     quoting = SpokenQuoting
     sign = "You: "
@@ -109,12 +109,12 @@ class SpokenWriting(LineWriting):
         super().__init__()
         self._begun = False
         self._passing = False
-        """Whether the line that is open is none of a table."""
+        """Whether the current line belongs to no table."""
         self._line = ""
         self._table: list[str] = []
 
     def text(self, delta: str) -> str:
-        """A piece of an answer; lines that may be those of a table are held back until it is complete."""
+        """A piece of an answer; lines that may belong to a table are delayed until it is complete."""
         said = "".join(self._piece(piece) for piece in re.split(r"(?<=\n)", super().text(delta)) if piece)
         return self._named(said)
 
@@ -127,7 +127,7 @@ class SpokenWriting(LineWriting):
         return f"Marvin: {said.lstrip()}"
 
     def _piece(self, piece: str) -> str:
-        """What to write for a piece of a line, which may end it."""
+        """The output for a piece of a line, which may end the line."""
         ended = piece.endswith("\n")
         if self._passing:
             self._passing = not ended
@@ -147,7 +147,7 @@ class SpokenWriting(LineWriting):
         return spoken_rows(rows)
 
     def end_text(self) -> str:
-        """The table that the answer ends with, if it does."""
+        """The table at the end of an answer, if there is one."""
         if self._line:
             self._table.append(self._line)
         said = self._named(self._tables())
@@ -156,7 +156,7 @@ class SpokenWriting(LineWriting):
         return said
 
     def call(self, event: ToolExecutionStart, command: str, width: int) -> str:
-        """A call that begins, its arguments one by one, and a command whole."""
+        """The start of a call, with one argument a line, and a whole command."""
         given = [
             f"{name}: {exact(value) if name == command and isinstance(value, str) else one_line(str(value), _ARGUMENT)}"
             for name, value in event.arguments.items()
@@ -164,7 +164,7 @@ class SpokenWriting(LineWriting):
         return clean(". ".join([f"Tool {event.name}", *given]))
 
     def outcome(self, event: ToolExecutionEnd, width: int) -> str:
-        """How a call ended; the lines of a difference as added and removed."""
+        """The result of a call; the lines of a diff are described as added and removed."""
         from .drawing.diffs import diff_rows
 
         rows = [f"Tool {outcome_line(event).strip()}"]
@@ -172,17 +172,17 @@ class SpokenWriting(LineWriting):
         return clean("\n".join([*filter(None, rows), *spoken_items(event.show)]))
 
     def choices(self, sign: str) -> str:
-        """Words between slashes as a numbered list."""
+        """Words separated by slashes, as a numbered list."""
         words = _words(sign)
         return f"{', '.join(f'{number} {word}' for number, word in enumerate(words, 1))}: " if words else sign
 
     def chosen(self, sign: str, line: str) -> str:
-        """The word that a number stands for."""
+        """The word for a number."""
         words, asked = _words(sign), line.strip().rstrip(".)")
         return words[int(asked) - 1] if asked in map(str, range(1, len(words) + 1)) else line
 
     def replay(self, entries: Sequence[SaidEntry]) -> str:
-        """What was said before, each with who said it."""
+        """The earlier messages, each with its author."""
         names = {"user": "You", "assistant": "Marvin"}
         rows = []
         for entry in entries:
@@ -193,7 +193,7 @@ class SpokenWriting(LineWriting):
 
 
 def _words(sign: str) -> list[str]:
-    """The words of `[yes/no] `; none where numbers are answers of their own."""
+    """The choices in a text such as `[yes/no] `; none if numbers are answers themselves."""
     inner = sign.strip().removeprefix("[").removesuffix("]")
     words = inner.split("/")
     is_list = sign.strip().startswith("[") and len(words) > 1 and all(word.isalpha() for word in words)
@@ -201,13 +201,13 @@ def _words(sign: str) -> list[str]:
 
 
 def _quoted_change(number: int, line: str) -> str:
-    """A line of a difference that a question quotes, every character of it, whatever it looks like."""
+    """A line of a diff that a question quotes, with every character."""
     names = {"+": "added: ", "-": "removed: ", "@": "place: "}
     return line if number < 2 else f"{names.get(line[:1], '')}{line[1:]}"  # the first two are the names of the file
 
 
 def _spoken_changes(lines: Sequence[str]) -> list[str]:
-    """The lines of a difference in words."""
+    """The lines of a diff in words."""
     told = []
     names = {"+": "added: ", "-": "removed: "}
     for line, following in zip_longest(lines, lines[1:], fillvalue=""):
@@ -222,7 +222,7 @@ def _spoken_changes(lines: Sequence[str]) -> list[str]:
 
 
 def spoken_rows(lines: Sequence[str]) -> str:
-    """The rows of a Markdown table as `header: value`; the lines as they are where they are no table."""
+    """The rows of a Markdown table as `header: value`; lines that form no table are unchanged."""
     if len(lines) < 2 or not _TABLE_RULE.fullmatch(lines[1].strip()):
         return "".join(lines)
     header = _cells(lines[0])
@@ -240,7 +240,7 @@ def _spoken_row(number: int, header: Sequence[str], cells: Sequence[str]) -> str
 
 
 def spoken_items(show: Sequence[Shown]) -> list[str]:
-    """What a tool shows people, in words."""
+    """What a tool displays, in words."""
     lines: list[str] = []
     for item in show:
         if not isinstance(item, Table):

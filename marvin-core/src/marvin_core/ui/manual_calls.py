@@ -1,4 +1,4 @@
-"""Calling a tool by hand: `/name key=value ...`, in every interface and in `marvin tools call`."""
+"""Tool calls by the user: `/name key=value ...`, in every interface and in `marvin tools call`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..tools.arguments import parse_key_values
 from ..util.text import unknown_name
 
 _LISTED_TOOLS = 20
-"""So many tools are named where somebody asks for help; of more, their groups are."""
+"""The maximum number of tools that help lists by name; otherwise it lists their groups."""
 _SHELL = ("!COMMAND", "run a shell command; !shell (or !sh) turns shell mode on and off")
 _LINES = (
     ("/name key=value ...", "call a tool directly"),
@@ -33,17 +33,17 @@ _KEYS = (
 
 
 def command_of(session: SessionControl, name: str) -> str:
-    """The parameter of a tool that holds a shell command; empty where it has none."""
+    """The parameter of a tool that holds a shell command; empty if there is none."""
     return next((spec.command for spec in session.tools if spec.name == name), "")
 
 
 def shell_tool(session: SessionControl) -> ToolSpec | None:
-    """The tool on offer that takes what is typed behind `!`."""
+    """The available tool that runs the text after `!`."""
     return next((spec for spec in session.tools if spec.typed == "!"), None)
 
 
 async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOutput:
-    """Call a tool with the words of a line; what is wrong with them is told as the output."""
+    """Call a tool with the words of a line; errors in them become the output."""
     from ..tools.help import with_typed_calls, with_typed_note
 
     spec = next((spec for spec in session.tools if spec.name == name), None)
@@ -65,14 +65,14 @@ def _typed_block(block: Text | Image, typed: Callable[[str], str]) -> Text | Ima
 
 
 def is_call(session: SessionControl, name: str, words: str) -> bool:
-    """Whether a line whose name a command and a tool share means the tool: it gives a value to a parameter of it."""
+    """Whether a line means the tool if a command has the same name: it sets a parameter of the tool."""
     spec = next((spec for spec in session.tools if spec.name == name), None)
     parameter, equals, _ = words.partition("=")
     return spec is not None and bool(equals) and parameter in spec.parameters.get("properties", {})
 
 
 def _not_there(session: SessionControl, name: str) -> str:
-    """Why a name can be neither called nor carried out, and what to type instead."""
+    """Why a name is neither a tool nor a command here, and what to type instead."""
     if name in session.toolbox.missing:
         return f"{name} is not available: {session.toolbox.missing[name]}."
     known = dict.fromkeys([*session.commands, *(spec.name for spec in session.tools), "help", "exit", "tool"])
@@ -80,7 +80,7 @@ def _not_there(session: SessionControl, name: str) -> str:
 
 
 def _refused(name: str, text: str) -> ToolOutput:
-    """The output of a call that was not made."""
+    """The output of a rejected call."""
     return ToolOutput(call_id="", name=name, content=(Text(text=f"Error: {text}"),), is_error=True)
 
 
@@ -108,12 +108,12 @@ def _command_help(command: Command) -> str:
 
 
 def _typed(command: Command) -> str:
-    """How a command is typed."""
+    """The syntax of a command."""
     return f"/{command.name} {command.takes}".rstrip()
 
 
 def help_text(session: SessionControl) -> str:
-    """What can be typed."""
+    """The help text: everything that can be typed."""
     shell = [_SHELL] if shell_tool(session) else []
     rows = [_LINES[0], *shell, *_LINES[1:], *((_typed(command), command.help) for command in session.commands.values())]
     width = max(len(typed) for typed, _ in rows)
@@ -122,7 +122,7 @@ def help_text(session: SessionControl) -> str:
 
 
 def _tools(session: SessionControl) -> str:
-    """The names of the tools where they are few, else how many there are of each group."""
+    """The names of the tools if they are few, otherwise their number in each group."""
     names = [spec.name for spec in session.tools]
     if len(names) <= _LISTED_TOOLS:
         return ", ".join(names) or "none"

@@ -1,4 +1,4 @@
-"""A question about calls in plain lines: what is shown, and what the lines that are typed below it mean."""
+"""A question about calls in plain lines: its display, and the meaning of the lines typed below it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from .quoted import Quoting
 from .rendering import Measure, Paint
 
 _ROWS = 20
-"""Rows of a command or its arguments that are shown at once."""
+"""The number of rows of a command or its arguments that are shown at first."""
 _DIFF_ROWS = 40
 _REASON = 400
-"""Characters of a reason that are shown at once: a model gives some of them, and could push the command away."""
+"""The number of characters of a reason that are shown at first: a model writes some of them, and a long one could hide
+the command.
+"""
 _ROWS_IN_LIST = 6
 _DIFF_ROWS_IN_LIST = 10
 _WORDS: dict[PermissionAnswer, str] = {
@@ -45,9 +47,10 @@ _Stage: TypeAlias = Literal["list", "call", "rule", "command"]
 
 
 class QuestionPrompt:
-    """One question until it has its replies.
+    """One question until all calls have decisions.
 
-    `sign` stands before the line that answers, which begins as `draft`. What `begin` and `take` return is to be shown.
+    `sign` is shown before the line of the answer, which begins as `draft`. The results of `begin` and `take` are to be
+    shown.
     """
 
     def __init__(
@@ -62,23 +65,24 @@ class QuestionPrompt:
 
     @property
     def replies(self) -> Sequence[Reply] | None:
-        """What was answered, once all is."""
+        """The decisions, once there is one for each call."""
         return self._replies if len(self._replies) >= self._question.answers else None
 
     @property
     def answered(self) -> int:
-        """How many of the calls have their reply."""
+        """The number of calls with a decision."""
         return len(self._replies) + (self._stage == "list")
 
     @property
     def is_line(self) -> bool:
-        """Whether a line of its own is asked for: a rule, or a command."""
+        """Whether the question needs a whole line: a rule, or a command."""
         return self._stage in ("rule", "command")
 
     def key(self, key: str) -> str | None:
-        """The line that a key alone stands for, its beginning where it ends with a space; None where it is no answer.
+        """The line that a single key stands for, or its beginning if it ends with a space; None if the key is no
+        answer.
 
-        Where a call is dangerous no key lets it run.
+        No key allows a dangerous call.
         """
         if self.is_line:
             return None
@@ -92,12 +96,12 @@ class QuestionPrompt:
         return None if alarm and word in ("yes", "all") else word
 
     def begin(self) -> str:
-        """The question itself."""
+        """The text of the question."""
         return "\n".join(self._rows(whole=False))
 
     @property
     def sign(self) -> str:
-        """What can be answered now."""
+        """The possible answers at this moment."""
         if self._stage == "rule":
             return "rule to store (empty: back) > "
         if self._stage == "command":
@@ -107,11 +111,11 @@ class QuestionPrompt:
         return f"[{'/'.join(self._words())}] "
 
     def refuse(self) -> None:
-        """No to all that has no reply yet."""
+        """Deny all calls without a decision."""
         self._replies += [NO] * (self._question.answers - len(self._replies))
 
     def take(self, line: str) -> str:
-        """A line that was typed; returns what is to be shown then."""
+        """Process a typed line; returns what is to be shown next."""
         line, self.draft = line.strip(), ""
         if self._stage == "list":
             return self._take_list(line)
@@ -127,7 +131,7 @@ class QuestionPrompt:
 
     @property
     def _call(self) -> AskedCall | None:
-        """The call that is asked about now."""
+        """The call in question."""
         calls = self._question.calls
         return calls[len(self._replies)] if calls else None
 
@@ -159,7 +163,7 @@ class QuestionPrompt:
         return self._reply(Reply(says="once" if word == "yes" else "session"))
 
     def _longer(self, word: str, rest: str, call: AskedCall) -> str:
-        """An answer that may need a line of its own."""
+        """An answer that may need a further line."""
         if rest:
             return self._reply(
                 Reply(says="always", rule=rest) if word == "always" else Reply(says="edit", command=rest)
@@ -212,7 +216,9 @@ class QuestionPrompt:
             yield from self._call_rows(asked, title, (0, 0) if whole else (_ROWS, _DIFF_ROWS))
 
     def _call_rows(self, call: AskedCall, title: str, most: tuple[int, int]) -> Iterator[str]:
-        """A call: its title, the danger, its text, why it is asked, the difference. `most` rows of each; 0 is all."""
+        """A call: its title, the danger, its text, the reason for the question, the diff. At most `most` rows of each;
+        0 means all.
+        """
         if call.alarm:
             yield self._paint("error", f"{title} DANGER: this {call.alarm}.")
         else:
@@ -233,7 +239,7 @@ class QuestionPrompt:
 
 
 def _numbers(text: str, most: int) -> frozenset[int]:
-    """The numbers of calls that a text names, as in `1, 3-4`; none where it holds anything else."""
+    """The numbers of calls in a text such as `1, 3-4`; none if it contains anything else."""
     found: set[int] = set()
     for part in re.split(r"[\s,]+", text.strip()):
         match = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", part)

@@ -1,4 +1,4 @@
-"""Texts of others in rows that nobody can take for Marvin's own words."""
+"""Third-party texts in rows that cannot be mistaken for Marvin's own words."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..util.text import counted
 from .rendering import Measure, Paint, Role
 
 _BEGIN, _GO_ON = "  | ", "  : "
-"""Before what is quoted, and before a row that goes on with it: nothing quoted can look like Marvin's own words."""
+"""The marks before a quoted row and before its continuation: no quoted text can look like Marvin's own words."""
 _DIFF_ROLES: Mapping[str, Role] = {"+": "added", "-": "removed", "@": "place"}
 
 
 class Quoting:
-    """Quotes texts for a screen of so many columns."""
+    """Quotes texts for a screen of this width in columns."""
 
     def __init__(self, paint: Paint, width: int, measure: Measure) -> None:
         self._paint = paint
@@ -21,7 +21,7 @@ class Quoting:
         self._measure = measure
 
     def rows(self, text: str, most: int = 0, *, diff: bool = False) -> Iterator[str]:
-        """A text, every character of it; where it has more than `most` rows it is cut, and marked. 0 is all."""
+        """A text with every character; if it has more than `most` rows, it is cut and marked. 0 means no limit."""
         rows = [row for line in text.expandtabs(4).split("\n") for row in self._folded(line, diff)]
         if not most or len(rows) <= most:
             yield from rows
@@ -47,7 +47,7 @@ class Quoting:
 
 
 def _beginning(line: str, room: int, measure: Measure) -> str:
-    """As much of a line as there is room for; at least one character, and nothing is taken away."""
+    """As much of a line as fits; at least one character."""
     if len(line) * 2 <= room:
         return line
     used = 0

@@ -1,4 +1,4 @@
-"""Events as lines of text: colours by role, Markdown touched lightly, tools, diffs. Nothing is ever drawn twice."""
+"""Events as lines of text: colors by role, light Markdown, tools, diffs. Nothing is drawn twice."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ DARK: Mapping[str, str] = {
     "changed": "7",
     "place": "36",
 }
-"""What each role is drawn with in the theme `dark`."""
+"""The terminal codes of each role in the theme `dark`."""
 _ARGUMENTS = 20
-"""Arguments of a call that a tool line shows."""
+"""The maximum number of arguments in the line of a call."""
 SHOWN = 100
-"""Characters of an argument, and of the first line of an output, that a tool line shows."""
+"""The number of shown characters of an argument, and of the first line of an output."""
 DIFF_LINES = 40
-"""Lines of a diff that are shown; the rest is counted."""
+"""The maximum number of shown lines of a diff; the others are counted."""
 OUTPUT_LINES = 400
-"""Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
+"""The maximum number of shown lines of a manual call's output: half from the beginning, half from the end."""
 
 _JOINER = "\u200d"
 _JOINED = 32
-"""So many characters may be drawn as one. What goes on for longer is no text of anybody, and broken anywhere."""
+"""The maximum number of characters that may be drawn as one. A longer sequence is no text, and is broken anywhere."""
 _SKINS = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 _FLAGS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")
@@ -85,16 +85,16 @@ _USUAL_COLUMNS = 80
 _COLUMNS_OF_A_FILE = 120
 
 Measure: TypeAlias = Callable[[str], int]
-"""How many columns a text takes."""
+"""Returns the width of a text in columns."""
 
 
 def clean(text: str) -> str:
-    """The text without what could steer the terminal, with spaces for tabs: their width depends on where they stand."""
+    """The text without control characters, and with spaces for tabs, whose width depends on their position."""
     return disarm(text).replace("\r", "").expandtabs(4)
 
 
 class Paint:
-    """Colours by role, or none."""
+    """Colors by role, or no colors."""
 
     def __init__(self, color: bool, codes: Callable[[], Mapping[str, str]] = lambda: DARK) -> None:
         self._color = color
@@ -102,7 +102,7 @@ class Paint:
 
     @property
     def color(self) -> bool:
-        """Whether there are any."""
+        """Whether there are colors."""
         return self._color
 
     def styled(self, roles: Sequence[Role], text: str) -> str:
@@ -113,7 +113,7 @@ class Paint:
         return f"\x1b[{';'.join(codes[role] for role in dict.fromkeys(roles))}m{text}\x1b[0m"
 
     def __call__(self, role: Role, text: str) -> str:
-        """The text in the colour of its role, line by line."""
+        """The text in the color of its role, line by line."""
         if not self._color or not text:
             return text
         code = self._codes()[role]
@@ -121,7 +121,7 @@ class Paint:
 
 
 def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:
-    """The line's first row and what follows: broken behind a space or a wide character, else where it must be."""
+    """The first row of a line and the rest: broken after a space or a wide character, otherwise where necessary."""
     used, space = 0, 0
     for index, character in enumerate(line):
         columns = measure(character)
@@ -135,7 +135,7 @@ def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:
 
 
 def before_joined(line: str, place: int, measure: Measure) -> int:
-    """The place, or the one before the characters that are drawn as one there: accents, families, flags."""
+    """The position, or the one before the characters that are drawn as one there: accents, families, flags."""
     begin, least = place, max(0, place - _JOINED)
     while begin > least and _goes_with(line, begin, measure):
         begin -= 1
@@ -143,7 +143,7 @@ def before_joined(line: str, place: int, measure: Measure) -> int:
 
 
 def _goes_with(line: str, place: int, measure: Measure) -> bool:
-    """Whether the character at a place is drawn as one with that before it."""
+    """Whether the character at a position is drawn together with the one before it."""
     character = line[place]
     if line[place - 1] == _JOINER or character in _SKINS or measure(character) == 0:
         return True
@@ -156,10 +156,10 @@ def _goes_with(line: str, place: int, measure: Measure) -> bool:
 
 
 def wrapped(text: str, width: int, measure: Measure, hanging: str | None = None) -> str:
-    """The text with its lines broken between words at the width, for what is to be read and not to be copied.
+    """The text, wrapped between words at this width, for text that is read and not copied.
 
-    What goes on in a further row begins with `hanging`, else below where the text of the line begins: that of an item
-    behind its sign, that of a table behind its name.
+    A continued row begins with `hanging`, or below the beginning of the line's text: after the sign of a list item, or
+    after the name in a table.
     """
     rows: list[str] = []
     for line in text.split("\n"):
@@ -174,7 +174,7 @@ def wrapped(text: str, width: int, measure: Measure, hanging: str | None = None)
 
 
 def _exceeds(text: str, width: int, measure: Measure) -> bool:
-    """Whether a text takes more columns; no more of it is looked at than has room, however long it is."""
+    """Whether a text is wider than this; only as much of it as fits is examined."""
     used = 0
     for character in text if len(text) * 2 > width else "":
         used += measure(character)
@@ -184,12 +184,12 @@ def _exceeds(text: str, width: int, measure: Measure) -> bool:
 
 
 def for_people(text: str, descriptor: int) -> str:
-    """The text, wrapped where it goes to a terminal, which would break it in the middle of words."""
+    """The text, wrapped for a terminal, which would break words in the middle."""
     return wrapped(text, columns_at(descriptor), len) if os.isatty(descriptor) else text
 
 
 def columns_at(descriptor: int) -> int:
-    """The columns that text may take: those of the terminal that it goes to, else a usual number of them."""
+    """The number of columns for text: those of the output's terminal, otherwise a default."""
     if not os.isatty(descriptor):
         return _COLUMNS_OF_A_FILE
     columns = os.get_terminal_size(descriptor).columns or _USUAL_COLUMNS  # some terminals do not know theirs
@@ -197,7 +197,7 @@ def columns_at(descriptor: int) -> int:
 
 
 def _beginning(line: str, width: int) -> str:
-    """The spaces with which the further rows of a line begin."""
+    """The spaces before the continued rows of a line."""
     item = _ITEM.match(line)
     indent = len(item[0]) if item else 0
     column = _COLUMN.match(line)
@@ -207,7 +207,7 @@ def _beginning(line: str, width: int) -> str:
 
 
 def shortened(text: str, width: int, measure: Measure) -> str:
-    """The text, or as much of it as one row has room for."""
+    """The text, or as much of it as fits into one row."""
     if measure(text) <= width:
         return text
     row, _ = _split(text, width - 1, measure)
@@ -215,7 +215,7 @@ def shortened(text: str, width: int, measure: Measure) -> str:
 
 
 def bounded_output(text: str, most: int = OUTPUT_LINES) -> str:
-    """The text, or its first and last lines where it has more than `most`."""
+    """The text, or its first and last lines if it has more than `most`."""
     lines = text.split("\n")
     if len(lines) <= most:
         return text
@@ -226,14 +226,16 @@ def bounded_output(text: str, most: int = OUTPUT_LINES) -> str:
 
 
 def call_line(event: ToolExecutionStart) -> str:
-    """A call that begins; what is cut of its arguments is marked."""
+    """The start of a call; cut arguments are marked."""
     shown = [_argument(name, value) for name, value in islice(event.arguments.items(), _ARGUMENTS)]
     shown += ["…"] if len(event.arguments) > _ARGUMENTS else []
     return clean(f"  🔧 {event.name}({', '.join(shown)})")
 
 
 def _argument(name: str, value: object) -> str:
-    """An argument; of several lines the first one, and how many they are: a difference shows them, or Ctrl+O."""
+    """An argument; of a text with several lines, the first one and the number of lines. The diff and Ctrl+O show them
+    all.
+    """
     lines = value.strip("\n").split("\n") if isinstance(value, str) else []
     if len(lines) < 2:
         return _marked(f"{name}={value!r}")
@@ -245,7 +247,7 @@ def _marked(text: str) -> str:
 
 
 def outcome_line(event: ToolExecutionEnd) -> str:
-    """How a call ended; where its output follows anyway, made by hand or without a model, nothing of that."""
+    """The result of a call; without the output if the output follows anyway, as in manual calls and without a model."""
     text = event.text.strip()
     refused = f"Error: {event.name} was not run"
     if event.is_error and text.startswith(refused):
@@ -258,7 +260,7 @@ def outcome_line(event: ToolExecutionEnd) -> str:
 
 
 def shown_rows(show: Sequence[Shown], width: int, measure: Measure) -> Sequence[str]:
-    """What a tool shows people, in rows of this width."""
+    """What a tool displays, in rows of this width."""
     if not show:
         return ()
     from ..util.shown import shown_lines

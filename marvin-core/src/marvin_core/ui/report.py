@@ -1,4 +1,4 @@
-"""What a non-interactive run writes for programs: its cost, and its result as JSON."""
+"""The machine-readable output of a non-interactive run: its cost, and its result as JSON."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def result_line(
     code: int,
     output: str | None = None,
 ) -> str:
-    """What `--output-format json` prints: one object, on a line of its own.
+    """The output of `--output-format json`: one object, on a line of its own.
 
     Args:
-        summary: the fields of MARVIN_COST, and `providers` as `costs_of` gives them.
-        output: the JSON value of an answer that had to fit a schema, and does.
+        summary: the fields of MARVIN_COST, and `providers` as `costs_of` returns them.
+        output: the JSON value of an answer that conforms to the required schema.
     """
     report = {
         "type": "result",
@@ -47,7 +47,7 @@ def result_line(
 
 
 def costs_of(providers: Mapping[str, Mapping[str, ModelUsage]]) -> dict[str, Any]:
-    """What each provider was used for, and each of its models, as JSON data."""
+    """The usage of each provider and of each of its models, as JSON data."""
     return {
         provider: {
             **total(models.values()).as_dict(),

@@ -1,4 +1,4 @@
-"""A question that may be answered in any words: what is shown, and what the line that is typed below it means."""
+"""A question with a free-text answer: its display, and the meaning of the line typed below it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .rendering import Paint
 
 
 class TextQuestion:
-    """One question with its choices, if there are any, which are numbered. `sign` stands before the answer."""
+    """One question with its numbered choices, if there are any. `sign` is shown before the answer."""
 
     def __init__(self, question: str, choices: Sequence[str], paint: Paint, quoting: Quoting) -> None:
         self._question = question
@@ -19,19 +19,19 @@ class TextQuestion:
         self._quoting = quoting
 
     def begin(self) -> str:
-        """The question itself."""
+        """The text of the question."""
         lines = [self._question.strip("\n"), *(f"{n}. {choice}" for n, choice in enumerate(self._choices, 1))]
         return "\n".join([self._paint("notice", "Question:"), *self._quoting.rows(exact("\n".join(lines)))])
 
     @property
     def sign(self) -> str:
-        """What can be answered."""
+        """The possible answers."""
         count = len(self._choices)
         numbers = "1" if count == 1 else f"1-{count}"
         return f"[{numbers}, or your own words] " if count else "[in your own words] "
 
     def answer(self, line: str | None) -> str:
-        """What a line says: a choice, by its number or as it stands, or anything else; empty where there is none."""
+        """The answer in a line: a choice, by its number or its text, or any other text; empty if there is none."""
         said = (line or "").strip()
         number = said.rstrip(".)")
         if number in map(str, range(1, len(self._choices) + 1)):

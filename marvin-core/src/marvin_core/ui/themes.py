@@ -1,4 +1,4 @@
-"""What each part of the chat is drawn with: themes on the terminal's own 16 colours, by semantic names."""
+"""Themes: the codes for each part of the chat, in the terminal's own 16 colors, by semantic names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..util.text import hint_at
 from .rendering import DARK, Role
 
 FOLDER = "themes"
-"""Where the user's own ones are, in the configuration folder."""
+"""The folder of the user's own themes, in the configuration folder."""
 _COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _STYLES = {"default": "39", "bold": "1", "dim": "2", "italic": "3", "underline": "4", "reverse": "7", "strike": "9"}
 WORDS: Mapping[str, str] = {
@@ -20,7 +20,7 @@ WORDS: Mapping[str, str] = {
     **{name: str(30 + number) for number, name in enumerate(_COLORS)},
     **{f"bright-{name}": str(90 + number) for number, name in enumerate(_COLORS)},
 }
-"""What a part may be drawn with, and how a terminal is told."""
+"""The words for the style of a part, and their terminal codes."""
 _NAME = re.compile(r"\w[\w-]{0,63}")
 _LARGEST = 100_000
 
@@ -40,12 +40,12 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     },
     "colorblind": {"error": "bold yellow", "notice": "bright-yellow"},
 }
-"""The themes that come along: what differs from the dark one, beside the colours that `_SWAPPED` has."""
+"""The built-in themes: their differences from the dark one, in addition to the colors in `_SWAPPED`."""
 _SWAPPED: Mapping[str, Mapping[str, str]] = {
     "light": {"33": "35", "36": "34", "93": "35", "96": "34"},
     "colorblind": {"31": "33", "32": "94", "91": "93", "92": "94"},
 }
-"""Codes of the dark theme that others take another one for, whatever they draw."""
+"""Codes of the dark theme that other themes replace in every part."""
 MEANINGS: Mapping[str, str] = {
     "dark": "for a dark background",
     "light": "for a light background",
@@ -55,7 +55,7 @@ MEANINGS: Mapping[str, str] = {
 
 
 def names(folder: Path) -> Mapping[str, str]:
-    """All themes, each with what it is for; `folder` is the one of the configuration."""
+    """All themes, each with its description; `folder` is that of the configuration."""
     try:
         own = sorted(path.stem for path in (folder / FOLDER).glob("*.yaml") if _NAME.fullmatch(path.stem))
     except OSError:
@@ -64,10 +64,10 @@ def names(folder: Path) -> Mapping[str, str]:
 
 
 def load(name: str, folder: Path) -> Mapping[str, str]:
-    """By role, the codes of a theme; a file of the user's counts before one that comes along. Blocks.
+    """The codes of a theme by role; a file of the user takes precedence over a built-in theme. Blocks.
 
     Raises:
-        ConfigError: where there is no such theme, or its file cannot be used.
+        ConfigError: there is no such theme, or its file is invalid.
     """
     path = folder / FOLDER / f"{name}.yaml"
     if _NAME.fullmatch(name) and path.is_file():
@@ -79,7 +79,7 @@ def load(name: str, folder: Path) -> Mapping[str, str]:
 
 
 def _read(path: Path) -> tuple[str, Mapping[str, str]]:
-    """The theme that a file builds on, and what it says itself."""
+    """The theme that a file is based on, and the file's own settings."""
     from ..util.yaml.edit import load_mapping
 
     try:
@@ -99,7 +99,7 @@ def _read(path: Path) -> tuple[str, Mapping[str, str]]:
 
 
 def _codes(theme: Mapping[str, str], base: str, place: str) -> Mapping[str, str]:
-    """The codes of a theme that says this, and builds on one that comes along."""
+    """The codes of a theme with these settings, based on a built-in one."""
     roles = get_args(Role)
     swapped = _SWAPPED.get(base, {})
     found = {role: ";".join(swapped.get(code, code) for code in codes.split(";")) for role, codes in DARK.items()}
@@ -114,9 +114,9 @@ def _codes(theme: Mapping[str, str], base: str, place: str) -> Mapping[str, str]
 
 
 class Palette:
-    """The codes of the theme in use, by role; one that cannot be used is told of once, and drawn as the dark one.
+    """The codes of the current theme, by role. An invalid theme is reported once, and the dark one is used instead.
 
-    `name` gives the theme's name, which may change at any time.
+    `name` returns the theme's name, which may change at any time.
     """
 
     def __init__(self, name: Callable[[], str], folder: Path, warn: Callable[[str], None]) -> None:
@@ -127,7 +127,7 @@ class Palette:
         self._codes: Mapping[str, str] = DARK
 
     def __call__(self) -> Mapping[str, str]:
-        """The codes, loaded where the theme is another one than before."""
+        """The codes; they are loaded if the theme has changed."""
         name = self._name()
         if name != self._loaded:
             self._loaded, self._codes = name, DARK

@@ -1,4 +1,4 @@
-"""What a typed line means: a request, a command, a tool called by hand, a shell command."""
+"""The meaning of a typed line: a request, a command, a manual tool call, a shell command."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ if TYPE_CHECKING:
 LEAVE = frozenset({"exit", "quit", "/exit", "/quit", ":exit", ":quit"})
 SHELL = frozenset({"shell", "sh"})
 WORDS = frozenset({"preferences", "preferences edit", "profiles", "usage", "saved"})
-"""Lines that are commands without a slash, where such a command exists."""
+"""Lines that are commands without a slash, if such a command exists."""
 BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
-"""What is a command after `!` and never a program."""
+"""Words after `!` that are commands and never programs."""
 _LONGEST_COMMAND = 4
-"""Words of a command for a shell; what is longer is a sentence that begins like one."""
+"""The maximum number of words of a shell command; a longer line is a sentence that begins like one."""
 _HELP = frozenset({"/help", ":help", "/", "help", "?"})
 _COLON = re.compile(r":[A-Za-z][\w-]*$")
-"""A word that is a command, or meant to be one; `:smile:` is none."""
+"""A word that is a command, or is intended as one; `:smile:` is none."""
 _CD = re.compile(r"cd(\s+[^;&|\n]*)?")
 _FULL_SCREEN = frozenset("emacs helix htop hx micro nano nvim pico screen tmux vi vim".split())
-"""Programs that need the terminal to themselves."""
+"""Programs that use the whole terminal."""
 
 
 class Display(Record):
-    """What is done with what lines have to show beside the session's events."""
+    """The handlers of output that lines produce in addition to the session's events."""
 
     text: Callable[[str], None]
-    """A text of Marvin."""
+    """Receives a text of Marvin."""
     output: Callable[[str], None]
-    """The output of a call made by hand, to be shown as it is."""
+    """Receives the output of a manual call, to be shown unchanged."""
     error: Callable[[str], None]
-    """What went wrong."""
+    """Receives an error."""
     suggestion: Callable[[str], None]
-    """A line that does what was asked for once the user sends it."""
+    """Receives a line that does what was asked for if the user sends it."""
     raw: Callable[[str], None] | None = None
-    """What `/raw` does with the words behind it; None where nothing is drawn."""
+    """Runs `/raw` with its argument; None if nothing is drawn."""
     confirm: Confirm | None = None
-    """Asks the user to choose; None where nobody can be asked."""
+    """Asks the user to choose; None if no user can be asked."""
 
 
 class LineInterpreter:
-    """Carries out lines, one at a time."""
+    """Executes lines, one at a time."""
 
     def __init__(self, session: SessionControl, shown: Display) -> None:
         self._session = session
@@ -67,13 +67,13 @@ class LineInterpreter:
         """Whether every line is a shell command."""
 
     def leaves(self, line: str) -> bool:
-        """Whether the line ends the chat; in shell mode `exit` ends that mode only."""
+        """Whether the line ends the chat; in shell mode, `exit` ends only that mode."""
         if self.shell and line in ("exit", "quit"):
             return False
         return line in LEAVE
 
     async def run(self, line: str) -> None:
-        """Carry out a line to its end; what it raises is shown, since a chat must go on."""
+        """Execute a line completely; errors are shown, since the chat must continue."""
         try:
             await self._run(line)
         except BaseException as error:
@@ -111,7 +111,7 @@ class LineInterpreter:
 
     @cached_property
     def _sending(self) -> Sending:
-        """What makes messages of lines; imported with the first one."""
+        """Turns lines into messages; imported for the first one."""
         from .attach.sending import Sending
 
         return Sending(self._session, self._show, self._confirm)
@@ -175,7 +175,7 @@ class LineInterpreter:
 
 
 def _is_for_a_shell(line: str) -> bool:
-    """Whether a line calls a sub-command of Marvin, as texts name them: no model needs to be asked about that."""
+    """Whether a line calls a sub-command of Marvin, as texts name them: this needs no model."""
     from ..config.flags import SUBCOMMANDS
     from ..config.program import command_name
 
@@ -186,7 +186,7 @@ def _is_for_a_shell(line: str) -> bool:
 
 
 def _asides(event: Event) -> list[str]:
-    """The end of a typed command's output that says nothing to people."""
+    """The end of a typed command's output, which is irrelevant to users."""
     if not isinstance(event, ToolExecutionEnd) or event.origin != "typed":
         return []
     aside = (event.details or {}).get("aside")

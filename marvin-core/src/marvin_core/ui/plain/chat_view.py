@@ -35,8 +35,9 @@ MARK = "■"
 """The mark before Marvin's text."""
 _FEWEST_ROWS = 3
 _SHARE = 4
-"""The part of the window that an open block may take, one in so many rows: folded in a window that becomes narrower, it
-is still seen whole, and can be drawn over."""
+"""The share of the window that an open block may take: one row in so many. A block that is folded in a narrower window
+is still completely visible, and can be redrawn.
+"""
 _RAW = {
     True: "From now on, answers are shown as Markdown source. /raw off renders them again.",
     False: "From now on, answers are rendered.",
@@ -44,9 +45,8 @@ _RAW = {
 
 
 class ChatView:
-    """Writes above the line of an editor.
-
-    `queued` gives the lines that wait, as they were typed; they are shown below what is under way.
+    """Writes above the line of an editor. `queued` returns the queued lines as they were typed; they are shown below
+    the running work.
     """
 
     def __init__(self, session: SessionControl, editor: LineEditor, paint: Paint) -> None:
@@ -141,7 +141,7 @@ class ChatView:
         self._write(self._answer.end(self._editor.width))
 
     def pause_text(self) -> None:
-        """Write the text held back, before other text is written in between."""
+        """Write the text held back, before other text is written."""
         self._write(self._answer.pause(self._editor.width))
 
     # --- texts -------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class ChatView:
         self._editor.write(self._paint("user", echoed(shown, sign)))
 
     def switch_raw(self, words: str) -> None:
-        """`/raw`: show the last answer again, unformatted; `on` and `off` for all that follow."""
+        """`/raw`: show the last answer again, unformatted; `on` and `off` do the same for all later answers."""
         if words in ("on", "off"):
             self.raw = words == "on"
             self.say(_RAW[self.raw])
@@ -198,7 +198,7 @@ class ChatView:
     # --- what is under way -------------------------------------------------------------------------
 
     def busy(self, activity: str) -> None:
-        """Show below what the chat waits for, and for how long."""
+        """Show below what the chat is waiting for, and for how long."""
         self.activity = activity
         self._since = time.monotonic()
         self._editor.update()

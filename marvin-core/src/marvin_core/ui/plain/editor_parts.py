@@ -1,4 +1,4 @@
-"""What the line editor is made of beside itself: its settings, what its keys do, its completions."""
+"""The parts of the line editor: its settings, the handlers of its keys, and its completions."""
 
 from __future__ import annotations
 
@@ -30,51 +30,51 @@ STYLE = Style.from_dict(
     }
 )
 AnswerKey: TypeAlias = Callable[[str], "str | None"]
-"""What a key alone answers to a question: a line, the beginning of one where it ends with a space, or nothing."""
+"""Maps a single key to an answer: a whole line, the beginning of one if it ends with a space, or no answer."""
 
 
 class Handlers(Record):
-    """What the keys do; all return at once."""
+    """The handlers of keys. All return at once."""
 
     line: Callable[[str, str], None]
-    """Enter: the text, and the text as it was shown."""
+    """Enter: receives the text, and the text as displayed."""
     answer: Callable[[str], None]
-    """Enter below a question, on a line that was begun after it."""
+    """Enter below a question, on a line that was begun after the question."""
     cycle: Callable[[], None]
     """Shift+Tab."""
     interrupt: Callable[[bool], bool]
-    """Ctrl+C, told whether something is typed; returns whether that is to be cleared."""
+    """Ctrl+C: receives whether text is typed; returns whether to clear it."""
     escape: Callable[[], None]
-    """Escape, with no menu open."""
+    """Escape, if no menu is open."""
     recall: Callable[[], str]
-    """Up with nothing typed: lines that wait to be sent, which are then taken back."""
+    """Up on an empty line: returns the queued lines, which are removed from the queue."""
     end: Callable[[], None]
-    """Ctrl+D with nothing typed."""
+    """Ctrl+D on an empty line."""
     page: Callable[[], Coroutine[Any, Any, None]]
     """Ctrl+O."""
     complete: Callable[[str], Iterable[Candidate]]
     tell: Callable[[str], None]
-    """Something went wrong with what a key does."""
+    """Receives the message if a key's handler fails."""
 
 
 class EditorSettings(Record):
-    """How the editor behaves."""
+    """The settings of the editor."""
 
     color: bool
     terminal: str
-    """What kind of terminal it is (TERM)."""
+    """The type of the terminal (TERM)."""
     forgets: bool
-    """Whether what the pager covers is gone afterwards."""
+    """Whether the terminal loses the text that the pager covers."""
     timeouts: Timeouts
     vi: bool
     while_typing: bool
-    """Whether completions are shown while a name or a file is typed."""
+    """Whether completions are shown while a name or a path is typed."""
     program: str
     """The user's own editor."""
 
 
 def editor_settings(chat: ChatSettings) -> EditorSettings:
-    """How the editor behaves in a chat."""
+    """The settings of the editor in a chat."""
     return EditorSettings(
         color=chat.color,
         terminal=chat.terminal,
@@ -87,13 +87,13 @@ def editor_settings(chat: ChatSettings) -> EditorSettings:
 
 
 class Completions(Completer):
-    """What fits in before the cursor, for the library's menu."""
+    """The completions at the cursor, for the library's menu."""
 
     def __init__(self, complete: Callable[[str], Iterable[Candidate]]) -> None:
         self._complete = complete
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Of the text before the cursor."""
+        """The completions for the text before the cursor."""
         for one in self._complete(document.text_before_cursor):
             shown = disarm(one.text.rstrip() or one.text)
             yield Completion(one.text, -one.replaces, display=shown, display_meta=disarm(one.help))
@@ -101,6 +101,6 @@ class Completions(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """The same; the library asks in this way while somebody types."""
+        """The same; the library calls this one during typing."""
         for one in self.get_completions(document, complete_event):
             yield one

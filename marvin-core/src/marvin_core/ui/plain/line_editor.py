@@ -1,4 +1,4 @@
-"""The line that is typed at the bottom of a terminal, with what is under way shown above it."""
+"""The edited line at the bottom of a terminal, with running work shown above it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LineEditor(DrawnAbove):
         self._settings = settings
         self._folds = Folds()
         self._hidden_folds = Folds()
-        """Those of an answer that nobody may see, which are forgotten with it."""
+        """The folds of a hidden answer, which are forgotten with the answer."""
         self._history = history
         history.fold = self._folds.fold
         self._editing: asyncio.Task[None] | None = None
@@ -79,14 +79,14 @@ class LineEditor(DrawnAbove):
         app.key_processor.before_key_press += lambda _: self._question.key_pressed()
 
     async def run(self) -> None:
-        """Read lines until `close`, or until the terminal is gone."""
+        """Read lines until `close` is called or the terminal disappears."""
         try:
             await self._prompt.prompt_async(set_exception_handler=False, handle_sigint=False)
         except EOFError:
             return
 
     def close(self) -> None:
-        """Write what waits, and end `run`."""
+        """Write the pending text, and end `run`."""
         self.leave_pager()
         if self._editing is not None:
             self._editing.cancel()  # the library would wait for the program to end by itself
@@ -99,41 +99,41 @@ class LineEditor(DrawnAbove):
             self._prompt.app.exit(result=None)
 
     def _lent(self, *, is_lent: bool) -> None:
-        """Draw nothing while something else does."""
+        """Draw nothing while something else draws."""
         self._renderer.is_lent = is_lent
 
     async def page(self, make: Callable[[Output], Lent]) -> None:
-        """Show a pager until it is left. What it would cover for good is scrolled away before."""
+        """Show a pager until the user leaves it. Text that it would overwrite for good is scrolled away before."""
         if self._settings.forgets and not self._away:
             self._clear_screen()
         await super().page(make)
 
     def _returned(self) -> None:
-        """Somebody pressed keys elsewhere, and saw nothing of a question."""
+        """The user pressed keys elsewhere, and saw no question."""
         self._question.key_pressed()
 
     @property
     def escape(self) -> float:
-        """Seconds after Escape for the rest of a key to come."""
+        """The number of seconds after Escape in which the rest of a key may follow."""
         return self._settings.timeouts.escape
 
     @property
     def last_key(self) -> float:
-        """When the last key was pressed, by the monotonic clock."""
+        """The time of the last key, by the monotonic clock."""
         return self._question.last_key
 
     def question(
         self, sign: str, draft: str = "", *, hidden: bool = False, keys: AnswerKey | None = None, at_once: bool = False
     ) -> None:
-        """Have lines that are begun from now on answer a question; the first of them begins as `draft`.
+        """Let lines that are begun from now on answer a question; the first one begins as `draft`.
 
-        A line that was begun before stays what it is, and so do keys that were pressed before, or come in quick
-        succession with such ones: whoever types when a question appears has not answered it.
+        A line that was begun before keeps its meaning. So do keys pressed before the question, and keys in quick
+        succession to those: a user who is typing when a question appears does not answer it.
 
         Args:
-            hidden: whether stars stand for the answer while it is typed.
-            keys: what a key alone answers.
-            at_once: the question follows from what was answered before, so that nobody is surprised by it.
+            hidden: whether the answer is shown as stars.
+            keys: maps a single key to an answer.
+            at_once: the question follows from the previous answer, so the user expects it.
         """
         buffer = self._prompt.default_buffer
         if not self._question.sign:
@@ -145,37 +145,37 @@ class LineEditor(DrawnAbove):
 
     @property
     def asked(self) -> str:
-        """What stands before the line that answers."""
+        """The text before the line of the answer."""
         return self._question.sign
 
     def answered(self) -> None:
-        """The question is over: a line that was put aside comes back."""
+        """The question is settled: a line that was set aside comes back."""
         if self._question.is_open:
             self._prompt.default_buffer.reset()
         self.refill(self._question.end())
 
     def _may_answer(self) -> bool:
-        """Whether the line may become that of an answer: nothing of it was typed before."""
+        """Whether the line can become the answer: the user typed nothing before the question."""
         return not self._prompt.default_buffer.text and self._prompt.app.is_running and not self._away
 
     def _holds_up(self) -> bool:
-        """Whether a question waits for the line that is typed, which is older, to be done with."""
+        """Whether a question waits because the user is still typing an older line."""
         return self._question.waits and bool(self._prompt.default_buffer.text)
 
     def _take_in(self) -> None:
-        """Have the keys that wait in the terminal do what they do now."""
+        """Process the keys pending in the terminal with their current meaning."""
         app = self._prompt.app
         if app.is_running and not app.is_done and not self._away:
             app.key_processor.feed_multiple([*app.input.read_keys(), *self._input.release()])
             app.key_processor.process_keys()
 
     def _put_aside(self) -> None:
-        """Put the line that is older than the question aside, for an answer."""
+        """Set aside the line that is older than the question."""
         self._question.put_aside(self._prompt.default_buffer.text)
         self._prompt.default_buffer.reset()
 
     def _answers_alone(self, event: KeyPressEvent) -> None:
-        """A key on an empty line below a question; with others in quick succession it begins a line."""
+        """Handle a key on an empty line below a question; several keys in quick succession begin a line."""
         line = None if event.app.key_processor.input_queue else self._question.answer_of(event.data)
         if line is None or line.endswith(" "):
             event.current_buffer.insert_text(line or event.data)
@@ -183,7 +183,7 @@ class LineEditor(DrawnAbove):
             self._handlers.answer(line)
 
     async def ask_terminal(self, question: str, answers: re.Pattern[str], last: re.Pattern[str]) -> str:
-        """What the terminal answers to a sequence, up to the `last` answer; keys that come with it are kept."""
+        """The terminal's reply to a sequence, up to the `last` byte sequence; other keys that arrive are kept."""
         from .lent.asking import answer_of_terminal
 
         if self._away or not self._prompt.app.is_running:
@@ -194,7 +194,7 @@ class LineEditor(DrawnAbove):
         return heard
 
     def suggest(self, line: str) -> None:
-        """Show a line where nothing is typed: Enter sends it, Tab takes it over, anything else drops it."""
+        """Show a suggested line if the line is empty: Enter sends it, Tab inserts it, any other key removes it."""
         self._suggestion = line
         self.update()
 
@@ -205,26 +205,26 @@ class LineEditor(DrawnAbove):
         )
 
     def refill(self, text: str) -> None:
-        """Put a text before what is being typed."""
+        """Insert a text before the edited text."""
         buffer = self._prompt.default_buffer
         text = "\n".join(filter(None, (text, buffer.text)))
         buffer.document = Document(text, len(text))
         self.update()
 
     def complete_again(self) -> None:
-        """There is more to complete with than a moment ago: show it, where the menu is to appear by itself."""
+        """There are new completions: show them if the menu opens by itself."""
         buffer = self._prompt.default_buffer
         if self._completes() and not self._chosen() and self._prompt.app.is_running:
             buffer.complete_state = None
             buffer.start_completion(select_first=False)
 
     def follow_history(self) -> None:
-        """Where the profile is another one now: have its lines behind Up and Ctrl+R."""
+        """Use the history of the current profile for Up and Ctrl+R."""
         if self._history.is_stale:
             self._prompt.default_buffer.reset(self._prompt.default_buffer.document)
 
     def _message(self) -> ANSI:
-        """What stands above the line and before it. The library asks some ten times each time that it draws."""
+        """The text above and before the line. The library calls this about ten times for each redraw."""
         drawing = self._app.render_counter
         if self._drawn is None or self._drawn[0] != drawing or not self._app.is_running:
             self._drawn = drawing, self._rows_and_sign()
@@ -276,7 +276,7 @@ class LineEditor(DrawnAbove):
         return keys
 
     def _clear_screen(self) -> None:
-        """Scroll away what is seen. The library would erase it, and the terminal could not scroll back to it."""
+        """Scroll the screen away. The library would erase it, and the terminal could not scroll back to it."""
         self._prompt.app.renderer.erase()
         self._output.write_raw("\n" * self.height)
         self._output.cursor_goto(0, 0)
@@ -284,7 +284,7 @@ class LineEditor(DrawnAbove):
         self._prompt.app.invalidate()
 
     def _recall(self, event: KeyPressEvent) -> None:
-        """Up with nothing typed: lines that wait to be sent, else the history."""
+        """Up on an empty line: recall queued lines, otherwise an entry of the history."""
         waiting, buffer = self._handlers.recall(), event.current_buffer
         if waiting:
             self.refill(waiting)
@@ -295,7 +295,7 @@ class LineEditor(DrawnAbove):
             asyncio.get_running_loop().call_soon(buffer.auto_up)
 
     def _edit_elsewhere(self, event: KeyPressEvent) -> None:
-        """Have the line edited by the user's own program."""
+        """Edit the line in the user's own editor."""
         if not self._away:
             self._editing = event.app.create_background_task(self._edited_elsewhere(event.current_buffer))
 
@@ -312,19 +312,19 @@ class LineEditor(DrawnAbove):
         buffer.document = Document(text, len(text))
 
     def _completes(self) -> bool:
-        """Whether the menu appears by itself: for a command, what it takes, and files behind @."""
+        """Whether the menu opens by itself: for a command, its arguments, and files after @."""
         text = self._prompt.default_buffer.document.text_before_cursor
         if not self._settings.while_typing or self._question.is_open or "\n" in text:
             return False
         return text.startswith(("/", ":", "!")) or text.rpartition(" ")[2].startswith("@")
 
     def _chosen(self) -> bool:
-        """Whether the menu is open and one of its completions is in the line."""
+        """Whether the menu is open and one of its completions is inserted."""
         state = self._prompt.default_buffer.complete_state
         return state is not None and state.current_completion is not None
 
     def _tab(self, buffer: Buffer) -> None:
-        """Complete what is certain; of several completions show a menu, and go through it."""
+        """Insert the common part of the completions; if there are several, show a menu and step through it."""
         state = buffer.complete_state
         if state is not None and (state.current_completion is not None or len(state.completions) > 1):
             buffer.complete_next()
@@ -345,7 +345,7 @@ class LineEditor(DrawnAbove):
             buffer.start_completion(insert_common_part=True)
 
     def _take(self, buffer: Buffer) -> None:
-        """Enter in the menu: the completion is taken, the line is not sent yet."""
+        """Enter in the menu: insert the completion without sending the line."""
         buffer.complete_state = None
 
     def _enter(self, buffer: Buffer) -> None:
@@ -380,7 +380,7 @@ class LineEditor(DrawnAbove):
             event.current_buffer.reset()
 
     def _accept(self, buffer: Buffer) -> bool:
-        """What other keys that send a line do, as Ctrl+O does; left to itself the library would end the prompt."""
+        """Ctrl+O and similar keys send the line like Enter; by default, the library would end the prompt."""
         self._enter(buffer)
         return True
 
@@ -390,7 +390,7 @@ class LineEditor(DrawnAbove):
 
     @property
     def _current_folds(self) -> Folds:
-        """Those of the line that is typed now."""
+        """The folds of the edited line."""
         return self._hidden_folds if self._question.hidden and self._question.is_open else self._folds
 
     def _fold_before_cursor(self) -> str:

@@ -18,15 +18,15 @@ READ_LIMIT = 1_000_000
 ENTRY_LIMIT = 200_000
 """The maximum length of a line in characters; a longer one is in the session, and would displace many others."""
 _WITH_KEY = re.compile(r"(?s)(/log(?:in|out)\b(?:\s+[A-Za-z][\w-]{0,19}(?!\S))?).*")
-"""What of such a line is no key: the name of a service is short, and only a key would be behind it."""
+"""The part of such a line that is no key: the name of a service is short, and any longer text may be a key."""
 
 
 class LineHistory(History):
-    """The file has a comment with the time before each entry, and `+` before each of its lines.
+    """A file with a comment that gives the time before each entry, and `+` before each line of an entry.
 
     Args:
-        path: where it is now; another profile has another one.
-        keep: what of an entry may be written down.
+        path: returns the current file; each profile has its own.
+        keep: returns the part of an entry that may be stored.
     """
 
     def __init__(self, path: Callable[[], Path], keep: Callable[[str], str] = str) -> None:

@@ -1,4 +1,4 @@
-"""The keys of a terminal, with what comes faster than anybody types taken for one paste."""
+"""Reads the keys of a terminal. Keys that arrive faster than anybody types count as one paste."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
 ESCAPE = Keys.F24
-"""Escape alone: no key of any terminal, and never the beginning of another key."""
+"""Stands for Escape alone: no terminal sends this key, and no other key begins with it."""
 _QUICK = 0.01
-"""Seconds between two keys that nobody types by hand."""
+"""The maximum number of seconds between two keys of a paste; nobody types that fast by hand."""
 _ENOUGH = 8
-"""So many characters in quick succession are no typing."""
+"""The minimum number of characters in quick succession that count as a paste."""
 _ENTER = (Keys.ControlM, Keys.ControlJ)
 
 
 class PastingInput(Vt100Input):
-    """Reads keys. Some terminals and lines do not say where a paste begins: there each of its lines would be sent.
+    """Reads keys.
 
-    Enter in the middle of what comes quickly is held until it is clear whether more follows; a key alone is never held.
+    Some terminals do not mark where a paste begins; each of its lines would be sent. Enter in the middle of quick input
+    is delayed until it is clear whether more follows. A single key is never delayed.
     """
 
     escapes = True
-    """Whether Escape alone is told as `ESCAPE`."""
+    """Whether Escape alone is reported as `ESCAPE`."""
 
     def __init__(self, stdin: TextIO) -> None:
         super().__init__(stdin)
@@ -35,7 +36,7 @@ class PastingInput(Vt100Input):
         self._last = 0.0
 
     def read_keys(self) -> list[KeyPress]:
-        """The keys that came, without those that are held."""
+        """The keys received, without the delayed ones."""
         keys = super().read_keys()
         now = time.monotonic()
         if now - self._last > _QUICK:
@@ -44,14 +45,14 @@ class PastingInput(Vt100Input):
         return list(self._sorted(keys))
 
     def flush_keys(self) -> list[KeyPress]:
-        """The keys of which no more came: what was held, and an Escape that began nothing."""
+        """The keys of which no further part arrived: delayed ones, and an Escape that begins no other key."""
         rest = super().flush_keys()
         if self.escapes and len(rest) == 1 and rest[0].key == Keys.Escape:
             rest = [KeyPress(ESCAPE, rest[0].data)]
         return [*self.release(), *rest]
 
     def release(self) -> list[KeyPress]:
-        """What was held: one paste, or the keys as they came."""
+        """The delayed input: one paste, or the keys as received."""
         held, self._held, self._run = self._held, [], 0
         return [KeyPress(Keys.BracketedPaste, _text(held))] if _is_paste(held[1:]) else list(held)
 
@@ -76,7 +77,7 @@ def _is_text(key: KeyPress) -> bool:
 
 
 def _is_paste(following: Sequence[KeyPress]) -> bool:
-    """Whether what follows an Enter at once says that it ended a line of a paste. Enter pressed twice is none."""
+    """Whether the input right after Enter shows that Enter ended a line of a paste. Enter pressed twice is no paste."""
     text = 0
     for key in following:
         if key.key in _ENTER:

@@ -1,4 +1,4 @@
-"""Drawing the pictures that tools show, where the terminal says that it can."""
+"""Draws pictures from tools if the terminal reports support for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TerminalPictures:
-    """Draws one picture after the other above the line. The terminal is asked with the first, and never again."""
+    """Draws pictures above the line, one after another. The terminal is queried once, before the first one."""
 
     def __init__(self, session: SessionControl, editor: LineEditor) -> None:
         self._session = session
@@ -26,7 +26,7 @@ class TerminalPictures:
         self._last: asyncio.Task[None] | None = None
 
     def show(self, show: Sequence[Shown]) -> None:
-        """Draw what of this is a picture with a file, soon."""
+        """Draw the pictures among these contents that have a file. Returns before they are drawn."""
         if not show or not self._session.chat.preferences.pictures:
             return
         from ..drawing.pictures import DEAF, paths_of
@@ -36,7 +36,7 @@ class TerminalPictures:
             self._last = asyncio.ensure_future(self._draw(paths, self._last))
 
     async def close(self) -> None:
-        """Draw nothing more."""
+        """Stop drawing."""
         if self._last is not None:
             self._last.cancel()
             await asyncio.wait([self._last])

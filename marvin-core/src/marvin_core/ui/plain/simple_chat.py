@@ -1,4 +1,4 @@
-"""The chat without a terminal to draw on: a line in, text and tool lines out. For pipes and screen readers."""
+"""The chat without drawing: it reads lines, and writes text and tool lines. For pipes and screen readers."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ from ..typed_lines import Display, LineInterpreter
 from .standard_input import line_typed, speak_utf8, wait_for_line
 
 _LONGEST_SILENCE = 30.0
-"""Seconds after which somebody is told at the latest that an answer is still under way."""
+"""The maximum number of seconds without output during an answer; then a line says that it is still running."""
 
 
 class _EndedError(Exception):
-    """The program was asked to end while it waited for a line."""
+    """The program received a signal to end while it waited for a line."""
 
 
 class SimpleChat:
-    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat; Ctrl+D, SIGTERM and SIGHUP leave."""
+    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat. Ctrl+D, SIGTERM and SIGHUP end it."""
 
     def __init__(self, session: SessionControl) -> None:
         self._session = session
@@ -71,7 +71,7 @@ class SimpleChat:
         self._progress = ProgressLines(session.chat.timeouts.progress)
         self._waiting = False
         self._quiet = True
-        """Whether nothing was written since somebody looked last."""
+        """Whether there was no output since the last check."""
         self._one = asyncio.Lock()
         self._held: list[Event] | None = None
         self._ended = False
@@ -116,7 +116,7 @@ class SimpleChat:
                 self._turn(runner, line)
 
     def _interrupt(self, *_: object) -> None:
-        """Ctrl+C: empty the line, or end the answer; asked again while all ends, leave."""
+        """Ctrl+C: clear the line, or end the answer; pressed again while the chat ends, leave at once."""
         if self._waiting:
             raise KeyboardInterrupt
         if self._closing:
@@ -129,14 +129,14 @@ class SimpleChat:
         self._watchdog.interrupted()
 
     def _leave(self, held: str = "") -> NoReturn:
-        """Leave without waiting for anything; what was said is saved."""
+        """Leave without waiting; the session is saved."""
         if held:
             StandardStreams().err(f"marvin: {held} does not stop, so the chat ends without waiting for it.")
         self._session.rescue()
         os._exit(EXIT_INTERRUPTED)
 
     def _end(self, *_: object) -> None:
-        """Leave from wherever it stands: nothing that was started may stay behind."""
+        """End the chat in any state, without leaving processes behind."""
         self._ended = True
         self._cancel()
         if self._waiting:
@@ -157,7 +157,7 @@ class SimpleChat:
             self._waiting = False
 
     def _read(self) -> str | None:
-        """The next line; None at its end. Ctrl+C empties the line that is being typed."""
+        """The next line; None at the end of the input. Ctrl+C clears the edited line."""
         while True:
             try:
                 if self._typed:
@@ -211,7 +211,7 @@ class SimpleChat:
         await self._session.accounted()  # nothing runs beside the prompt
 
     async def _tell_of_waiting(self) -> None:
-        """Say now and then that an answer is still under way, where nothing else was written meanwhile."""
+        """Report from time to time that an answer is still running, if there is no other output."""
         begun, seconds = time.monotonic(), self._session.chat.timeouts.progress
         while self._session.chat.screen_reader or self._out.isatty():  # nobody waits at the end of a pipe
             self._quiet = True
@@ -221,9 +221,10 @@ class SimpleChat:
                 seconds = min(seconds * 2, _LONGEST_SILENCE)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask on the terminal; anything but one of the choices, or its beginning, is the last choice.
+        """Ask on the terminal.
 
-        Ctrl+C is the last choice, too, and ends the answer. A line that was typed before is none of that.
+        Any text but a choice or the beginning of one counts as the last choice. So does Ctrl+C, which also ends the
+        answer. Lines typed before the question do not answer it.
         """
         async with self._asking():
             self._line(question)
@@ -234,7 +235,7 @@ class SimpleChat:
         return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
-        """Ask on the terminal what may be answered in any words; Ctrl+C ends the answer, too."""
+        """Ask on the terminal for free text; Ctrl+C also ends the answer."""
         quoting = self._writing.quoting(self._paint, columns_at(self._out.fileno()), columns_of)
         asked = TextQuestion(question, choices, self._paint, quoting)
         async with self._asking():
@@ -244,7 +245,7 @@ class SimpleChat:
             return asked.answer(await self._answer_line(asked.sign))
 
     async def permit(self, question: Question) -> Sequence[Reply]:
-        """Ask about calls until each has its reply; Ctrl+D refuses those that have none, Ctrl+C ends the answer."""
+        """Ask about calls until each has a decision. Ctrl+D denies the remaining ones, Ctrl+C ends the answer."""
         columns = columns_at(self._out.fileno())
         prompt = QuestionPrompt(question, self._paint, columns, columns_of, self._writing.quoting)
         async with self._asking():
@@ -261,7 +262,7 @@ class SimpleChat:
 
     @asynccontextmanager
     async def _asking(self) -> AsyncIterator[None]:
-        """One question at a time; what happens beside it is shown once it has its answer."""
+        """Allow one question at a time; other output is shown after its answer."""
         async with self._one:
             self._held = []
             try:
@@ -272,7 +273,7 @@ class SimpleChat:
                     self._show(event)
 
     async def _answer_line(self, sign: str) -> str | None:
-        """The next line that answers a question; None where there is to be none."""
+        """The next line that answers a question; None if there can be none."""
         try:
             if sys.stdin.isatty():  # other calls go on meanwhile; a pipe has its lines already
                 self._print(sign, end="")
@@ -295,10 +296,7 @@ class SimpleChat:
         return line
 
     def _keep_typed(self) -> None:
-        """Keep the lines that were typed before a question for later: they are no answer to it.
-
-        In a pipe lines are written beforehand, and answers with them.
-        """
+        """Keep lines typed before a question for later. In a pipe, lines and answers are written in advance."""
         if not sys.stdin.isatty():
             return
         while sys.stdin in select.select([sys.stdin], [], [], 0)[0]:
@@ -311,7 +309,7 @@ class SimpleChat:
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # a line that has only been begun
 
     async def ask_secret(self, question: str) -> str:
-        """Read a line that is not shown; empty where the user gives none. Ctrl+C ends the answer, too."""
+        """Read a line that is not shown; empty if the user gives none. Ctrl+C also ends the answer."""
         from ...util.hidden_input import without_echo
 
         try:
@@ -370,7 +368,7 @@ class SimpleChat:
         self._print(disarm(text))
 
     def _say(self, text: str) -> None:
-        """A text of Marvin's own."""
+        """Write a text of Marvin."""
         self._line(for_people(text, self._out.fileno()))
 
     def _finish_line(self) -> None:
@@ -380,7 +378,7 @@ class SimpleChat:
         self._in_line = False
 
     def copy(self, text: str) -> bool:
-        """Put a text on the clipboard of the terminal, where there is one."""
+        """Copy a text to the clipboard of the terminal, if there is one."""
         sequence = clipboard_sequence(text, self._session.chat.terminal) if self._out.isatty() else ""
         self._out.write(sequence)
         self._out.flush()

@@ -1,4 +1,4 @@
-"""Reading standard input line by line, and speaking UTF-8 on it, whatever the locale."""
+"""Reads standard input line by line, as UTF-8 in any locale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import sys
 
 
 def wait_for_line() -> None:
-    """Wait until a line was typed, or a signal came: one that comes right before a read would not end that read."""
+    """Wait until a line was typed or a signal arrived. A signal right before a blocking read would not interrupt the
+    read.
+    """
     own, wake = os.pipe()
     os.set_blocking(wake, False)
     before = signal.set_wakeup_fd(wake)
@@ -25,7 +27,7 @@ def wait_for_line() -> None:
 
 
 async def line_typed() -> None:
-    """Wait until a line was typed, while everything else goes on."""
+    """Wait until a line was typed, without blocking the event loop."""
     loop, typed = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(sys.stdin, typed.set)
     try:
@@ -35,7 +37,7 @@ async def line_typed() -> None:
 
 
 def speak_utf8() -> None:
-    """Whatever the locale; bytes that are none come through, and are found line by line."""
+    """Use UTF-8 in any locale; other bytes are preserved, and detected line by line."""
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)

@@ -1,4 +1,4 @@
-"""The chat on a terminal: the line that is typed stays at the bottom while answers come in above it."""
+"""The chat on a terminal: the edited line stays at the bottom while answers are written above it."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _STEER = "/steer "
 
 
 class TerminalChat:
-    """Takes lines at any time and carries them out one by one.
+    """Accepts lines at any time and executes them one by one.
 
-    Ctrl+C ends an answer, Ctrl+D leaves. A terminal that is closed ends the chat like Ctrl+D.
+    Ctrl+C ends an answer, Ctrl+D ends the chat. Closing the terminal has the effect of Ctrl+D.
     """
 
     def __init__(self, session: SessionControl) -> None:
@@ -126,7 +126,7 @@ class TerminalChat:
         return EXIT_INTERRUPTED if self._ended_by_signal else 0
 
     async def _work(self) -> None:
-        """Carry out the lines in the order in which they came."""
+        """Execute the lines in the order of their arrival."""
         while not self._left:
             if not self._queue:
                 self._arrived.clear()
@@ -165,7 +165,7 @@ class TerminalChat:
         self._editor.flush()
 
     async def _tick(self) -> None:
-        """Keep the seconds of what is waited for current."""
+        """Update the elapsed seconds of the running work."""
         while True:
             await asyncio.sleep(self._session.chat.timeouts.tick)
             if self._view.activity:
@@ -187,7 +187,7 @@ class TerminalChat:
         self._questions.answer(line)
 
     def _cycle(self) -> None:
-        """Shift+Tab: the next permission mode, which counts from the next call on."""
+        """Shift+Tab: switch to the next permission mode, which applies from the next call on."""
         from ...guard.permissions.modes import MEANINGS
 
         mode = self._session.permissions.cycle()
@@ -195,7 +195,7 @@ class TerminalChat:
         self._view.say(f"Permission mode {mode}: {MEANINGS[mode]}.")
 
     def _sign(self) -> str:
-        """What stands before the line: the permission mode, where it is not the one that asks, and the sign."""
+        """The text before the line: the permission mode if it is not the default one, and the prompt sign."""
         mode = self._session.permissions.mode
         return f"{'' if mode == 'ask' else f'{mode} '}{'$ ' if self._lines.shell else '> '}"
 
@@ -212,7 +212,7 @@ class TerminalChat:
             self._watchdog.interrupted()
 
     def _hold(self, held: bool) -> None:
-        """While code of a pack holds the loop nobody reads keys: Ctrl+C is to be a signal then."""
+        """While a pack's code blocks the event loop, nobody reads keys: let Ctrl+C be a signal then."""
         with suppress(termios.error):  # the terminal is gone
             state = termios.tcgetattr(0)
             state[3] = state[3] | termios.ISIG if held else state[3] & ~termios.ISIG
@@ -225,7 +225,7 @@ class TerminalChat:
         self._leave_at_once()
 
     def _leave_at_once(self) -> NoReturn:
-        """Leave without the loop; what was said is saved."""
+        """Leave without the event loop; the session is saved."""
         self._session.rescue()
         with suppress(termios.error):
             termios.tcsetattr(0, termios.TCSANOW, self._terminal)
@@ -241,23 +241,23 @@ class TerminalChat:
         return typed
 
     def _escape(self) -> None:
-        """Escape: ends an answer; what is typed stays."""
+        """Escape: end an answer; the edited text stays."""
         if self._running is not None:
             self._interrupt(False)
 
     def _recall(self) -> str:
-        """Up on an empty line: what waits to be sent comes back, to be changed."""
+        """Up on an empty line: move the queued lines back into the editor."""
         waiting, self._queue = self._queue, deque()
         self._editor.update()
         return "\n".join(shown for _, shown in waiting)
 
     def _end_of_input(self) -> None:
-        """Ctrl+D: at a question it says no, and stays."""
+        """Ctrl+D: at a question it means no, and the chat continues."""
         if not self._questions.answer(None):
             self._leave()
 
     def _end(self) -> None:
-        """Asked to end by a signal: the terminal may be gone."""
+        """A signal asks the chat to end: the terminal may be gone."""
         self._ended_by_signal = True
         self._leave()
 
@@ -271,7 +271,7 @@ class TerminalChat:
 
     @contextmanager
     def _questioned(self) -> Iterator[bool]:
-        """Nothing is waited for but an answer; gives whether there can be one."""
+        """Wait only for an answer; returns whether there can be one."""
         self._editor.leave_pager()
         self._view.pause_text()
         activity, self._view.activity = self._view.activity, ""

@@ -1,4 +1,4 @@
-"""Standard output as the library of the line editor wants it."""
+"""Standard output with the interface that the line editor's library requires."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...util.streams import StandardStreams
 
 
 class TerminalOutput:
-    """Standard output, as a file. A terminal that is gone takes everything and shows nothing."""
+    """Standard output as a file. If the terminal is gone, writes are ignored."""
 
     encoding = "utf-8"
 
@@ -22,7 +22,7 @@ class TerminalOutput:
             return
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
     def fileno(self) -> int:
         return self._streams.stdout

@@ -1,4 +1,4 @@
-"""Questions in the chat on a terminal: shown above the line, answered by lines that are begun after them."""
+"""Questions in the chat on a terminal: shown above the line, and answered by lines that are begun after them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _KEYS = (
 class TerminalQuestions:
     """Asks one question at a time.
 
-    `around` holds back what else is shown meanwhile, and says whether anybody is there. `other` takes a line that is a
-    command and no answer.
+    `around` delays other output during a question, and says whether a user is present. `other` receives a line that is
+    a command and no answer.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class TerminalQuestions:
         self._lines: asyncio.Queue[str | None] | None = None
 
     def answer(self, line: str | None) -> bool:
-        """Take a line as the answer, None for none at all; False where nothing is asked."""
+        """Use the line as the answer, None for no answer; False if there is no question."""
         if self._lines is None:
             return False
         self._lines.put_nowait(line)
         return True
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Have one of the choices chosen; anything but one of them, or its beginning, is the last one."""
+        """Let the user choose. Any text that is neither a choice nor the beginning of one counts as the last choice."""
         answer = ""
         async with self._one:
             with self._around() as is_there, self._listening() as lines:
@@ -64,7 +64,7 @@ class TerminalQuestions:
         return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
 
     async def ask_text(self, question: str, choices: Sequence[str]) -> str:
-        """Have something typed that may be any words; empty where there is to be none."""
+        """Let the user type free text; empty if there can be no answer."""
         asked = TextQuestion(
             question, choices, self._paint, Quoting(self._paint, self._editor.width, self._editor.measure)
         )
@@ -77,7 +77,7 @@ class TerminalQuestions:
                 return asked.answer(await self._answer(lines))
 
     async def ask_secret(self, question: str) -> str:
-        """Have something typed that is neither shown nor kept; empty where there is to be none."""
+        """Let the user type a text that is neither shown nor stored; empty if there can be no answer."""
         async with self._one:
             with self._around() as is_there, self._listening() as lines:
                 shown = self._fitted(clean(question))
@@ -88,7 +88,7 @@ class TerminalQuestions:
                 return (await lines.get() or "").strip()
 
     async def permit(self, question: Question) -> Sequence[Reply]:
-        """Ask about calls until each has its reply; Ctrl+D refuses those that have none."""
+        """Ask about calls until each has a decision; Ctrl+D denies the remaining ones."""
         prompt = QuestionPrompt(question, self._paint, self._editor.width, self._editor.measure)
         async with self._one:
             with self._around() as is_there, self._listening() as lines:
@@ -125,7 +125,7 @@ class TerminalQuestions:
             self._editor.answered()
 
     async def _answer(self, lines: asyncio.Queue[str | None]) -> str | None:
-        """The next line that answers; None where there is to be none."""
+        """The next line that answers; None if there can be none."""
         answer = await lines.get()
         if answer is not None:
             self._editor.write(f"{self._editor.asked}{exact(answer)}")
@@ -133,7 +133,7 @@ class TerminalQuestions:
 
 
 def _of_choices(choices: Sequence[str]) -> AnswerKey:
-    """A choice by its first letter, where no other begins with it."""
+    """The choice for its first letter, if no other choice begins with that letter."""
 
     def answer(key: str) -> str | None:
         meant = [choice for choice in choices if key and choice.startswith(key)]

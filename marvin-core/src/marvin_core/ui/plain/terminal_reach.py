@@ -1,4 +1,4 @@
-"""What the chat on a terminal reaches beside its rows: the clipboard, an editor, what was said before."""
+"""Further functions of the chat on a terminal: the clipboard, an editor, a picker, earlier messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .line_editor import LineEditor
 
 
 class TerminalReach:
-    """The clipboard and editors; `terminal` is what kind of terminal it is (TERM)."""
+    """Gives access to the clipboard and to editors; `terminal` is the type of the terminal (TERM)."""
 
     def __init__(self, terminal: str, editor: LineEditor, paint: Paint) -> None:
         self._terminal = terminal
@@ -24,13 +24,13 @@ class TerminalReach:
         self._paint = paint
 
     def copy(self, text: str) -> bool:
-        """Put a text on the clipboard; False where the terminal has no sequence for that."""
+        """Copy a text to the clipboard; False if the terminal has no sequence for that."""
         sequence = clipboard_sequence(text, self._terminal)
         StandardStreams().out(sequence)
         return bool(sequence)
 
     async def pick(self, picking: Picking) -> str:
-        """Have one of several picked by keys; empty where none was."""
+        """Let the user pick one of several with keys; empty if the user picks none."""
         from .lent.picker import Picker
 
         found: list[Picker] = []
@@ -54,7 +54,7 @@ def replay(
     answer: Callable[[str], None],
     note: Callable[[str], None],
 ) -> None:
-    """Show again what was said: prompts and answers as they were shown, and notes on what is left out."""
+    """Show earlier messages again: prompts and answers as displayed, and a note for each omission."""
     for kind, text in _replayed(entries):
         {"user": echo, "assistant": answer, "note": note}[kind](text)
 

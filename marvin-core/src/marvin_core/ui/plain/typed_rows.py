@@ -1,4 +1,4 @@
-"""Lines that were typed, as they are shown again: whole in the scrollback, in one row while they wait."""
+"""Typed lines as they are displayed again: complete in the scrollback, in one row while they are queued."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ECHOED_LINES = 20
 
 
 def echoed(shown: str, sign: str) -> str:
-    """A line that is carried out now, behind its sign; of a long one its first lines."""
+    """A line that is executed now, after its prompt sign; of a long one, the first lines."""
     first, *more = clean(shown).split("\n")
     lines = [first, *more[: _ECHOED_LINES - 1]]
     if len(more) >= _ECHOED_LINES:
@@ -18,5 +18,5 @@ def echoed(shown: str, sign: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """As much of a text as a row that waits shows of it."""
+    """As much of a text as fits into the row of a queued line."""
     return clean(text).partition("\n")[0][:SHOWN]

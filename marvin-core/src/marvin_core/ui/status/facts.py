@@ -1,4 +1,4 @@
-"""What the status row tells of a session: found out beside the chat, so that nobody waits for it."""
+"""The facts about a session in the status row. They are collected in the background."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from ...util.threads import in_thread
 
 _HEAD_BYTES = 1_000
 _COMMIT = 7
-"""Characters of a commit that are shown where no branch is checked out."""
+"""The number of shown characters of a commit if no branch is checked out."""
 
 
 class Facts:
-    """Cost, ceiling, tokens, branch and jobs, as they were when something that changes them happened last.
-
-    `changed` is called where they are others now.
+    """Cost, ceiling, tokens, branch and jobs, as of the last event that may change them. `changed` is called after a
+    change.
     """
 
     def __init__(self, session: SessionControl, changed: Callable[[], None]) -> None:
@@ -36,19 +35,19 @@ class Facts:
         self.jobs = 0
 
     def listen(self, event: Event) -> None:
-        """Look anew where an event may have changed something."""
+        """Collect the facts again if an event may have changed something."""
         if isinstance(event, (AgentStart, AgentEnd, SessionResume, ToolExecutionEnd, UsageReport)):
             self.look()
 
     def look(self) -> None:
-        """Find out how things are, soon; what comes while somebody looks is looked at once more."""
+        """Collect the facts in the background; a call during a collection starts one more."""
         if self._looking is None:
             self._looking = asyncio.ensure_future(self._look())
         else:
             self._again = True
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop collecting."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
@@ -72,9 +71,9 @@ class Facts:
 
 
 def branch_of(folder: Path) -> str:
-    """The branch that is checked out in a folder, else the beginning of the commit; empty outside of a repository.
+    """The branch that is checked out in a folder, otherwise the beginning of the commit; empty outside of a repository.
 
-    It is read and not asked of git: a repository can have git run programs.
+    The file is read instead of asking git: a repository can make git run programs.
     """
     for place in (folder, *folder.parents):
         git = place / ".git"
@@ -93,7 +92,7 @@ def branch_of(folder: Path) -> str:
 
 
 def _beginning(path: Path) -> str:
-    """The beginning of a regular file. Raises `OSError` for anything else: a pipe would be waited for."""
+    """The beginning of a regular file. Raises `OSError` for anything else: reading a pipe would block."""
     if not path.is_file():
         raise FileNotFoundError(path)
     with path.open("rb") as file:

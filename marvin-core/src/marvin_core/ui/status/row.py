@@ -1,4 +1,4 @@
-"""The status row: what there is room for, by how much it is needed."""
+"""The status row: its parts are chosen by importance and by the available width."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _NEED = (
     *("context", "model", "mode", "running", "cost", "shell", "thinking"),
     *("folder", "branch", "profile", "messages", "tokens"),
 )
-"""What stays in a narrow window, the most needed first."""
+"""The parts that stay in a narrow window, the most important first."""
 _NARROW = 24
-"""Columns of a name where the window is narrow; in a wide one a third of it."""
+"""The maximum width of a name in a narrow window, in columns; in a wide one it is a third of the window."""
 _FULL = 999
 _BETWEEN = " · "
 _COST_WARN, _COST_ALARM = 0.8, 0.95
-"""Which share of the ceiling is yellow, and which is red."""
+"""The shares of the ceiling from which on the cost is yellow and red."""
 
 
 class Part(Record):
-    """A part of the row: its text, and the role that its colour has."""
+    """A part of the row: its text, and the role of its color."""
 
     text: str
     role: Role = "faint"
 
 
 class StatusRow:
-    """Puts the row together. `names` are the parts that are wanted, in their order."""
+    """Composes the row. `names` are the enabled parts, in their order."""
 
     def __init__(self, session: SessionControl, facts: Facts, names: Sequence[str], paint: Paint) -> None:
         self._session = session
@@ -43,7 +43,7 @@ class StatusRow:
         self._paint = paint
 
     def text(self, width: int, measure: Measure, *, shell: bool) -> str:
-        """The row, in as many columns as there are; empty where nothing is to be shown."""
+        """The row within this width in columns; empty if there is nothing to show."""
         if not self._names:
             return ""
         longest = max(_NARROW, width // 3)
@@ -80,7 +80,7 @@ class StatusRow:
 
 
 def _context(standing: SessionStanding) -> Part:
-    """How full the window is; a sign tells what the colour tells."""
+    """The used share of the context window; a sign repeats the meaning of the color."""
     share = f"context {min(_FULL, round(standing.tokens * 100 / max(1, standing.window)))}%"
     if standing.tokens >= standing.compact:
         return Part(text=f"{share} !!", role="error")
@@ -90,7 +90,7 @@ def _context(standing: SessionStanding) -> Part:
 
 
 def _cost(cost: float | None, ceiling: float | None, left: float | None) -> Part:
-    """What was spent, and of how much; the same colours and signs."""
+    """The spent amount and the ceiling, with the same colors and signs."""
     if ceiling is None:
         return Part(text="cost unknown" if cost is None else f"${cost:.2f}" if cost else "")
     spent = max(0.0, ceiling - (left or 0.0))
