@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 AUTH_URL = "https://auth.openai.com"
 PORTS = (1455, 1457)
-"""The ports on this machine that OpenAI's login leads back to."""
+"""The ports on this machine to which OpenAI's login redirects."""
 _NAME = "codex"
 _PATH = "/auth/callback"
 _REASON = 200
-"""The most characters of why a login failed."""
+"""The maximum length of the reason for a failed login, in characters."""
 _SCOPE = "openid profile email offline_access"
 
 
@@ -44,17 +44,18 @@ def login(
     read_line: Callable[[], str] | None = None,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Log in, and keep the login in the active profile.
+    """Log in, and store the login in the active profile.
 
     Args:
-        say: shows a text to the user; it ends without a newline.
-        read_line: reads a line that the user pastes, blocking; empty at the end of input. None where nobody can.
-        ports: tried in order; 0 takes a free one.
+        say: shows a text to the user; the text ends without a newline.
+        read_line: reads a line that the user pastes, blocking; empty at the end of input. None if no user can paste
+            one.
+        ports: tried in order; 0 means any free one.
 
     Raises:
-        UsageError: where this provider has no login.
-        ProviderError: where the login was denied, took too long or failed.
-        MarvinError, OSError: where it cannot be kept.
+        UsageError: this provider has no login.
+        ProviderError: the login was denied, took too long or failed.
+        MarvinError, OSError: the login cannot be stored.
     """
     if name != _NAME:
         raise UsageError(f"{name} has no login; only {_NAME} has one. Other providers need a key.")
@@ -68,7 +69,7 @@ def login(
 
 
 def logout(name: str, config: Config) -> str:
-    """Forget the login of the active profile; returns what to tell. Raises as `login`."""
+    """Delete the login of the active profile; returns the message for the user. Raises like `login`."""
     profiles = Profiles(config.config_folder, config.timeouts)
     file = TokenFile(profiles.folder(profiles.active), config.timeouts)
     if not file.forget():
@@ -109,7 +110,7 @@ class Authorization:
         self._state = token_urlsafe(32)
 
     async def run(self, client: httpx.AsyncClient, read_line: Callable[[], str] | None, ports: Sequence[int]) -> Tokens:
-        """Have the user log in. Raises as `login`."""
+        """Let the user log in. Raises like `login`."""
         import asyncio
 
         code: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -174,7 +175,7 @@ class Authorization:
             raise self._failed(str(error)) from None
 
     def _take(self, code: asyncio.Future[str], query: str) -> bool:
-        """Take what the login service sent back; false where it does not belong to this login."""
+        """Process the login service's redirect; false if it does not belong to this login."""
         from hmac import compare_digest
 
         given = {name: values[0] for name, values in parse_qs(query).items()}

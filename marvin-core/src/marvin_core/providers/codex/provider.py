@@ -1,4 +1,4 @@
-"""The adapter for Codex with a ChatGPT account: the Responses API with a login in the place of a key."""
+"""The adapter for Codex with a ChatGPT account: the Responses API with a login instead of a key."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
-    """The provider for an endpoint, whose `profile_folder` holds the login."""
+    """The provider for an endpoint; its `profile_folder` holds the login."""
     return Codex(endpoint, client)
 
 
 class Codex(Responses):
-    """A model behind ChatGPT's service. A login that has come to its end is renewed once, then asked for again."""
+    """A model of ChatGPT's service. An expired login is renewed once; after that the user is asked to log in again."""
 
     without = ("max_output_tokens", "breakpoint", "retention")
     unlimited = True
@@ -31,7 +31,7 @@ class Codex(Responses):
         self._renewed_for: Request | None = None
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._login.aclose()
         await super().aclose()
 

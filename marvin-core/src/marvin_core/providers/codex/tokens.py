@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     import httpx
 
 CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
-"""OpenAI's public client for logins from this machine, as its own Codex CLI has it."""
+"""OpenAI's public client id for logins from this machine, which its own Codex CLI uses."""
 _SERVICE = "codex"
 _EARLY = 60
-"""How many seconds before its end a token is renewed, so that none ends on its way."""
+"""The number of seconds before its expiry at which a token is renewed, so that no token expires during a request."""
 _LARGEST = 1_000_000
-"""Bytes of an answer with tokens."""
+"""The maximum size of a response with tokens, in bytes."""
 _REFUSALS = range(400, 404)
 _ACCOUNT = "https://api.openai.com/auth"
 
 
 def log_in() -> str:
-    """What to do where there is no login that works."""
+    """What to do if there is no valid login."""
     return f"Run `{command_name()} login codex`."
 
 
 class Tokens(Record):
-    """A login: `expires` is the end of the access token in seconds since 1970, 0 where unknown."""
+    """A login. `expires` is the expiry of the access token in seconds since 1970, 0 if unknown."""
 
     access: Secret
     refresh: Secret
@@ -53,15 +53,15 @@ class Tokens(Record):
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to renew it."""
+        """Whether it is due for renewal."""
         return bool(self.expires) and time.time() > self.expires - _EARLY
 
 
 def tokens_of(answer: Mapping[str, Any], auth_url: str, before: Tokens | None = None) -> Tokens:
-    """The tokens in an answer of the login service; what it leaves out stays as it was `before`.
+    """The tokens in a response of the login service; missing values are taken from `before`.
 
     Raises:
-        KeyError, TypeError, ValueError: where it is none.
+        KeyError, TypeError, ValueError: the response contains no tokens.
     """
     access = answer["access_token"]
     refresh = answer.get("refresh_token") or (before.refresh.reveal() if before else "")
@@ -76,7 +76,7 @@ def tokens_of(answer: Mapping[str, Any], auth_url: str, before: Tokens | None = 
 
 
 def _claims(token: str) -> Mapping[str, Any]:
-    """What a JSON web token says; it is not checked, as it came from the service itself by TLS."""
+    """The claims of a JSON web token. They are not verified, since the service itself sent them over TLS."""
     from base64 import urlsafe_b64decode
 
     try:
@@ -100,7 +100,7 @@ class TokenFile:
         self._timeouts = timeouts
 
     def read(self) -> Tokens | None:
-        """The login; None where there is none, or where it cannot be read."""
+        """The login; None if there is none, or if it cannot be read."""
         try:
             entry = self._entries()[_SERVICE]
             return Tokens(
@@ -114,11 +114,11 @@ class TokenFile:
             return None
 
     def save(self, tokens: Tokens) -> None:
-        """Keep a login; the entries of other services stay.
+        """Store a login; the entries of other services stay.
 
         Raises:
-            MarvinError: where another process holds the file for too long.
-            OSError: where it cannot be written.
+            MarvinError: another process holds the file for too long.
+            OSError: the file cannot be written.
         """
         entry = {
             "access_token": tokens.access.reveal(),
@@ -139,7 +139,7 @@ class TokenFile:
             replace_file(self.path, content.encode(), keep_mode=False)
 
     def forget(self) -> bool:
-        """Remove the login; whether there was one. Raises as `save`."""
+        """Remove the login; returns whether there was one. Raises like `save`."""
         with locked(self.path, self._timeouts.lock, self._timeouts.lock_poll):
             try:
                 entries = self._entries()
@@ -162,7 +162,7 @@ class TokenFile:
 
 
 class Login:
-    """The login of a profile, renewed where it has to be. `client` gives the HTTP client."""
+    """The login of a profile, renewed when necessary. `client` returns the HTTP client."""
 
     def __init__(self, endpoint: Endpoint, client: Callable[[], httpx.AsyncClient]) -> None:
         self._endpoint = endpoint
@@ -172,7 +172,7 @@ class Login:
         self._renewal: asyncio.Task[Tokens] | None = None
 
     async def tokens(self) -> Tokens:
-        """Tokens that can be used.
+        """Valid tokens.
 
         Raises:
             ProviderError: there is no login, or it cannot be renewed; see `renewed`.
@@ -185,11 +185,11 @@ class Login:
         return await self.renewed(self._tokens) if self._tokens.is_due else self._tokens
 
     async def renewed(self, spent: Tokens) -> Tokens:
-        """The tokens after `spent`. A renewal that was begun is finished, also where nobody waits for it any more.
+        """The tokens that replace `spent`. A renewal is completed even if its caller is cancelled.
 
         Raises:
-            AuthFailed: the service did not accept the login.
-            ProviderError: another sub-class, where it cannot be reached.
+            AuthFailed: the service rejected the login.
+            ProviderError: another sub-class, if the service cannot be reached.
         """
         import asyncio
 
@@ -200,7 +200,7 @@ class Login:
         return self._tokens
 
     async def aclose(self) -> None:
-        """Wait for a renewal that is under way: its refresh token is spent already."""
+        """Wait for a running renewal: its refresh token has been used already."""
         import asyncio
 
         if self._renewal is not None and not self._renewal.done():
@@ -241,10 +241,10 @@ class Login:
 async def ask(
     endpoint: Endpoint, client: httpx.AsyncClient, form: Mapping[str, str], before: Tokens | None = None
 ) -> Tokens:
-    """Ask the login service at `endpoint` for tokens. The endpoint's key is what errors must not show.
+    """Request tokens from the login service at `endpoint`. Errors do not show the endpoint's key.
 
     Raises:
-        AuthFailed: it did not accept what was sent; the text does not yet say what to do.
+        AuthFailed: the service rejected the request; the text does not yet say what to do.
         ProviderError: another sub-class, for any other failure.
     """
     import asyncio
@@ -270,7 +270,7 @@ async def ask(
 
 
 def _tokens_in(endpoint: Endpoint, url: str, answer: httpx.Response, said: bytes, before: Tokens | None) -> Tokens:
-    """The tokens in what the login service answered; raises as `ask` does."""
+    """The tokens in the response of the login service; raises like `ask`."""
     from ..http import error_mapping
     from ..http.error_reports import report_of
 

@@ -1,4 +1,4 @@
-"""From the events of Copilot's runtime to the pieces of one answer."""
+"""Converts the events of Copilot's runtime into the pieces of one answer."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ...util.numbers import amount, count
 from ...util.untrusted_json import parse_json
 
 _CUT_OFF = {"length": "length", "content_filter": "refused"}
-"""Endings after which the runtime would go on by itself."""
+"""Reasons for an end after which the runtime would continue by itself."""
 _CALL_SIZE = 200
-"""How many characters a call counts as beside its arguments: each takes memory of its own."""
+"""The size of a call without its arguments, in characters: each call takes memory."""
 _TEXTS = ("delta_content", "input_delta", "content", "error_message", "message")
 _NANO_CREDIT = 0.01e-9
 """USD. A credit is a cent: https://docs.github.com/en/copilot/concepts/billing"""
 _REQUEST = 0.04
-"""USD for a request beyond those of a plan that counts requests."""
+"""USD for each request beyond the included ones, in plans that count requests."""
 
 
 class CopilotAnswer:
-    """Reads one answer: feed it every event until `stop` or `failure` is set.
+    """Reads one answer: pass it every event until `stop` or `failure` is set.
 
-    `whole` says that the runtime is where the answer left it, so that its session can be gone on with; `text` and
-    `calls` are what it said and the ids of the calls whose outputs it waits for.
+    `whole` means that the runtime's session is in the state after the answer, so that it can be continued. `text` and
+    `calls` are the visible text, and the ids of the calls whose outputs the runtime waits for.
     """
 
     def __init__(self, endpoint: Endpoint, tools: Collection[str]) -> None:
@@ -49,7 +49,7 @@ class CopilotAnswer:
 
     @property
     def progress(self) -> int:
-        """How much of the answer has come; events beside it add nothing."""
+        """The amount of the answer received so far; other events add nothing."""
         return self._said_size + self._called_size
 
     @property
@@ -58,7 +58,7 @@ class CopilotAnswer:
         return "".join(self._texts)
 
     def feed(self, event: Any) -> Iterator[Delta]:
-        """Take an event. Unknown kinds mean nothing here. An answer larger than the limits of the endpoint fails."""
+        """Process an event. Unknown kinds are ignored. An answer larger than the endpoint's limits fails."""
         size = _size(event.data)
         self._size += size
         if size > self._endpoint.limits.event:
@@ -116,7 +116,7 @@ class CopilotAnswer:
         yield CallDelta(key=key, id=call_id if new else "", name=name if new else "", arguments=arguments)
 
     def _used(self, data: Any) -> Delta:
-        """The counts of all model calls of this answer so far; what they cost as far as GitHub says it in credits."""
+        """The token counts of all model calls of this answer so far, and their cost if GitHub reports it."""
         before = self._usage or Usage(cost=0.0)
         credits = amount(getattr(getattr(data, "copilot_usage", None), "total_nano_aiu", None))
         stated = before.cost is not None and credits is not None and not self._endpoint.base_url
@@ -135,7 +135,7 @@ class CopilotAnswer:
         return UsageDelta(usage=self._usage)
 
     def _complete(self, data: Any) -> Iterator[Delta]:
-        """A message of the model is complete: give what of it was not streamed."""
+        """A message of the model is complete: emit the part that was not streamed."""
         yield from self._said((data.content or "").removeprefix("".join(self._message)))
         self._message = []
         self._answered = True
@@ -157,9 +157,10 @@ class CopilotAnswer:
         return request.name in self._tools and isinstance(given, dict)
 
     def _fail_early(self, data: Any) -> None:
-        """Take note of a failed call of the model. It ends the answer where the runtime would repeat it for a minute.
+        """Record a failed call of the model.
 
-        A call that GitHub refused may be repeated at once with a renewed token, which no other service gives.
+        It ends the answer if the runtime would otherwise repeat the call for a minute. The runtime may repeat a call
+        that GitHub refused at once, with a renewed token; no other service provides that.
         """
         from .errors import typed
 
@@ -193,13 +194,13 @@ class CopilotAnswer:
 
 
 def _size(data: Any) -> int:
-    """About how many bytes of an event are text."""
+    """The approximate size of an event's text in bytes."""
     texts = (getattr(data, name, None) for name in _TEXTS)
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _estimate(multiplier: Any) -> float:
-    """About what a request costs in USD, by how many requests of the plan it counts for."""
+    """The approximate cost of a request in USD, by the number of plan requests that it counts for."""
     found = amount(multiplier)
     return _REQUEST if found is None else found * _REQUEST
 

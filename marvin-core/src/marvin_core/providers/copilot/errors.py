@@ -1,4 +1,4 @@
-"""From what Copilot's runtime reports to Marvin's typed errors. Imported when something has failed."""
+"""Converts the reports of Copilot's runtime into Marvin's typed errors. Imported after a failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATUS_OF = {
     "context_limit": 413,
     "context_length": 413,
 }
-"""The status that a kind of error stands for, where the runtime names none."""
+"""The HTTP status for a kind of error, if the runtime reports no status."""
 _NO_LOGIN = re.compile(r"no github oauth token|not authenticated|authentication failed|hmac key|bad credentials", re.I)
 _NO_WAY = re.compile(
     r"network fetch failed|could not connect|econnrefused|enotfound|etimedout|dns error|client error \(connect\)",
@@ -32,7 +32,7 @@ _OTHER = "choose another model (/model, --model)"
 
 
 def typed(endpoint: Endpoint, message: str, kind: str = "", status: int | None = None) -> ProviderError:
-    """The error for what the runtime says: its text, the kind that it names, the status of the service behind it."""
+    """The error for a report of the runtime: its text, its kind, and the status of the service behind it."""
     message, code = _unwrapped(message[:_LONGEST])
     shown = clean(endpoint, message) or "no explanation was given."
     if not re.search(r"[.!?…]$", shown):
@@ -57,7 +57,7 @@ def typed(endpoint: Endpoint, message: str, kind: str = "", status: int | None =
 
 
 def died(endpoint: Endpoint) -> StreamBroken:
-    """The error for a runtime that ended in the middle of an answer."""
+    """The error for a runtime that ended during an answer."""
     return StreamBroken(
         f"The program `copilot`, which {endpoint.provider} uses, ended in the middle of an answer. Try again.",
         provider=endpoint.provider,
@@ -65,7 +65,7 @@ def died(endpoint: Endpoint) -> StreamBroken:
 
 
 def silent(endpoint: Endpoint, seconds: float) -> Unreachable:
-    """The error for a runtime that says nothing any more."""
+    """The error for a runtime that stopped sending events."""
     text = f"{endpoint.provider} sent nothing for {seconds:g} s. Try again, or {_OTHER}."
     return Unreachable(text, provider=endpoint.provider, sent=True)
 
@@ -80,7 +80,7 @@ def not_started(endpoint: Endpoint, program: str, reason: str) -> Unreachable:
 
 
 def _unwrapped(message: str) -> tuple[str, str]:
-    """The message without what the runtime and its protocol put around it, and the code that stood beside it."""
+    """The message without the texts that the runtime and its protocol add, and the error code next to it."""
     message = _WRAPPED.sub("", message.strip())
     try:
         document = parse_json(message)

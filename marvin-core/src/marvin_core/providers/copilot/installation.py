@@ -1,8 +1,7 @@
-"""Whether Copilot can be used here: its SDK, the program that it runs, and a login. Files are looked at, no more.
+"""Whether Copilot can be used here: its SDK, the program that the SDK runs, and a login. Only files are examined.
 
-Each `environment` is that of Copilot's program, with HOME in it.
-
-https://docs.github.com/copilot/how-tos/copilot-cli/set-up-copilot-cli/authenticate-copilot-cli names the logins.
+Each `environment` is that of Copilot's program, including HOME. The logins are described at
+https://docs.github.com/copilot/how-tos/copilot-cli/set-up-copilot-cli/authenticate-copilot-cli.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ...api.errors import ConfigError
 from ...guard.search_path import without_projects
 
 TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
-"""Variables with a GitHub token, in the order in which Copilot's program takes them."""
+"""Variables for a GitHub token, in the order in which Copilot's program reads them."""
 
 SDK_MISSING = (
     "Copilot needs its SDK, which is not installed where Marvin runs. "
@@ -36,14 +35,14 @@ _OWN_LOGIN = re.compile(r'"(logged_?in_?users|copilot_?tokens)"\s*:\s*[\[{]\s*["
 
 
 def ready(environment: Mapping[str, str]) -> str:
-    """Why Copilot can be used; empty where its SDK, its program or a login is missing."""
+    """The reason why Copilot can be used; empty if its SDK, its program or a login is missing."""
     if not has_sdk() or not find_program(environment):
         return ""
     return _login(environment)
 
 
 def has_sdk() -> bool:
-    """Whether the SDK is installed; it is not imported, which would take seconds."""
+    """Whether the SDK is installed. It is not imported, since the import takes seconds."""
     if "copilot" in sys.modules:
         return True
     from importlib.machinery import PathFinder
@@ -54,10 +53,10 @@ def has_sdk() -> bool:
 
 
 def required_program(environment: Mapping[str, str]) -> str:
-    """Where Copilot's program is.
+    """The path of Copilot's program.
 
     Raises:
-        ConfigError: where it or the SDK is missing; the text says how to install it.
+        ConfigError: the program or the SDK is missing; the text says how to install it.
     """
     if not has_sdk():
         raise ConfigError(SDK_MISSING)
@@ -69,7 +68,9 @@ def required_program(environment: Mapping[str, str]) -> str:
 
 
 def find_program(environment: Mapping[str, str]) -> str:
-    """The program named by COPILOT_CLI_PATH, else that on PATH, else that in npm's global folder; or empty."""
+    """The program named by COPILOT_CLI_PATH, otherwise the one on PATH or in npm's global folder; empty if there is
+    none.
+    """
     named = environment.get("COPILOT_CLI_PATH", "")
     if named:
         return named if _is_program(named) else ""
@@ -85,9 +86,9 @@ def find_program(environment: Mapping[str, str]) -> str:
 
 
 def program_environment(environment: Mapping[str, str], *, with_login: bool) -> dict[str, str]:
-    """What the program gets of the environment: of its own settings only those that tell who the user is.
+    """The environment of the program. Of its own settings it contains only those that identify the user.
 
-    COPILOT_ALLOW_ALL or COPILOT_PROVIDER_BASE_URL would change what was agreed with Marvin.
+    COPILOT_ALLOW_ALL or COPILOT_PROVIDER_BASE_URL would change what the user agreed with Marvin.
     """
     dropped = () if with_login else TOKENS
     found = {
@@ -101,7 +102,7 @@ def program_environment(environment: Mapping[str, str], *, with_login: bool) -> 
 
 
 def own_folder(environment: Mapping[str, str]) -> Path:
-    """Where Copilot's program keeps its login and settings."""
+    """The folder in which Copilot's program stores its login and settings."""
     return Path(environment.get("COPILOT_HOME") or Path(environment["HOME"]) / ".copilot")
 
 
@@ -131,7 +132,7 @@ def _text(path: Path) -> str:
 
 
 def _path(environment: Mapping[str, str]) -> Iterator[str]:
-    """The folders of PATH but for those of projects, which hold whatever commands put there."""
+    """The folders of PATH without those of projects, to which commands can write."""
     here = frozenset([os.path.realpath(os.curdir)])
     return filter(None, without_projects(environment.get("PATH", os.defpath), here).split(os.pathsep))
 
@@ -141,7 +142,7 @@ def _is_program(path: str) -> bool:
 
 
 def _npm_folders(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Where npm may have put what was installed with -g, as far as files tell."""
+    """The folders to which npm may have installed global programs, according to files."""
     home = environment["HOME"]
     prefixes = [environment.get(name, "") for name in ("NPM_CONFIG_PREFIX", "npm_config_prefix")]
     prefixes += re.findall(r"^\s*prefix\s*=\s*[\"']?([^\"'\n]+)", _text(Path(home) / ".npmrc"), re.MULTILINE)
@@ -153,7 +154,7 @@ def _npm_folders(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _native(loader: Path) -> str:
-    """The program that npm's loader script would start, so that no process stands between it and us."""
+    """The program that npm's loader script would start. Starting it directly avoids a process in between."""
     if loader.name != "npm-loader.js":
         return ""
     package = loader.parent
@@ -166,7 +167,7 @@ def _native(loader: Path) -> str:
 
 
 def _fits(package: str) -> bool:
-    """Whether copilot-SYSTEM-PROCESSOR is for this machine."""
+    """Whether copilot-SYSTEM-PROCESSOR is built for this machine."""
     processor = {"x86_64": "x64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
     system = "linux" if sys.platform == "linux" else sys.platform
     return package in (f"copilot-{system}-{processor}", f"copilot-{system}musl-{processor}")

@@ -1,4 +1,4 @@
-"""How long an answer of Copilot's runtime is waited for."""
+"""The timeouts for an answer of Copilot's runtime."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from ...api.providers import Endpoint
 
 
 class Patience:
-    """Ends an answer that takes too long, or does not go on. Moments are those of the event loop's clock, in seconds.
+    """Ends an answer that takes too long, or makes no progress.
 
-    `silence` is the longest time in which nothing of the answer may come, whatever else the runtime sends; None for
-    as long as an answer may take.
+    Times are those of the event loop's clock, in seconds. `silence` is the maximum time without progress of the answer,
+    whatever else the runtime sends; None means the maximum time of an answer.
     """
 
     def __init__(self, endpoint: Endpoint, silence: float | None, now: float) -> None:
@@ -22,11 +22,11 @@ class Patience:
         self._heard = False
 
     def left(self, now: float) -> float:
-        """How long the next event may be waited for."""
+        """The remaining time for the next event."""
         return max(min(self._last + self._silence, self._end) - now, 0.0)
 
     def heard(self, progress: int, now: float) -> ProviderError | None:
-        """Take note of an event, after which so much of the answer is there; the error where it came too late."""
+        """Record an event and the size of the answer so far; returns the error if the event came too late."""
         if progress != self._progress:
             self._progress, self._last, self._heard = progress, now, False
         else:
@@ -34,7 +34,7 @@ class Patience:
         return self.over(now) if now >= min(self._last + self._silence, self._end) else None
 
     def over(self, now: float) -> ProviderError:
-        """The error for an answer that is waited for no longer."""
+        """The error for an answer that has timed out."""
         from ..http.past_limits import lifeless, too_long
         from .errors import silent
 

@@ -1,8 +1,8 @@
-"""The adapter for GitHub Copilot, through the SDK of its own program; or for another service, through the same.
+"""The adapter for GitHub Copilot through the SDK of its own program, and for other services through the same SDK.
 
-The runtime behind the SDK keeps the conversation and runs the loop of tools itself. So one session of it is kept for
-one conversation, and a new one is made, with the transcript as its first message, where ours is not a continuation of
-what the session has seen: after a switch of the model, a compaction, a fork, an answer that was cut off.
+The runtime behind the SDK keeps the conversation and runs the loop of tool calls itself. So one session of the runtime
+is kept for one conversation. A new session is created, with the transcript as its first message, if ours does not
+continue what the session has received: after a switch of the model, a compaction, a fork, or an incomplete answer.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
     """The provider for an endpoint; with a base URL it uses the service there, without a login.
 
     Raises:
-        ConfigError: where the SDK or its program is missing.
+        ConfigError: the SDK or its program is missing.
     """
     return Copilot(endpoint, client)
 
 
 class Copilot(EndpointProvider):
-    """A model behind Copilot's runtime."""
+    """A model that Copilot's runtime serves."""
 
     unlimited = True
 
@@ -47,12 +47,12 @@ class Copilot(EndpointProvider):
         self._known: RuntimeTranscript | None = None
 
     async def aclose(self) -> None:
-        """End the runtime, and whatever it does."""
+        """End the runtime and everything it is doing."""
         self._session = self._known = None
         await self._runtime.stop()
 
     async def served(self) -> list[ServedModel]:
-        """The models that the account may use; see `Lists`."""
+        """The models available to the account; see `Lists`."""
         if self._endpoint.base_url:
             return []
         from .errors import typed
@@ -96,7 +96,7 @@ class Copilot(EndpointProvider):
         yield Stop(reason=answer.stop)
 
     async def _sent(self, request: Request, setup: Setup, known: RuntimeTranscript | None) -> CopilotSession:
-        """The session that answers: the one there is, where the request goes on from it, else a new one."""
+        """The session for the answer: the current one if the request continues it, otherwise a new one."""
         session = self._session
         try:
             if session is not None and known is not None and session.setup.allows(setup):
@@ -134,7 +134,7 @@ class Copilot(EndpointProvider):
         return event
 
     async def _drop(self) -> None:
-        """Forget the session there is, stopping what it does."""
+        """Discard the current session, and stop what it is doing."""
         session, self._session = self._session, None
         if session is not None:
             await session.end(self._endpoint.timeouts.close)

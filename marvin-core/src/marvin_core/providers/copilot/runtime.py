@@ -1,4 +1,4 @@
-"""Copilot's runtime: the program that its SDK starts and talks to, apart from what the user set up for it."""
+"""Copilot's runtime: the program that its SDK starts and uses, separate from the user's own setup of the program."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _STARTER = "import os,sys;os.setsid();open(sys.argv[1],'w').write(str(os.getpid()));os.execv(sys.argv[2],sys.argv[2:])"
-"""Starts the program in a session of its own, where Ctrl+C in the terminal does not reach it, and tells its number."""
+"""Starts the program in a process session of its own, which Ctrl+C in the terminal does not reach, and stores its id.
+"""
 _TOLD = "pid"
 _PREFIX = "marvin-copilot-"
 
 
 class Runtime:
-    """The program, started when it is first needed, and anew where it has died.
+    """The program. It is started when first needed, and restarted after a crash.
 
-    It keeps everything in a folder of its own, which is removed in the end: of what the user set up for it only the
-    login is used. Its MCP servers, plugins and settings would act outside of Marvin's permissions.
+    All its files are in a folder of its own, which is removed at the end. Of the user's setup, only the login is used:
+    MCP servers, plugins and settings would bypass Marvin's permissions.
     """
 
     def __init__(self, endpoint: Endpoint, program: str, environment: Mapping[str, str]) -> None:
@@ -41,10 +42,10 @@ class Runtime:
         self._folder: Path | None = None
 
     async def client(self) -> Any:
-        """The SDK's client, connected.
+        """The connected client of the SDK.
 
         Raises:
-            Unreachable: where the program does not start.
+            Unreachable: the program does not start.
         """
         if self._client is not None and not self.is_alive():
             await self.stop()
@@ -102,13 +103,15 @@ class Runtime:
         )
 
     def _link_login(self, folder: Path) -> None:
-        """The login of `copilot` itself; that of `gh` is found without."""
+        """Link the login of `copilot`; the login of `gh` is found without a link."""
         login = own_folder(self._environment) / "config.json"
         if login.is_file():
             (folder / "config.json").symlink_to(login.resolve())
 
     async def stop(self) -> None:
-        """End the program and all that it started, and remove its folder. A cancel ends the waiting, not the ending."""
+        """End the program and its descendants, and remove its folder. A cancellation ends the wait, but not the
+        cleanup.
+        """
         client, self._client = self._client, None
         family, self._family = self._family, None
         folder, self._folder = self._folder, None
@@ -137,7 +140,7 @@ class Runtime:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what runtimes left in there whose Marvin was killed: it holds conversations."""
+    """Remove the folders of runtimes whose Marvin was killed: they contain conversations."""
     import shutil
 
     for left in folder.glob(f"{_PREFIX}*"):
@@ -150,7 +153,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def imported_sdk() -> ModuleType:
-    """The SDK, silenced: what it logs would be printed into the chat. Its import takes seconds."""
+    """The SDK, with its logging disabled: messages would be printed into the chat. Its import takes seconds."""
     import logging
 
     import copilot  # type: ignore[import-not-found]

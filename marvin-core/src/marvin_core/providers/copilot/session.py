@@ -1,4 +1,4 @@
-"""One session of Copilot's runtime: our tools, our system prompt, nothing of its own."""
+"""One session of Copilot's runtime, with our tools and our system prompt only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTENS = ("assistant.", "model.", "session.error", "session.idle")
 
 
 class Setup:
-    """What a session cannot change: the model, the tools, the stable part of the system prompt, the thinking."""
+    """The fixed properties of a session: model, tools, the stable part of the system prompt, thinking level."""
 
     def __init__(self, request: Request) -> None:
         last = request.tool_choice == "none"
@@ -29,17 +29,17 @@ class Setup:
         self._fixed = request.system[:stable]
 
     def allows(self, other: Setup) -> bool:
-        """Whether a session that was made with this one can go on with the other."""
+        """Whether a session with this setup can continue with the other one."""
         return (self._fixed, self.thinking) == (other._fixed, other.thinking) and (
             self.tools is other.tools or self.tools == other.tools
         )
 
 
 class CopilotSession:
-    """A session, made by `begin`. Its events come from `next_event`.
+    """A session, created by `begin`; `next_event` returns its events.
 
-    The runtime runs the loop of tools itself. The handlers of ours only wait: a call is run by Marvin between two
-    requests, and `answer` gives them what came of it.
+    The runtime runs the loop of tool calls itself. Our handlers only wait: Marvin runs a call between two requests, and
+    `answer` passes the result to its handler.
     """
 
     def __init__(self, runtime: Runtime, setup: Setup) -> None:
@@ -51,7 +51,7 @@ class CopilotSession:
         self._session: Any = None
 
     async def begin(self, endpoint: Endpoint) -> None:
-        """Make it known to the runtime, which is started where it does not run."""
+        """Create the session in the runtime, which is started if necessary."""
         client = await self._runtime.client()
         names = [tool.name for tool in self.setup.tools]
         effort = self.setup.thinking if self.setup.thinking != "off" else None
@@ -88,14 +88,14 @@ class CopilotSession:
         return self._outputs[call_id]
 
     def answer(self, outputs: Sequence[ToolOutput]) -> None:
-        """Hand over what came of the calls."""
+        """Pass on the results of the calls."""
         for output in outputs:
             waiting = self._output_of(output.call_id)
             if not waiting.done():
                 waiting.set_result(_result(output))
 
     async def send(self, prompt: Prompt, *, steering: bool = False) -> None:
-        """Send what the user says; while the runtime works, as `steering`, it goes along with the next outputs."""
+        """Send a message of the user. If the runtime is busy (`steering`), the message accompanies the next outputs."""
         attachments = [{"type": "blob", "data": image.data, "mimeType": image.media_type} for image in prompt.images]
         await self._session.send(prompt.text, attachments=attachments or None, mode="immediate" if steering else None)
 
@@ -104,10 +104,10 @@ class CopilotSession:
             self._events.put_nowait(event)
 
     async def next_event(self, silence: float, poll: float) -> Any:
-        """The next event; None where the runtime has died.
+        """The next event; None if the runtime has ended.
 
         Raises:
-            TimeoutError: where it sends nothing for so many seconds.
+            TimeoutError: the runtime sent nothing for this many seconds.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + silence
@@ -123,7 +123,7 @@ class CopilotSession:
                     raise
 
     async def end(self, limit: float) -> None:
-        """Stop what it does, and forget it. Where the runtime does not answer, that is ended as a whole."""
+        """Stop and delete the session. If the runtime does not respond, the whole runtime is ended."""
         session, self._session = self._session, None
         if session is None or not self._runtime.is_alive():
             return
@@ -159,11 +159,11 @@ _NOTHING_OF_ITS_OWN: dict[str, Any] = {
     "coauthor_enabled": False,
     "manage_schedule_enabled": False,
 }
-"""The features of a session that Marvin has itself, or that would act outside of its permissions."""
+"""Options that disable features of a session that Marvin provides itself, or that would bypass its permissions."""
 
 
 def _own_provider(endpoint: Endpoint) -> dict[str, Any] | None:
-    """The user's own service in the place of GitHub's, where config.yaml gives an address."""
+    """The user's own service instead of GitHub's, if config.yaml has an address."""
     if not endpoint.base_url:
         return None
     provider: dict[str, Any] = {

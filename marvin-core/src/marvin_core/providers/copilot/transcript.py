@@ -1,4 +1,4 @@
-"""A conversation as Copilot's runtime has it: what it knows already, and what it has to be told."""
+"""A conversation in the form of Copilot's runtime: what the runtime knows, and what it must be sent."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _NOW = "Changes since then, from Marvin, not from the user: "
 
 
 class Prompt(Record):
-    """What to send: text, and the images that go with it."""
+    """What to send: text, and the attached images."""
 
     text: str
     images: tuple[Image, ...] = ()
 
 
 class Step(Record):
-    """What a request adds to what the runtime knows: outputs of the calls it waits for, and a message."""
+    """What a request adds to the runtime's knowledge: outputs of the calls it waits for, and a message."""
 
     outputs: tuple[ToolOutput, ...] = ()
     prompt: Prompt | None = None
 
 
 class RuntimeTranscript(Record):
-    """What the runtime knows: the messages of the last request, then an answer with this text and these calls."""
+    """What the runtime knows: the messages of the last request, and an answer with this text and these calls."""
 
     messages: tuple[Message, ...]
     provider: str
@@ -43,7 +43,7 @@ class RuntimeTranscript(Record):
     calls: tuple[str, ...] = ()
 
     def step(self, messages: Sequence[Message]) -> Step | None:
-        """What these messages add; None where they are not a continuation of what is known."""
+        """What these messages add; None if they do not continue what is known."""
         count = len(self.messages)
         if len(messages) <= count + 1 or not self._agrees(messages):
             return None
@@ -62,7 +62,7 @@ class RuntimeTranscript(Record):
         return Step(outputs=outputs, prompt=prompt if rest or prompt.images else None)
 
     def _agrees(self, messages: Sequence[Message]) -> bool:
-        """Whether they begin with what is known. As a rule the messages are the very same objects."""
+        """Whether the messages begin with the known ones. Usually they are the same objects."""
         if any(a is not b and a != b for a, b in zip(self.messages, messages, strict=False)):
             return False
         answer = messages[len(self.messages)]
@@ -75,13 +75,13 @@ class RuntimeTranscript(Record):
 
 
 def said(messages: Sequence[Message]) -> Prompt:
-    """What the user said, as a prompt."""
+    """The user's message, as a prompt."""
     images = tuple(block for message in messages for block in message.content if isinstance(block, Image))
     return Prompt(text="\n\n".join(filter(None, (message.text for message in messages))), images=images)
 
 
 def _with_shown(outputs: Sequence[ToolOutput], prompt: Prompt) -> Prompt:
-    """The prompt, with the images of outputs: the runtime drops those that it is given with an output itself."""
+    """The prompt with the images of tool outputs: the runtime drops images that are part of an output."""
     shown = [(output, image) for output in outputs for image in output.content if isinstance(image, Image)]
     if not shown:
         return prompt
@@ -91,7 +91,7 @@ def _with_shown(outputs: Sequence[ToolOutput], prompt: Prompt) -> Prompt:
 
 
 def whole(messages: Sequence[Message]) -> Prompt:
-    """A conversation as the first prompt of a session that knows nothing of it."""
+    """A conversation as the first prompt of a new session."""
     end = len(messages)
     while end and messages[end - 1].role == "user":
         end -= 1
@@ -105,12 +105,12 @@ def whole(messages: Sequence[Message]) -> Prompt:
 
 
 def with_news(prompt: Prompt, news: str) -> Prompt:
-    """The prompt, with what has changed in the part of the system prompt that a session cannot change."""
+    """The prompt, preceded by changes in the part of the system prompt that a session cannot change."""
     return prompt.replace(text=f"[{_NOW}{news}]\n\n{prompt.text}")
 
 
 def _entries(messages: Sequence[Message], images: list[Image]) -> Iterator[dict[str, Any]]:
-    """What was said, in order. What was thought stays out. Images are added to `images` and numbered."""
+    """The messages in order, without thinking. Images are added to `images` and numbered."""
     for message in messages:
         texts, shown = [], []
         for block in message.content:

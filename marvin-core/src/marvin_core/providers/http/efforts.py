@@ -1,4 +1,4 @@
-"""Another effort in the place of one that a model refused."""
+"""A replacement for a thinking effort that a model refused."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _MUST_THINK = re.compile(r"(?i)mandatory|cannot be (disabled|turned off)|can't b
 
 
 def other_effort(refused: str, said: str) -> str:
-    """The nearest of those that a refusal names, the lower one of two; low where the model cannot but think.
+    """The nearest of the efforts named in a refusal, the lower one of two; low if the model always thinks.
 
-    Empty where the refusal leads to none.
+    Empty if the refusal names no replacement.
     """
     if refused not in _ORDER:
         return ""

@@ -1,4 +1,4 @@
-"""What every adapter writes its requests with: JSON, and values that are encoded once."""
+"""How all adapters encode their requests: as JSON, with each value encoded once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ...api.tools import ToolSpec
 T = TypeVar("T")
 
 _PLAIN_DEPTH = 100
-"""Brackets up to which arguments are sent as they came; what is nested deeper than that was never run."""
+"""The maximum nesting of arguments that are sent unchanged; deeper ones were never run."""
 
 
 class Encoded(Generic[T]):
-    """Keeps the encoded form of immutable values for as long as they are part of the next request.
+    """Caches the encoded form of immutable values while they are part of the next request.
 
-    They are known again by identity, as comparing a long conversation would cost what encoding it does. Most requests
-    go on behind the one before, so that nothing but what is new has to be looked for.
+    Values are recognised by identity: comparing a long conversation would cost as much as encoding it. Most requests
+    continue the previous one, so that only new values are looked up.
     """
 
     def __init__(self, encode: Callable[[T], bytes]) -> None:
@@ -39,28 +39,28 @@ class Encoded(Generic[T]):
         return [form for form in self._forms if form]
 
     def _begin_anew(self, values: Sequence[T]) -> None:
-        """Keep the forms of those that are among these."""
+        """Keep only the forms of these values."""
         known = {id(value): form for value, form in zip(self._values, self._forms, strict=True)}
         forms = [known[id(value)] if id(value) in known else self._encode(value) for value in values]
         self._values, self._forms = list(values), forms
 
     def forget(self) -> None:
-        """Encode everything anew the next time."""
+        """Discard all encoded forms."""
         self._values, self._forms = [], []
 
 
 class EncodedTools:
-    """The tools on offer, joined anew only where they are others. `most` is how many a request may carry."""
+    """The offered tools, joined again only after a change. `most` is the maximum number in a request."""
 
     def __init__(self, encode: Callable[[ToolSpec], bytes], most: int | None = None) -> None:
         self._specs = Encoded(encode)
         self._most = most
         self._joined = b""
         self.offered: tuple[ToolSpec, ...] = ()
-        """Those of the newest request."""
+        """The tools of the newest request."""
 
     def joined(self, tools: tuple[ToolSpec, ...]) -> bytes:
-        """The encoded forms of these tools, with commas between them; empty where there are none."""
+        """The encoded forms of these tools, separated by commas; empty if there are none."""
         if tools is not self.offered:
             self.offered = tools
             self._joined = b",".join(self._specs.forms(tools[: self._most]))
@@ -68,7 +68,7 @@ class EncodedTools:
 
 
 def dump(value: object) -> bytes:
-    """The value as JSON; numbers that JSON does not have, as NaN, become null."""
+    """The value as JSON; numbers that JSON lacks, such as NaN, become null."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -78,11 +78,10 @@ def dump(value: object) -> bytes:
 
 
 def object_arguments(call: ToolCall, offered: Sequence[ToolSpec]) -> str:
-    """The arguments as a JSON object, as strict servers parse them and refuse the whole request.
+    """The arguments as a JSON object: strict servers parse them, and refuse the whole request otherwise.
 
-    Arguments that had to be repaired are sent as what was really run, so that the model sees its
-    call and result agree. Those that could not be read never ran, and `{}` stands for them: the
-    output of the call quotes what was received.
+    Repaired arguments are sent as they were run, so that the call and its result agree. Unreadable arguments never ran,
+    and are replaced by `{}`: the output of the call quotes the received text.
     """
     given = _object(call.arguments)
     if given is not None:
@@ -101,7 +100,7 @@ def object_arguments(call: ToolCall, offered: Sequence[ToolSpec]) -> str:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The object that every reader of JSON finds in the text: Python's own takes more than there is in JSON."""
+    """The object that every JSON parser finds in the text: Python's parser accepts more than JSON allows."""
     if text.count("{") + text.count("[") > _PLAIN_DEPTH:
         return None
     try:

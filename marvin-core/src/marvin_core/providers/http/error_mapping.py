@@ -1,6 +1,6 @@
-"""From what a service, or the way to it, reports to Marvin's typed errors.
+"""Converts failures reported by a service or the network into Marvin's typed errors. Imported after a failure.
 
-Imported when something has failed. The texts of services are read here and nowhere above.
+Only this module and those it uses read the texts of services.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _WITHOUT_STATUS: tuple[tuple[Kind, int], ...] = (
     ("overload", 503),
     ("invalid", 400),
 )
-"""The status that an error inside an answer stands for, by its words; the first that fits counts."""
+"""The HTTP status for an error inside an answer, by its words; the first match counts."""
 _OLD_TLS = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "VERSION_TOO_LOW", "NO_PROTOCOLS_AVAILABLE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "RECORD_LAYER_FAILURE")
-"""The names that OpenSSL gives to its errors."""
+"""OpenSSL's names for its errors."""
 
 _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
     AuthFailed: ("{provider} did not accept the API key", "{check_key}"),
@@ -75,12 +75,12 @@ _WITHOUT_IMAGES = (
 
 
 def refuses_images(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether an answer other than 2xx says that the model does not accept images."""
+    """Whether an unsuccessful response says that the model accepts no images."""
     return status not in (401, 403, 429) and says("images", report_of(endpoint, status, headers, body).words)
 
 
 def from_status(endpoint: Endpoint, url: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """The error that an answer other than 2xx stands for. `body` may be cut short."""
+    """The error for an unsuccessful response. `body` may be incomplete."""
     report = report_of(endpoint, status, headers, body)
     if 300 <= status < 400:
         where = clean(endpoint, shown_url(headers.get("location", "")))
@@ -94,7 +94,7 @@ def from_status(endpoint: Endpoint, url: str, status: int, headers: Mapping[str,
 
 
 def from_error(endpoint: Endpoint, url: str, error: Any) -> ProviderError:
-    """The error that an error object inside a successful answer stands for."""
+    """The error for an error object inside a successful response."""
     report = report_of_error(endpoint, error)
     if report.status is not None:
         return _typed(endpoint, url, report, _kind(report.status, report))
@@ -110,9 +110,8 @@ def from_error(endpoint: Endpoint, url: str, error: Any) -> ProviderError:
 def from_transport(
     endpoint: Endpoint, url: str, error: Exception, *, begun: bool, silence: float | None
 ) -> ProviderError:
-    """The error that a failed connection stands for.
-
-    `begun` says that part of an answer had come, `silence` is the limit of seconds without a byte.
+    """The error for a failed connection. `begun` says whether part of an answer had arrived; `silence` is the timeout
+    between two bytes in seconds.
     """
     import httpx
 
@@ -137,7 +136,7 @@ def from_transport(
 
 
 def broken(endpoint: Endpoint, url: str, what: str, payload: bytes = b"") -> StreamBroken:
-    """The error for an answer that is not what the wire format allows, with the beginning of what came."""
+    """The error for an answer that violates the wire format, with its beginning."""
     text = f"{endpoint.provider} ({shown_url(url)}) {what}."
     if payload:
         text += f" It begins: {excerpt(endpoint, payload)}"
@@ -145,7 +144,7 @@ def broken(endpoint: Endpoint, url: str, what: str, payload: bytes = b"") -> Str
 
 
 def unsendable(endpoint: Endpoint, header: str) -> ProviderError:
-    """The error for a header value that HTTP cannot carry."""
+    """The error for a header value that HTTP cannot transfer."""
     if header in ("authorization", "x-api-key"):
         text = f"The API key of {endpoint.provider} contains characters that cannot be sent."
         return AuthFailed(f"{text} {_check_key(endpoint)}", provider=endpoint.provider)
@@ -157,7 +156,7 @@ def unsendable(endpoint: Endpoint, header: str) -> ProviderError:
 
 
 def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) -> ProviderError:
-    """The error with what the service does serve, the nearest names first; as it is where that is unknown."""
+    """The error with the models that the service serves, the nearest names first; unchanged if they are unknown."""
     if not served:
         return error
     near = near_names(endpoint.model, served, _LISTED, enough=FAINTLY_LIKE)
@@ -200,7 +199,7 @@ def _typed(endpoint: Endpoint, url: str, report: ErrorReport, kind: type[Provide
 
 
 def _kind(status: int, report: ErrorReport) -> type[ProviderError]:
-    """The type of an error with this status; first what is said whatever the status, which gateways make up."""
+    """The type of an error with this status. Signs that hold for any status come first: gateways invent statuses."""
     words = report.words
     if rate_outgrown(words) is not None:
         return ContextOverflow
@@ -235,7 +234,7 @@ def _kind_of_refusal(status: int, words: str) -> type[ProviderError]:
 
 
 def _closed(error: Exception) -> str:
-    """What to call an error of the transport that has no words."""
+    """The description of a transport error without a message."""
     import httpx
 
     return "the connection was closed" if isinstance(error, httpx.NetworkError) else type(error).__name__
@@ -260,7 +259,7 @@ def _advice(shown: str, error: BaseException) -> str:
 
 
 def tls_advice(url: str, error: BaseException) -> str:
-    """What to do where a server was reached, but TLS with it failed; empty where it was something else."""
+    """What to do if a server was reached but TLS failed; empty for other errors."""
     import ssl
 
     import httpx
@@ -283,7 +282,7 @@ def tls_advice(url: str, error: BaseException) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and those that led to it."""
+    """An error and its causes."""
     while error is not None:
         yield error
         if isinstance(error, BaseExceptionGroup):
@@ -293,7 +292,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _is_away(error: BaseException) -> bool:
-    """Whether no connection to the server was made at all."""
+    """Whether no connection to the server was established."""
     import errno
     import socket
 

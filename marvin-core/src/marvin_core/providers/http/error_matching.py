@@ -1,4 +1,4 @@
-"""Finding the words of `error_words` in what a service said, in one pass over a bounded text for each row."""
+"""Finds the texts of `error_words` in a service's message, in one pass over a bounded text for each row."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from .error_words import WORDS, Kind
 
 SEARCHED = 8 * 1024
-"""How many characters of what a service said are looked at."""
+"""The number of characters of a service's message that are searched."""
 _GAP = 100
 _DIGITS = 12
 SMALLEST_WINDOW = 256
-"""A smaller number is no window."""
+"""The minimum number that counts as a context window."""
 _SEEN_ALIKE: Mapping[int, str | None] = {
     **dict.fromkeys(map(ord, "_-"), " "),
     **dict.fromkeys(map(ord, "'\"`´‘’“”"), None),
@@ -19,7 +19,7 @@ _SEEN_ALIKE: Mapping[int, str | None] = {
 
 
 def plain(text: str) -> str:
-    """The beginning of a text as it is compared: in lower case, without quotation marks, with single spaces."""
+    """The beginning of a text in comparable form: lower case, no quotation marks, single spaces."""
     return " ".join(text[:SEARCHED].lower().translate(_SEEN_ALIKE).split())
 
 
@@ -27,12 +27,12 @@ _PLAIN: Mapping[Kind, tuple[str, ...]] = {kind: tuple(plain(row.words) for row i
 
 
 def says(kind: Kind, words: str) -> bool:
-    """Whether words that are `plain` say this."""
+    """Whether a text in `plain` form contains this."""
     return any(_matched(row, words)[0] for row in _PLAIN[kind])
 
 
 def window_in(words: str) -> int | None:
-    """The window in tokens that an overflow names; None where it names none."""
+    """The context window in tokens that an overflow error names; None if it names none."""
     for row in _PLAIN["overflow"]:
         window = _matched(row, words)[1]
         if window is not None and window >= SMALLEST_WINDOW:
@@ -41,9 +41,9 @@ def window_in(words: str) -> int | None:
 
 
 def rate_outgrown(words: str) -> int | None:
-    """The limit of tokens a minute that one request alone exceeds: waiting does not help it, being shorter does.
+    """The limit of tokens a minute that this single request exceeds: a shorter request helps, a retry does not.
 
-    OpenAI and Groq say so with the status of a rate limit.
+    OpenAI and Groq report this with the status of a rate limit.
     """
     if "request too large" not in words:
         return None
@@ -52,7 +52,7 @@ def rate_outgrown(words: str) -> int | None:
 
 
 def _matched(row: str, words: str) -> tuple[bool, int | None]:
-    """Whether the words of a row are there, and the number at their end."""
+    """Whether the words of a row occur, and the number at their end."""
     head, gap, tail = row.removesuffix("#").partition("*")
     at = words.find(head)
     while at >= 0:

@@ -1,4 +1,4 @@
-"""What a service says about a failure: its message, its words, when to come back. Never a secret."""
+"""A service's report of a failure: its message, its keywords, and when to retry. It never contains a secret."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ _STATUSES = frozenset(map(str, range(400, 600)))
 _CODES = ("code", "type", "status", "reason", "error_type")
 _MESSAGES = ("message", "msg", "error_msg", "detail")
 _WELL = (None, "", 0, "0", 200, "200")
-"""Codes of services that put one into every answer, where nothing is wrong."""
+"""Codes for success; some services put one into every response."""
 _NOT_SHOWN = ("script", "style", "head")
 
 
 class ErrorReport(Record):
     """A failure in the service's own terms.
 
-    `words` is all of it as `error_matching` compares it, for choosing the type of the error; `retry_after` is in
-    seconds; `window` is the size of the window in tokens, where the service says it in a field of its own.
+    `words` is the whole text in the form that `error_matching` compares, to determine the type of the error.
+    `retry_after` is in seconds. `window` is the size of the context window in tokens, if the service has a field for
+    it.
     """
 
     status: int | None
@@ -45,7 +46,7 @@ class ErrorReport(Record):
 
 
 def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> ErrorReport:
-    """The report in an answer that is not 2xx: JSON, a web page or plain text, perhaps cut short."""
+    """The report in an unsuccessful response: JSON, a web page or plain text, perhaps incomplete."""
     document = _json(body)
     message = _message(document) or _without_markup(body.decode("utf-8", "replace"))
     # Bedrock names the type of an error in a header only.
@@ -55,7 +56,7 @@ def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body:
 
 
 def report_of_error(endpoint: Endpoint, error: Any) -> ErrorReport:
-    """The report in an error object inside a successful answer; its code may be a status."""
+    """The report in an error object inside a successful response; its code may be a status."""
     document = {"error": error}
     code = str(error.get("code")) if isinstance(error, dict) else ""
     status = int(code) if code in _STATUSES else None
@@ -64,11 +65,11 @@ def report_of_error(endpoint: Endpoint, error: Any) -> ErrorReport:
 
 
 def error_in(document: Any) -> Any:
-    """The error in a successful answer, as `report_of_error` takes it; None where there is none.
+    """The error in a successful response, in the form that `report_of_error` accepts; None if there is none.
 
-    It is in `error` as a rule. MiniMax has `base_resp`, whose code 0 means that all is well
+    Usually it is in `error`. MiniMax has `base_resp`, with code 0 for success
     (https://platform.minimax.io/docs/api-reference/errorcode), and Cloudflare a list of `errors`. Qwen, Zhipu,
-    SiliconFlow and Baidu have a code and a message beside each other at the top.
+    SiliconFlow and Baidu have a code and a message at the top level.
     """
     if not isinstance(document, dict):
         return None
@@ -90,7 +91,7 @@ def error_in(document: Any) -> Any:
 
 
 def clean(endpoint: Endpoint, text: str, limit: int = _MESSAGE_LIMIT) -> str:
-    """The text on one line, without the endpoint's secrets and a terminal's commands, cut to `limit` characters."""
+    """The text on one line, without the endpoint's secrets and terminal sequences, cut to `limit` characters."""
     headers = (endpoint.headers or {}).items()
     secrets = [value for name, value in headers if any(word in name.lower() for word in _SECRET_HEADERS)]
     for secret in (endpoint.key.reveal().strip(), *secrets):
@@ -101,12 +102,12 @@ def clean(endpoint: Endpoint, text: str, limit: int = _MESSAGE_LIMIT) -> str:
 
 
 def excerpt(endpoint: Endpoint, payload: bytes) -> str:
-    """The beginning of what a service sent."""
+    """The beginning of the service's response."""
     return clean(endpoint, payload[:_PAYLOAD].decode("utf-8", "replace"), _EXCERPT)
 
 
 def shown_url(url: str) -> str:
-    """The URL without user, password and query, which may hold a key."""
+    """The URL without user, password and query, which may contain a key."""
     try:
         parts = urlsplit(url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
@@ -170,7 +171,7 @@ def _message(document: Any) -> str:
 
 
 def _codes(document: Any) -> Iterator[str]:
-    """What an error document says in codes and types."""
+    """The codes and types in an error document."""
     error = _error(document)
     inner = (error.get(name) for name in ("metadata", "innererror"))
     for place in (error, *inner, *_details(document)):
@@ -181,13 +182,13 @@ def _codes(document: Any) -> Iterator[str]:
 
 
 def _details(document: Any) -> list[Any]:
-    """What Google's services put beside an error."""
+    """The details that Google's services add to an error."""
     details = _error(document).get("details")
     return details[:_DETAILS_READ] if isinstance(details, list) else []
 
 
 def _after_details(document: Any) -> float | None:
-    """Seconds of the `retryDelay` ("34s") that Google's services put into the error's details."""
+    """The seconds of the `retryDelay` ("34s") in the details of an error of Google's services."""
     for detail in _details(document):
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         if isinstance(delay, str):
@@ -196,7 +197,7 @@ def _after_details(document: Any) -> float | None:
 
 
 def _carried_headers(document: Any) -> Mapping[str, str]:
-    """The headers that OpenRouter puts into an error."""
+    """The headers inside an error of OpenRouter."""
     behind = _error(document).get("metadata")
     found = behind.get("headers") if isinstance(behind, dict) else None
     if not isinstance(found, dict):
@@ -205,13 +206,13 @@ def _carried_headers(document: Any) -> Mapping[str, str]:
 
 
 def _window(document: Any) -> int | None:
-    """The window that llama.cpp names beside its message."""
+    """The context window next to a message of llama.cpp."""
     size = _error(document).get("n_ctx")
     return size if isinstance(size, int) and size >= SMALLEST_WINDOW else None
 
 
 def _without_markup(text: str) -> str:
-    """The text of a web page. Each character is looked at a few times, however the tags are broken."""
+    """The text of a web page. The time is linear, however broken the tags are."""
     if "<" not in text:
         return text
     shown: list[str] = []

@@ -1,7 +1,7 @@
-"""What model services say when they refuse a request: the words by which each kind of refusal is known.
+"""The texts with which model services refuse requests, for each kind of refusal.
 
-A row is a service, its words, and where they are written down. Words are compared without case, quotation marks and
-underscores, see `error_matching`. `*` stands for up to a hundred characters, `#` at the end for the window in tokens.
+A row has a service, its text, and the source. Texts are compared without case, quotation marks and underscores, see
+`error_matching`. `*` stands for up to a hundred characters, `#` at the end for the context window in tokens.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Kind: TypeAlias = Literal[
 
 
 class Said(NamedTuple):
-    """Words of a service, and where they were found."""
+    """The text of a service, and its source."""
 
     service: str
     words: str

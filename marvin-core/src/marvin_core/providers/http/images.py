@@ -1,4 +1,4 @@
-"""Images that a model cannot be shown: those of unknown formats, and all of them where it sees none."""
+"""Images that a model cannot receive: those of unknown formats, or all if the model does not accept images."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ T = TypeVar("T", bound=Block)
 
 
 def instead_of(image: Image) -> str:
-    """The text that stands for an image in a format that services refuse; empty for one that can be shown."""
+    """The replacement text for an image in a format that services refuse; empty for an acceptable image."""
     known = image.media_type in _FORMATS
     return "" if known else f"(an image in a format that cannot be shown here: {image.media_type})"
 
 
 def text_of(blocks: Sequence[object]) -> str:
-    """The text, with a line for each image that cannot be shown."""
+    """The text, with a line for each image that cannot be sent."""
     text = "".join(block.text for block in blocks if isinstance(block, Text))
     lines = [instead_of(block) for block in blocks if isinstance(block, Image)]
     return "\n".join(filter(None, (text, *lines)))
 
 
 def without_images(request: Request) -> Request:
-    """The request with a line of text for each image but those of the newest prompt; itself where there is none.
+    """The request with a line of text for each image except those of the newest prompt; unchanged if there is none.
 
-    A conversation that began with a model that sees goes on with one that does not, and so does a run whose tool
-    shows an image. Who attaches an image to the prompt itself is told that the model cannot see it.
+    This lets a conversation continue with a model that accepts no images, and a run continue after a tool returned one.
+    For images in the prompt itself, the user gets an error.
     """
     newest = max((index for index, message in enumerate(request.messages) if message.role == "user"), default=-1)
     messages = [message if index == newest else _described(message) for index, message in enumerate(request.messages)]

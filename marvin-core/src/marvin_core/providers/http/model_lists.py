@@ -1,8 +1,8 @@
-"""The lists of models that services give: names, and what each service says of a model in words of its own.
+"""Reads the lists of models of services: names, and the facts about each model in the service's own format.
 
-Nothing in such a list is trusted: what is no list is an empty one, what is no number is not known, and of a list
-without end the beginning counts. The words are those of OpenAI, Anthropic, Google, OpenRouter, Groq, Mistral, Together,
-vLLM, llama.cpp and Ollama, in their references of the list of models.
+Nothing in such a list is trusted: anything that is no list is an empty list, anything that is no number is unknown, and
+only the beginning of an endless list counts. The formats are those of OpenAI, Anthropic, Google, OpenRouter, Groq,
+Mistral, Together, vLLM, llama.cpp and Ollama, according to their references of the list of models.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ...api.providers import ModelFacts, ServedModel
 from ...util.numbers import amount
 
 MOST = 5_000
-"""Models of a list that count."""
+"""The maximum number of models of a list."""
 LONGEST_NAME = 200
 _LARGEST_WINDOW = 1_000_000_000
 _DEAREST = 1_000_000.0
-"""USD per million tokens; what is more is a mistake."""
+"""USD per million tokens; a higher price is an error."""
 _PER = 1_000_000
 _GOOGLE = re.compile(r"models/(?=gemini-|gemma-\d|learnlm-)")
 _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?!\d)")
@@ -45,7 +45,7 @@ def models_in(document: Any) -> list[ServedModel]:
 
 
 def facts_in(entry: Mapping[Any, Any]) -> ModelFacts:
-    """What an entry of a list says of its model."""
+    """The facts about a model in an entry of a list."""
     top = _mapping(entry.get("top_provider"))
     pricing = _mapping(entry.get("pricing"))
     meta = _mapping(entry.get("meta"))
@@ -63,7 +63,7 @@ def facts_in(entry: Mapping[Any, Any]) -> ModelFacts:
 
 
 def google_name(name: str) -> str:
-    """The name of a model without the folder that Google's list puts before it."""
+    """The name of a model without the folder in Google's list."""
     return name[len("models/") :] if _GOOGLE.match(name) else name
 
 
@@ -97,7 +97,7 @@ def _size(value: Any) -> int | None:
 
 
 def _price(value: Any, per: int = _PER) -> float | None:
-    """USD per million tokens, or whatever it is `per`, of a price for one."""
+    """USD per million tokens, or per million other units, for a price of one unit."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -139,5 +139,5 @@ def _day(value: Any) -> str:
 
 
 def has_meta(document: Any) -> bool:
-    """Whether the list is one of llama.cpp, whose entries say what the model was trained with."""
+    """Whether the list is one of llama.cpp, whose entries contain the window of the training."""
     return any(isinstance(entry.get("meta"), dict) for entry in _entries(document))

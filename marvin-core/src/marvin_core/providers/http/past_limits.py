@@ -1,4 +1,4 @@
-"""The errors for answers that are too large, take too long, or do not go on."""
+"""The errors for answers that are too large, take too long, or make no progress."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _WHAT = {
 
 
 def too_large(endpoint: Endpoint, url: str, name: str, limit: int) -> StreamBroken:
-    """The error for an answer past the limit of this name."""
+    """The error for an answer that exceeds the limit of this name."""
     return _past(endpoint, url, _WHAT[name].format(limit), f"limits.{name}")
 
 
 def too_long(endpoint: Endpoint, url: str, seconds: float) -> StreamBroken:
-    """The error for an answer that goes on for longer than any may."""
+    """The error for an answer that exceeds the maximum duration."""
     return _past(endpoint, url, f"did not end its answer within {seconds:g} s", "timeouts.answer")
 
 
@@ -36,7 +36,7 @@ def _past(endpoint: Endpoint, url: str, what: str, setting: str) -> StreamBroken
 
 
 def lifeless(endpoint: Endpoint, url: str, seconds: float) -> Unreachable:
-    """The error for an answer that does not go on, though the connection is kept alive."""
+    """The error for an answer without progress on a connection that is kept alive."""
     return Unreachable(
         f"{_service(endpoint, url)} sent no part of an answer for {seconds:g} s, only keep-alive data. Try again, or "
         "choose another model (/model, --model).",
@@ -46,5 +46,5 @@ def lifeless(endpoint: Endpoint, url: str, seconds: float) -> Unreachable:
 
 
 def _service(endpoint: Endpoint, url: str) -> str:
-    """The service, and where it is, if it has an address."""
+    """The service, and its address if it has one."""
     return f"{endpoint.provider} ({shown_url(url)})" if url else endpoint.provider

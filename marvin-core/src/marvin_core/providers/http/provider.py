@@ -1,4 +1,4 @@
-"""What the adapters of services over HTTP share: one request, its answer read piece by piece, typed failures."""
+"""The common part of adapters for HTTP services: one request, its streamed answer, typed errors."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 _NOT_ALLOWED = (401, 403)
 _REFUSALS = (400, 422)
-"""What a service answers that does not take a field."""
+"""The statuses with which services refuse a field of a request."""
 _ERROR_BODY = 64 * 1024
 _MODEL_LIST = 4 * 1024 * 1024
 _ADAPTATIONS = 8
-"""How often a request may be sent again at once, each time without something that the service refused."""
+"""The maximum number of immediate retries of a request, each without a feature that the service refused."""
 
 
 class HttpProvider(EndpointProvider, ABC):
-    """A model behind `POST {base_url}{path}`. The base URL may name that path already."""
+    """A model behind `POST {base_url}{path}`. The base URL may already contain that path."""
 
     path: str
 
@@ -41,7 +41,7 @@ class HttpProvider(EndpointProvider, ABC):
         self._timeouts = endpoint.timeouts
         self._client: httpx.AsyncClient | None = None
         self._built: tuple[dict[str, str], httpx.URL, httpx.Headers] | None = None
-        """The headers that were given to an earlier request, and what the client made of them and of the address."""
+        """The headers of an earlier request, and the client's form of them and of the address."""
         self._models_url, self._url = _urls(endpoint.base_url, self.path)
         self._sees = True
         self._window = endpoint.context_window
@@ -51,13 +51,13 @@ class HttpProvider(EndpointProvider, ABC):
         return self._window
 
     async def find_window(self) -> int | None:
-        """The context window in tokens; adapters whose service tells it ask for it. Raises nothing of the service."""
+        """The context window in tokens. Adapters whose service reports it query it. Raises no error of the service."""
         if self._window is None and self._endpoint.look_up_window is not None:
             self._window = await in_thread(self._endpoint.look_up_window)
         return self._window
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
@@ -68,10 +68,10 @@ class HttpProvider(EndpointProvider, ABC):
 
     @abstractmethod
     def _answer(self, request: Request) -> AnswerStream:
-        """What reads the answer to a request."""
+        """The reader of the response to a request."""
 
     async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
-        """Whether the service refused something that is now left out, so that the request is worth another try."""
+        """Whether the service refused a feature that is now left out, so that a retry makes sense."""
         return False
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
@@ -94,7 +94,7 @@ class HttpProvider(EndpointProvider, ABC):
             await response.aclose()
 
     async def _read(self, response: httpx.Response, answer: AnswerStream, end: float) -> AsyncGenerator[bytes, None]:
-        """The body up to its end, or up to where the answer is complete anyway."""
+        """The body up to its end, or until the answer is complete."""
         import asyncio
 
         import httpx
@@ -142,7 +142,7 @@ class HttpProvider(EndpointProvider, ABC):
         return self._failed(httpx.ReadTimeout(""), begun=False)
 
     async def _open(self, request: Request) -> httpx.Response:
-        """Send the request and return the response as soon as it has begun, if it is a good one."""
+        """Send the request; return the response when it has begun, if it is successful."""
         client = self._connected()
         import httpx  # only now: who makes the client imports it without its command line, which takes longer
 
@@ -170,7 +170,7 @@ class HttpProvider(EndpointProvider, ABC):
         raise AssertionError("the last refusal is raised")
 
     def _request(self, client: httpx.AsyncClient, headers: dict[str, str], body: bytes) -> httpx.Request:
-        """A request as the client builds it; where it is like an earlier one, nothing but its length is new."""
+        """A request in the client's form; if it resembles an earlier one, only its length is new."""
         import httpx
 
         if self._built is None or self._built[0] != headers or client.cookies:
@@ -187,7 +187,7 @@ class HttpProvider(EndpointProvider, ABC):
         return request if self._sees else without_images(request)
 
     def _looks_away(self, request: Request, response: httpx.Response, said: bytes) -> bool:
-        """Whether the model turns out not to see images, and is sent none from now on."""
+        """Whether the model turned out to accept no images, and receives none from now on."""
         from .error_mapping import refuses_images
 
         if not (self._sees and refuses_images(self._endpoint, response.status_code, response.headers, said)):
@@ -196,7 +196,7 @@ class HttpProvider(EndpointProvider, ABC):
         return not self._sees
 
     def _defers_no_more(self, request: Request, status: int, said: bytes) -> bool:
-        """Whether the service may have refused what says that tools wait, and is sent none from now on."""
+        """Whether the service may have refused deferred tools, and receives none from now on."""
         if not request.waiting or status not in _REFUSALS:
             return False
         from .tool_forms import may_refuse_waiting
@@ -204,7 +204,7 @@ class HttpProvider(EndpointProvider, ABC):
         return may_refuse_waiting(said) and self._stop_deferring()
 
     def _stop_deferring(self) -> bool:
-        """From now on define no tools that wait; false where none were defined anyway."""
+        """Define no deferred tools from now on; false if none were defined anyway."""
         return False
 
     def _connected(self) -> httpx.AsyncClient:
@@ -231,7 +231,7 @@ class HttpProvider(EndpointProvider, ABC):
         return headers
 
     async def _error_body(self, response: httpx.Response) -> bytes:
-        """The body of an error, or as much of it as comes within bounds."""
+        """The body of an error, up to limits of size and time."""
         import asyncio
 
         import httpx
@@ -287,11 +287,11 @@ class HttpProvider(EndpointProvider, ABC):
             return []
 
     async def _served(self) -> list[str]:
-        """As `served`; empty where that fails, too."""
+        """Like `served`; empty if that fails."""
         return [model.name for model in _models_in(await self._fetched("GET", self._models_url))]
 
     async def _fetched(self, method: str, url: str, content: bytes | None = None) -> Any:
-        """The JSON that the service answers a small question with; None where it gives none."""
+        """The JSON response to a small request; None if there is none."""
         import asyncio
 
         import httpx
@@ -326,12 +326,12 @@ def _now() -> float:
 
 
 def call_ids(request: Request) -> set[str]:
-    """The ids that the calls of a conversation have taken."""
+    """The ids used by the calls of a conversation."""
     return {call.id for message in request.messages for call in message.calls}
 
 
 async def gather(response: httpx.Response, into: bytearray, limit: int) -> None:
-    """Read a response, or as much of it as `limit` bytes are."""
+    """Read a response, up to `limit` bytes."""
     async with aclosing(cast("AsyncGenerator[bytes, None]", response.aiter_bytes())) as body:
         async for data in body:
             into += data[: limit - len(into)]
@@ -340,7 +340,7 @@ async def gather(response: httpx.Response, into: bytearray, limit: int) -> None:
 
 
 def _urls(base_url: str, path: str) -> tuple[str, str]:
-    """The URLs of the list of models and of the requests; a query of the base URL is kept in both."""
+    """The URLs of the list of models and of requests; both keep the query of the base URL."""
     try:
         parts = urlsplit(base_url.strip())
     except ValueError:

@@ -1,4 +1,4 @@
-"""JSON schemas of whole answers, as services take them."""
+"""JSON schemas of structured answers, in the forms that services accept."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 _STRICT = frozenset({"type", "description", "title", "properties", "required", "additionalProperties", "items", "enum"})
-"""What the strict form of a schema may hold at every service that has one."""
+"""The keywords that every service with strict schemas accepts."""
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema has the form that services hold a model to word by word.
-
-    Each object lists all its fields as required and allows no other ones.
-    """
+    """Whether a schema has the strict form: each object requires all its fields and allows no others."""
     if not set(schema) <= _STRICT:
         return False
     properties = schema.get("properties", {})

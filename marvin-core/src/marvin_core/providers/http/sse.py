@@ -6,15 +6,14 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class EventTooLong(ValueError):
-    """One event is longer than the limit."""
+    """An event exceeds the limit."""
 
 
 class SSEParser:
     """Splits a byte stream into the data of its events.
 
-    Lines end at CR, LF and CRLF and nowhere else: JSON may hold U+2028 and U+0085, where text
-    readers split too. Only `data` counts; comments and the other fields are skipped. More than `limit` bytes
-    without an event raise `EventTooLong`.
+    Lines end only at CR, LF and CRLF: JSON may contain U+2028 and U+0085, where text readers also split. Only `data`
+    counts; comments and other fields are ignored. More than `limit` bytes without an event raise `EventTooLong`.
     """
 
     def __init__(self, limit: int) -> None:
@@ -26,7 +25,7 @@ class SSEParser:
         self._at_start = True
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take what was read; returns the data of each event that it completes."""
+        """Process a chunk; returns the data of each event that it completes."""
         if self._after_cr and data:
             self._after_cr = False
             if data.startswith(b"\n"):
@@ -52,7 +51,7 @@ class SSEParser:
         return events
 
     def finish(self) -> list[bytes]:
-        """The data of a last event that no blank line ended; call it once, at the end of the stream."""
+        """The data of a last event without a blank line after it; call this once, at the end of the stream."""
         events = self._events(bytes(self._line) + b"\n\n")
         self._line.clear()
         return events
@@ -81,7 +80,7 @@ class SSEParser:
 
 
 class JsonLines:
-    """Splits a byte stream into its lines, which end at LF or CRLF and nowhere else; empty ones are skipped.
+    """Splits a byte stream into lines, which end only at LF or CRLF; empty ones are skipped.
 
     A line of more than `limit` bytes raises `EventTooLong`.
     """
@@ -91,7 +90,7 @@ class JsonLines:
         self._begun = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take what was read; returns each line that it completes."""
+        """Process a chunk; returns each line that it completes."""
         whole, newline, rest = data.rpartition(b"\n")
         if not newline:
             # Gathered in place: a long line in small reads stays linear, and takes no more than its length.
@@ -110,7 +109,7 @@ class JsonLines:
         return lines
 
     def finish(self) -> list[bytes]:
-        """A last line that no line end followed; call it once, at the end of the stream."""
+        """A last line without a line end; call this once, at the end of the stream."""
         return _lines(bytes(self._begun))
 
     def _check(self, line: bytes | bytearray) -> None:

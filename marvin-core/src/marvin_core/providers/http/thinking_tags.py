@@ -7,13 +7,13 @@ from typing import Literal, TypeAlias
 Piece: TypeAlias = tuple[Literal["text", "thinking"], str]
 
 _CLOSING = {"<think>": "</think>", "<thought>": "</thought>"}
-"""Open models write the first pair; Gemini's compatible interface puts its summaries into the second."""
+"""The tags. Open models write the first pair; Gemini's compatible interface puts summaries into the second."""
 _MOST_SPACE = 1_000
-"""The characters of white space that may stand before a tag."""
+"""The maximum number of white-space characters before a tag."""
 
 
 class ThinkingTags:
-    """Takes the reasoning out of an answer that begins with it. Tags further on are text like any other."""
+    """Separates the reasoning from an answer that begins with it. Later tags are ordinary text."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -21,7 +21,7 @@ class ThinkingTags:
         self._state: Literal["start", "thinking", "closed", "text"] = "start"
 
     def feed(self, text: str) -> list[Piece]:
-        """The pieces in what came, each with its kind; the beginning of what may be a tag waits for the rest."""
+        """The pieces of the text with their kinds; the beginning of a possible tag is delayed."""
         if self._state == "text":
             return [("text", text)]
         self._held += text
@@ -38,7 +38,7 @@ class ThinkingTags:
         return pieces
 
     def finish(self) -> list[Piece]:
-        """What was held back, where no more of it can come."""
+        """The delayed text, at the end of the stream."""
         held, self._held = self._held, ""
         if held and self._state == "start":
             self._state = "text"
@@ -67,5 +67,5 @@ class ThinkingTags:
 
 
 def _partial(text: str, tag: str) -> int:
-    """Where the beginning of a tag stands at the end of a text; the end of the text where there is none."""
+    """The position of an incomplete tag at the end of a text; the end of the text if there is none."""
     return next((len(text) - n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), len(text))

@@ -1,7 +1,7 @@
-"""Messages of one conversation in the order that the strictest services and templates of models take.
+"""Messages of one conversation in the order that the strictest services and chat templates accept.
 
-An answer follows another one where the model goes on without a word of the user's in between. Some services and many
-templates refuse that, and what ends with an answer is for some of them a text to be continued.
+Two answers are adjacent if the model continues without a message of the user in between. Some services and many
+templates refuse that. For some of them, a conversation that ends with an answer is a text to be continued.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from .encoding import dump
 
 GO_ON = "Continue."
-"""Stands behind a conversation that ends with an answer, as many refuse to go on from one."""
+"""The message after a conversation that ends with an answer, since many services refuse to continue one."""
 UNDERSTOOD = "I have read the output."
-"""Stands between an output and the user's next message where a model must have spoken before the user does."""
+"""The answer between a tool output and the user's next message, for models that must speak before the user does."""
 
 _ANSWER = b'{"role":"assistant"'
 _OUTPUT = b'{"role":"tool"'
@@ -24,10 +24,10 @@ _USER = b'{"role":"user"'
 
 
 def in_order(forms: Sequence[bytes], *, alternating: bool = False) -> list[bytes]:
-    """The encoded messages with neighbouring answers made one, and something to go on from at the end.
+    """The encoded messages with adjacent answers merged, and a message to continue from at the end.
 
     Args:
-        alternating: whether messages of the user are joined as well, and an answer stands behind outputs.
+        alternating: whether the user's messages are merged as well, and an answer follows outputs.
     """
     ordered: list[bytes] = []
     for role, group in groupby(forms, _role):
@@ -46,7 +46,7 @@ def _role(form: bytes) -> bytes:
 
 
 def _joined(run: Sequence[bytes]) -> bytes:
-    """Messages of one role as one: texts and lists go on, and of what else is told twice the last counts."""
+    """Messages of one role, merged: texts and lists are concatenated, of other fields the last one counts."""
     whole: dict[str, Any] = {}
     for form in run:
         for name, value in json.loads(form).items():

@@ -1,4 +1,4 @@
-"""The adapter for Ollama's own interface, which alone lets a request set the size of the context window."""
+"""The adapter for Ollama's own interface; only there can a request set the size of the context window."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _LISTED = 8
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
-    """The provider for an endpoint; `client` is called when the first request is made."""
+    """The provider for an endpoint; `client` is called for the first request."""
     return Ollama(endpoint, client)
 
 
 class Ollama(HttpProvider):
-    """A model behind `POST {base_url}/api/chat`. The base URL may end in /api or /v1 as well.
+    """A model behind `POST {base_url}/api/chat`. The base URL may also end in /api or /v1.
 
-    The window that is asked for (`num_ctx`) is the endpoint's, else 32,768 tokens; what Ollama would take by
-    itself is far less.
+    The requested window (`num_ctx`) is that of the endpoint, otherwise 32,768 tokens; Ollama's own default is far
+    smaller.
     """
 
     path = "/api/chat"
@@ -46,7 +46,7 @@ class Ollama(HttpProvider):
         self._models_url = self._sibling("/api/tags")
 
     async def find_window(self) -> int | None:
-        """The window in tokens, after asking for the model's own limit, which the one asked for cannot exceed."""
+        """The window in tokens: the requested one, limited by the model's own, which is queried."""
         if self._measured:
             return self._window
         self._measured = True

@@ -19,7 +19,7 @@ from ..http.tool_forms import described
 from ..http.turns import in_order
 
 _HAS_LEVELS = "gpt-oss"
-"""The family that takes a level of thinking; of others, many versions of Ollama take yes or no only."""
+"""The family with thinking levels; for other families, many versions of Ollama accept only yes or no."""
 
 
 class OllamaWire:
@@ -32,7 +32,7 @@ class OllamaWire:
         self._tools = EncodedTools(_tool, max_tools)
 
     def body(self, request: Request, *, window: int, with_think: bool) -> bytes:
-        """The JSON of a streamed request. `window` is in tokens; not every model knows `think`."""
+        """The JSON of a streamed request. `window` is in tokens; some models do not support `think`."""
         options = {"num_ctx": window}
         if request.max_output_tokens is not None:
             options["num_predict"] = request.max_output_tokens

@@ -24,7 +24,7 @@ _CUT = (
 class OllamaStream(AnswerStream):
     """Reads one answer.
 
-    `is_cut` is told the tokens of the prompt and says whether its beginning was left out, `window` is in tokens.
+    `is_cut` receives the prompt's tokens and returns whether its beginning was dropped. `window` is in tokens.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class OllamaStream(AnswerStream):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model gave its reason to stop, so that a connection lost now loses nothing."""
+        """Whether the model gave its stop reason, so that a lost connection now loses nothing."""
         return self.done
 
     def _begin(self, data: bytes) -> bytes:

@@ -19,13 +19,13 @@ from ...api.providers import Request
 from ...api.record import Record
 
 _MOST_CHARACTERS = 8
-"""A token: ordinary text and code have fewer."""
+"""The maximum number of characters in a token: ordinary text and code have fewer."""
 _USUAL_CHARACTERS = 4
 _LEAST_CHARACTERS = 2
 
 
 class _Seen(Record):
-    """The request before: how many messages it had and the last of them, its characters, its tokens at least."""
+    """The previous request: its number of messages, the last one, its characters, its minimum number of tokens."""
 
     messages: int = 0
     last: Message | None = None
@@ -34,13 +34,13 @@ class _Seen(Record):
 
 
 class PromptWatch:
-    """Compares what was sent with what Ollama says that it read."""
+    """Compares the sent conversation with the number of tokens that Ollama reports."""
 
     def __init__(self) -> None:
         self._seen = _Seen()
 
     def is_cut(self, request: Request, tokens: int, window: int) -> bool:
-        """Whether the beginning of this request was left out; both numbers are in tokens."""
+        """Whether the beginning of this request was dropped; both numbers are in tokens."""
         before, messages = self._seen, request.messages
         size = len(request.system) + sum(map(_characters, messages))
         growth = size - before.characters

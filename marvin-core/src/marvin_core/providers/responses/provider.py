@@ -20,16 +20,16 @@ _REFUSED = (
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
-    """The provider for an endpoint; `client` is called when the first request is made."""
+    """The provider for an endpoint; `client` is called for the first request."""
     return Responses(endpoint, client)
 
 
 class Responses(HttpProvider):
-    """A model behind `POST {base_url}/responses`. The base URL may name that path already."""
+    """A model behind `POST {base_url}/responses`. The base URL may already contain that path."""
 
     path = "/responses"
     without: tuple[str, ...] = ()
-    """What the service does not take; see `ResponsesWire`."""
+    """The features that the service does not accept; see `ResponsesWire`."""
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         super().__init__(endpoint, client)
@@ -37,7 +37,7 @@ class Responses(HttpProvider):
 
     @property
     def defers(self) -> bool:
-        """Whether the service adds the tools by itself that an output reveals."""
+        """Whether the service itself adds the tools in the output of a search."""
         return self._wire.defers
 
     def _body(self, request: Request) -> bytes:

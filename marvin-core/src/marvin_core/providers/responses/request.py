@@ -22,17 +22,17 @@ from .tool_search import found_by, function_tool, said_by, search_call, search_o
 LONGEST_CALL_ID = 64
 LONGEST_NAME = 64
 LEAST_OUTPUT = 16
-"""The service refuses a smaller `max_output_tokens`."""
+"""The minimum `max_output_tokens`; the service refuses less."""
 _NO_GPT = (0, 0)
 _LONG_CACHE = re.compile(r"gpt-4\.1|gpt-5(\.[0-5])?(?![.\d])")
-"""The models before 5.6, whose cache may be asked to last; later ones keep it for half an hour at least."""
+"""The models before 5.6, which accept a longer cache lifetime; later ones cache for at least half an hour."""
 _CALL_ID = rf"[A-Za-z0-9_-]{{1,{LONGEST_CALL_ID}}}"
 
 
 class ResponsesWire:
     """Writes the requests of one provider and model.
 
-    `without` names what a service does not take: `max_output_tokens`, and what `leave_out` is told of.
+    `without` names features that the service does not accept: `max_output_tokens`, and those passed to `leave_out`.
     """
 
     def __init__(self, endpoint: Endpoint, without: Iterable[str] = ()) -> None:
@@ -76,11 +76,11 @@ class ResponsesWire:
 
     @property
     def defers(self) -> bool:
-        """Whether the search for tools is told as one, and its outputs hold the tools that they reveal."""
+        """Whether the search for tools is declared as one, and its outputs contain the tools found."""
         return "tool_search" not in self._without and defers_tools(self._model)
 
     def _know(self, waiting: Sequence[ToolSpec]) -> None:
-        """Which tools wait: the outputs that reveal them hold their definitions."""
+        """Determine the deferred tools: the outputs that reveal them contain their definitions."""
         if [*self._waiting.values()] != [*waiting]:
             self._waiting = {spec.name: spec for spec in waiting}
             self._messages.forget()
@@ -90,7 +90,7 @@ class ResponsesWire:
         return dump(search_tool(spec) if self._waiting and spec.name == SEARCH else function_tool(spec))
 
     def think_otherwise(self, thinking: ThinkingLevel, said: str) -> bool:
-        """Take another effort from now on, where the refusal of this one leads to one; false where it does not."""
+        """Use another effort from now on, if the refusal of this one names one; false otherwise."""
         from ..http.efforts import other_effort
 
         effort = effort_of(self._model, thinking)
@@ -101,16 +101,16 @@ class ResponsesWire:
         return True
 
     def leave_out(self, what: str) -> bool:
-        """Leave something out from now on; false where that was done already."""
+        """Leave out a feature from now on; false if it was left out already."""
         if what in self._without:
             return False
         self._without.add(what)
         return True
 
     def forget_reasoning(self, messages: Sequence[Message]) -> bool:
-        """Never send the reasoning in these messages again; false where none is left.
+        """Never send the reasoning in these messages again; false if none is left.
 
-        It can be read with the key of the account only that it was made for.
+        It can only be read with the key of the account for which it was made.
         """
         items = [item for message in messages for block in message.content for item in self._reasoning(message, block)]
         if not items:
@@ -120,10 +120,10 @@ class ResponsesWire:
         return True
 
     def _marked_system(self, request: Request) -> bytes:
-        """The system prompt as the first item, marked for the cache where what stays the same of it ends.
+        """The system prompt as the first item, with a cache mark at the end of its stable part.
 
-        From 5.6 on a model reads from the cache what ends at a mark, and pays for writing all else anew. Empty where
-        there is nothing to mark, or where the service takes no marks.
+        From 5.6 on, a model reads text before a mark from the cache, and pays for writing all other text again. Empty
+        if there is nothing to mark, or if the service accepts no marks.
         """
         stable, rest = request.system[: request.stable], request.system[request.stable :]
         if not (stable.strip() and rest.strip()) or "breakpoint" in self._without or not _takes_marks(self._model):
@@ -152,7 +152,7 @@ class ResponsesWire:
         return [*fields, b'"reasoning":' + dump(reasoning)] if reasoning else fields
 
     def _key(self, first: bytes) -> bytes:
-        """Requests with one key meet in one cache: the same for a conversation, also after it was resumed."""
+        """The cache key: the same for all requests of a conversation, also after it was resumed."""
         if first is not self._first:
             from hashlib import sha256
 
@@ -172,7 +172,7 @@ class ResponsesWire:
         return b",".join(map(dump, items))
 
     def _assistant(self, message: Message) -> Iterator[dict[str, Any]]:
-        """The items of an answer in its order. Ids of the service's own are left out: it has stored nothing."""
+        """The items of an answer in order, without the service's ids, since the service stores nothing."""
         held: list[dict[str, Any]] = []
         phase = ""
         for block in message.content:
@@ -197,7 +197,7 @@ class ResponsesWire:
         return phase
 
     def _own(self, message: Message, block: object) -> Any:
-        """What this provider and model attached to a block."""
+        """The data that this provider and model attached to a block."""
         data = block.provider_data if isinstance(block, Thinking) else None
         return data.data if data and data.provider == self._provider and message.model == self._model else {}
 
@@ -213,7 +213,7 @@ class ResponsesWire:
         }
 
     def _said(self, outputs: Iterable[ToolOutput]) -> list[dict[str, Any]]:
-        """What searches said whose outputs have nothing to tell; behind all outputs, which stand together."""
+        """The texts of searches without new tools; they follow all outputs, which are adjacent."""
         searches = [output for output in outputs if self._waiting and output.name == SEARCH]
         return [said_by(one, self._tools.offered) for one in searches if not found_by(one, self._waiting)]
 
@@ -227,9 +227,10 @@ class ResponsesWire:
 
 
 def effort_of(model: str, thinking: ThinkingLevel) -> str:
-    """How much a model is to reason; empty for as much as it does by itself.
+    """The reasoning effort of a model; empty for its default.
 
-    What each takes: https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
+    The efforts of each model:
+    https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
     """
     name = model.rpartition("/")[2]
     if "-pro" in name:

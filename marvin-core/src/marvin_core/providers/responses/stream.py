@@ -19,7 +19,7 @@ from ..http.call_fragments import PartialCall
 _REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
 _CALLS = ("function_call", "tool_search_call")
 _ITEM_SIZE = 100
-"""How many characters an item, and each of its names, counts as."""
+"""The size of an item, and of each of its names, in characters."""
 
 
 class _Item:
@@ -29,14 +29,14 @@ class _Item:
         self.number = number
         self.call: PartialCall | None = None
         self.begun = False
-        """Whether any of its text or arguments has come."""
+        """Whether any of its text or arguments has arrived."""
 
 
 class ResponsesStream(AnswerStream):
     """Reads one answer.
 
-    Encrypted reasoning and the phase of a message are attached to an empty piece of thinking, which is sent when
-    what they belong to begins: nothing was shown before that, so a broken answer can still be asked for again.
+    Encrypted reasoning and the phase of a message are attached to an empty piece of thinking. It is sent when the item
+    they belong to begins: nothing was shown before that, so a broken answer can still be requested again.
     """
 
     def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
@@ -52,7 +52,7 @@ class ResponsesStream(AnswerStream):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the service said how the answer ended."""
+        """Whether the service reported the end of the answer."""
         return self.done
 
     def _event(self, payload: bytes) -> None:
@@ -60,7 +60,7 @@ class ResponsesStream(AnswerStream):
             self._understood(self._parsed(payload))
 
     def _document(self, document: Any) -> None:
-        """An answer that is one JSON document and no stream."""
+        """An answer that is one JSON document instead of a stream."""
         self._check_error(document)
         if not isinstance(document, dict) or not (document.get("output") or document.get("error")):
             raise self._broken("answered with JSON that is not a response", bytes(self._plain or b""))
@@ -98,7 +98,7 @@ class ResponsesStream(AnswerStream):
             self._check_error(event)
 
     def _item(self, event: dict[str, Any], *, new: bool = False) -> _Item:
-        """The item that an event belongs to, by its id, else by its place; some servers send one of the two only."""
+        """The item of an event, by its id or its position; some servers send only one of them."""
         names = [
             (field, value)
             for field, value in (
@@ -148,7 +148,7 @@ class ResponsesStream(AnswerStream):
             self._phase = item["phase"]
 
     def _done_item(self, item: dict[str, Any], entry: _Item) -> None:
-        """Take what has not come in pieces."""
+        """Process the parts that were not streamed."""
         if item["type"] == "reasoning":
             if not entry.begun:
                 parts = item.get("summary") or item.get("content") or ()
@@ -224,7 +224,7 @@ class ResponsesStream(AnswerStream):
 
 
 def _is_call(item: dict[str, Any]) -> bool:
-    """Whether an item is a call that is ours to run; a search that the service itself runs is none."""
+    """Whether an item is a call for Marvin to run; a search by the service itself is none."""
     return item["type"] in _CALLS and item.get("execution") != "server"
 
 

@@ -1,4 +1,4 @@
-"""The search for tools as the Responses API knows it, where the client does the searching.
+"""The tool search of the Responses API in which the client searches.
 
 https://developers.openai.com/api/docs/guides/tools-tool-search#client-executed-tool-search
 """
@@ -16,7 +16,7 @@ from ..http.tool_forms import LONGEST_AT_OPENAI, described
 
 
 def search_tool(spec: ToolSpec) -> dict[str, Any]:
-    """What the service is told of the search."""
+    """The declaration of the search."""
     return {
         "type": "tool_search",
         "execution": "client",
@@ -37,7 +37,7 @@ def search_call(call: ToolCall, offered: Sequence[ToolSpec]) -> dict[str, Any]:
 
 
 def search_output(output: ToolOutput, waiting: Mapping[str, ToolSpec]) -> dict[str, Any]:
-    """What it found: the model can call these from then on."""
+    """The output of a search: the model can call these tools from then on."""
     found = found_by(output, waiting)
     return {
         "type": "tool_search_output",
@@ -49,12 +49,12 @@ def search_output(output: ToolOutput, waiting: Mapping[str, ToolSpec]) -> dict[s
 
 
 def found_by(output: ToolOutput, waiting: Mapping[str, ToolSpec]) -> list[ToolSpec]:
-    """The tools among those that wait that a search found."""
+    """The deferred tools that a search found."""
     return [waiting[name] for name in dict.fromkeys(output.reveals) if name in waiting]
 
 
 def said_by(output: ToolOutput, offered: Sequence[ToolSpec]) -> dict[str, Any]:
-    """What a search said that found nothing new, as an item of its own: its output has room for tools alone."""
+    """The text of a search without new tools, as a separate item: the output can only contain tools."""
     names = ", ".join(spec.name for spec in offered if spec.name in output.reveals)
     found = f"You can already call these: {names}." if names else ("The tools that were found are no longer available.")
     content = [
@@ -64,7 +64,7 @@ def said_by(output: ToolOutput, offered: Sequence[ToolSpec]) -> dict[str, Any]:
 
 
 def function_tool(spec: ToolSpec) -> dict[str, Any]:
-    """What the service is told of any other tool."""
+    """The declaration of any other tool."""
     return {
         "type": "function",
         "name": spec.name,

@@ -1,4 +1,4 @@
-"""Which model answers, and why."""
+"""Selects the model that answers, and gives the reason."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Probe = Callable[[], "Sequence[LocalServer]"]
 
 
 class Choice(Record):
-    """The outcome: an endpoint and the factory that makes its provider, or neither and what to do about it.
+    """The result: an endpoint and the factory of its provider, or neither and what to do about it.
 
-    `reason` says why this one; `local` that its requests run on this machine and cost nothing; `notice` what is not
-    as it was asked for.
+    `reason` explains the choice. `local` means that requests run on this machine and cost nothing. `notice` says what
+    differs from the request.
     """
 
     endpoint: Endpoint | None
@@ -30,20 +30,20 @@ class Choice(Record):
     reason: str = ""
     local: bool = False
     problem: str = ""
-    """Why there is none, in a line."""
+    """Why there is no model, in one line."""
     how_to: str = ""
     notice: str = ""
 
 
 def choose(config: Config, catalog: Catalog, probe: Probe | None = None) -> Choice:
-    """Take the provider that was asked for, else the first that is set up.
+    """Choose the requested provider, otherwise the first one that is set up.
 
     Args:
-        probe: looks for local servers where nothing is set up. A chat gives it, and a chat only: without a
-            model it then goes on with the provider `offline`.
+        probe: looks for local servers if nothing is set up. Only a chat passes it: without a model it then continues
+            with the provider `offline`.
 
     Raises:
-        UsageError, ConfigError: where the one that was asked for does not exist.
+        UsageError, ConfigError: the requested provider does not exist.
     """
     if config.model not in ALIASES:
         return _chosen(config, catalog, probe)
@@ -55,12 +55,12 @@ def choose(config: Config, catalog: Catalog, probe: Probe | None = None) -> Choi
 
 
 def _named_by_user(config: Config, catalog: Catalog) -> ProviderSpec:
-    """Raises `UsageError`, or `ConfigError` where a flag does not name it."""
+    """Raises `UsageError`, or `ConfigError` if the name does not come from a flag."""
     return catalog.spec(config.provider, config.provider_origin, by_flag=config.provider_from == "flag")
 
 
 def _model_of_tier(config: Config, catalog: Catalog) -> tuple[str, str]:
-    """What `high` and `low` stand for, and a notice where that is the default because nobody serves the tier's."""
+    """The model for `high` or `low`, and a notice if it is the default because nobody serves the model of the tier."""
     tier = ALIASES[config.model]
     wanted = config.tiers[tier]
     if config.provider:
@@ -79,7 +79,7 @@ def _model_of_tier(config: Config, catalog: Catalog) -> tuple[str, str]:
 
 
 def _candidates(catalog: Catalog, *, chat: bool) -> Iterator[tuple[ProviderSpec, str]]:
-    """What is taken without being asked for: services with a key or login, then those that only a chat looks for."""
+    """The automatic candidates: services with a key or login, then those that only a chat looks for."""
     return ((spec, reason) for spec, reason in catalog.set_up() if chat or not spec.ready)
 
 
@@ -108,7 +108,7 @@ def _chosen(config: Config, catalog: Catalog, probe: Probe | None) -> Choice:
 
 
 def _choice(catalog: Catalog, spec: ProviderSpec, named: str, config: Config, origin: str, reason: str = "") -> Choice:
-    """The choice of a service, asked for by `origin` or there for this `reason`."""
+    """The choice of a service, requested by `origin` or found for this `reason`."""
     # What a service's own variable says is closer to it than what config.yaml says for all.
     closer = catalog.named_by_variable(spec) if config.model_from == "file" else ""
     model = closer or spelled(catalog, spec, named) or catalog.default_model(spec)

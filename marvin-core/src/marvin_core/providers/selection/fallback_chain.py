@@ -1,4 +1,4 @@
-"""`fallback:` of config.yaml: the models that go on where one fails, in their order."""
+"""`fallback:` of config.yaml: the models that take over after a failure, in order."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .model_names import is_known
 
 
 class FallbackChain:
-    """The entries, made into providers as they are asked for.
+    """The entries, which become providers when needed.
 
-    `know`, which blocks, gets what `named` needs, which gives the model of an entry. `warn` is told once of each entry
-    that cannot be used.
+    `know`, which blocks, fetches the data for `named`, which returns the model of an entry. `warn` is called once for
+    each entry that cannot be used.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class FallbackChain:
         self._told: set[str] = set()
 
     async def usable(self, failed: Provider) -> AsyncIterator[Provider]:
-        """The providers that can be used in the place of one that failed."""
+        """The providers that can replace one that failed."""
         from ...util.threads import in_thread
 
         for name in self._names:
@@ -57,10 +57,10 @@ class FallbackChain:
 
 
 def check_names(config: Config, catalog: Catalog) -> None:
-    """Check that what config.yaml names means something; whether it is set up is seen when it is needed.
+    """Check that the names in config.yaml exist. Whether a service is set up is checked when it is needed.
 
     Raises:
-        WrongSetting: for a provider that there is not, and a name in `fallback:` that no provider has and no model.
+        WrongSetting: an unknown provider, or a name in `fallback:` that is neither a provider nor a model.
     """
     if config.provider_from == "file" and config.provider not in catalog.known:
         raise WrongSetting(

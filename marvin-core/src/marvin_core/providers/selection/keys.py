@@ -1,4 +1,4 @@
-"""The keys of model services: tried out with a request that costs nothing, kept, and forgotten."""
+"""The keys of model services: validated with a request that costs nothing, stored, and deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ServiceKeys:
-    """The `KeyControl` of a run. `ui` asks the user, where one is there to be asked."""
+    """The `KeyControl` of a run. `ui` asks the user, if a user is present."""
 
     def __init__(self, catalog: Catalog, secrets: Secrets, models: Models, ui: UI | None = None) -> None:
         self._catalog = catalog
@@ -33,10 +33,10 @@ class ServiceKeys:
         return [name for name, spec in self._catalog.known.items() if self._catalog.key_variable(spec)]
 
     def variable(self, service: str) -> str:
-        """The variable that the key of a service belongs to.
+        """The variable for the key of a service.
 
         Raises:
-            UsageError: where there is no such service, or it takes no key; the text says what to do instead.
+            UsageError: there is no such service, or it takes no key; the text says what to do instead.
         """
         spec = self._catalog.spec(service, "", by_flag=True)
         found = self._catalog.key_variable(spec)
@@ -52,11 +52,11 @@ class ServiceKeys:
         return spec is not None and spec.login
 
     async def try_out(self, service: str, key: Secret) -> str:
-        """Use a key from now on; returns what its service says to it, which is asked for its models.
+        """Use a key from now on; returns the result of a request for the service's models.
 
         Raises:
-            UsageError: as `variable`, and where it can be no key.
-            AuthFailed: where the service does not accept it; the key before is used again, as after a cancel.
+            UsageError: as `variable`, and if the text cannot be a key.
+            AuthFailed: the service rejects the key; the previous key is restored, as after a cancellation.
         """
         variable, value = self.variable(service), key.reveal().strip()
         if not value or not value.isascii() or not value.isprintable() or " " in value:
@@ -80,12 +80,12 @@ class ServiceKeys:
         return f"{service} answers" + (f", with {counted(len(served), 'model')}." if served else ".")
 
     async def read(self, question: str) -> str | None:
-        """What the user types, unseen; None where the interface cannot read so."""
+        """The text that the user types, not shown; None if the interface cannot read it that way."""
         asks: object = self._ui
         return await asks.ask_secret(question) if isinstance(asks, AsksSecrets) else None
 
     async def place(self) -> KeyPlace:
-        """Where the user wants to have a key kept, where there is a choice."""
+        """Where the user wants to store a key, if there is a choice."""
         from ...util.threads import in_thread
 
         if self._ui is None:
@@ -97,14 +97,14 @@ class ServiceKeys:
         return "keyring" if await self._ui.ask(asked, ("keyring", "file")) == "keyring" else "file"
 
     def keyring_problem(self) -> str:
-        """Why keys cannot be kept in the system's keyring; empty where they can. Blocks."""
+        """Why keys cannot be stored in the system's keyring; empty if they can. Blocks."""
         return self._stored.keyring_problem()
 
     def keep(self, service: str, key: Secret, place: KeyPlace) -> str:
-        """Keep a key for later runs; returns what to tell. Blocks.
+        """Store a key for later runs; returns the message for the user. Blocks.
 
         Raises:
-            ConfigError, MarvinError, OSError: where that is not possible.
+            ConfigError, MarvinError, OSError: the key cannot be stored.
         """
         variable = self.variable(service)
         self._stored.keep(variable, key.reveal().strip(), place)
@@ -114,7 +114,7 @@ class ServiceKeys:
         return told
 
     def forget(self, service: str) -> str:
-        """Forget the key that was kept for a service; returns what to tell. Blocks, raises as `keep`."""
+        """Delete the stored key of a service; returns the message for the user. Blocks, raises like `keep`."""
         variable = self.variable(service)
         place, spec = self._stored.place(variable), self._catalog.known[service]
         if not self._stored.remove(variable):

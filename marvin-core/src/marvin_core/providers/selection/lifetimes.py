@@ -1,8 +1,8 @@
-"""When models end, as their services announced it, and what they name in their place.
+"""The end dates of models as announced by their services, and the replacements that the services name.
 
 The sources, read in November 2026: developers.openai.com/api/docs/deprecations, help.openai.com "Using Codex with your
 ChatGPT plan", platform.claude.com/docs/en/about-claude/model-deprecations, ai.google.dev/gemini-api/docs/deprecations,
-console.groq.com/docs/deprecations. A day that a service tells in its list of models comes first.
+console.groq.com/docs/deprecations. A date in a service's own list of models takes precedence.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TypeAlias
 from ..generations import base_name
 
 SOON = 60
-"""Days before its end in which one is told of it."""
+"""The number of days before the end of a model from which on the user is notified."""
 
 _Ends: TypeAlias = Mapping[str, tuple[str, str]]
 _DATED = r"-(20\d{6}|20\d\d-\d\d-\d\d)$"
-"""How a snapshot of a model is named, which ends with it."""
+"""The ending of the name of a model's snapshot; the snapshot ends with the model."""
 
 ENDS: Mapping[str, _Ends] = {
     "openai": {
@@ -68,26 +68,26 @@ ENDS: Mapping[str, _Ends] = {
         "llama-3.1-8b-instant": ("2026-08-16", "openai/gpt-oss-20b"),
     },
 }
-"""For each service and model the day of its end, and the model that the service names in its place, if one."""
+"""For each service and model, the end date and the replacement that the service names, if any."""
 
 
 def end_of(provider: str, model: str) -> str:
-    """The day on which a model ends, as in 2026-12-11; empty where none is known."""
+    """The end date of a model, such as 2026-12-11; empty if unknown."""
     return _entry(provider, model)[0]
 
 
 def heir_of(provider: str, model: str) -> str:
-    """The model that the service names in the place of one that ends; empty where it names none."""
+    """The replacement that the service names for a model; empty if it names none."""
     return _entry(provider, model)[1]
 
 
 def has_ended(day: str) -> bool:
-    """Whether this day is over; false for an empty one."""
+    """Whether this date is past; false for an empty one."""
     return bool(day) and day < _day(0)
 
 
 def ends_soon(day: str) -> bool:
-    """Whether this day is over, or one of the next sixty; false for an empty one."""
+    """Whether this date is past, or within the next sixty days; false for an empty one."""
     return bool(day) and day <= _day(SOON)
 
 

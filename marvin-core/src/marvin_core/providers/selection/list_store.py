@@ -1,6 +1,7 @@
-"""What services listed, kept in the cache folder: one file for each address, whoever asked.
+"""The model lists of services, in the cache folder: one file for each address.
 
-Beside the lists: which default models are gone and what took their place, and the ends of models that were told.
+Beside the lists it stores which default models are gone and their replacements, and the end dates that the user was
+notified of.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from ...api.record import Record
 from ...util.state_files import read_trusted_json, write_cache
 
 FRESH = 24 * 3600
-"""Seconds after which a list is asked for again."""
+"""The number of seconds after which a list is requested again."""
 _WEEK = 7 * FRESH
 _FOREVER = 0.0
 _SHOWN = 80
-"""Characters of an address that the name of its file begins with."""
+"""The number of characters of an address at the beginning of its file's name."""
 
 
 class ServiceList(Record):
@@ -30,25 +31,25 @@ class ServiceList(Record):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it need not be asked for again."""
+        """Whether the list need not be requested again."""
         return 0 <= time.time() - self.since < FRESH
 
 
 class ListStore:
-    """The lists and notes in a folder. What cannot be read or written is asked for, or told, once more."""
+    """The lists and notes in a folder. Unreadable or unwritable ones are requested, or shown, again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[str, ServiceList | None] = {}
 
     def read(self, address: str) -> ServiceList | None:
-        """The list of the service at this address; None where none is kept."""
+        """The list of the service at this address; None if none is stored."""
         if address not in self._read:
             self._read[address] = _service_list(read_trusted_json(self._path(address)), address)
         return self._read[address]
 
     def keep(self, address: str, models: Sequence[ServedModel], *, on_disk: bool = True) -> None:
-        """Keep what a service listed; an empty list is none. Where not `on_disk`, it is kept for this run."""
+        """Store the list of a service; an empty one is ignored. If not `on_disk`, it is stored for this run only."""
         if not models:
             return
         self._read[address] = made = ServiceList(since=time.time(), models=tuple(models))
@@ -57,48 +58,50 @@ class ListStore:
             write_cache(self._path(address), {"address": address, "since": made.since, "models": entries})
 
     def facts(self, address: str, model: str) -> ModelFacts:
-        """What the list of a service says of a model."""
+        """The facts about a model in the list of a service."""
         kept = self.read(address)
         found = (entry.facts for entry in kept.models if entry.name == model) if kept is not None else iter(())
         return next(found, ModelFacts())
 
     def successor(self, address: str, model: str) -> str:
-        """What took the place of a default model that was gone at this address; empty where nothing did."""
+        """The replacement of a default model that is gone at this address; empty if there is none."""
         match self._notes("successors").get(f"{model} {address}"):
             case [str(successor), float(until)] if until == _FOREVER or time.time() < until:
                 return successor
         return ""
 
     def remember_successor(self, address: str, model: str, successor: str, *, listed: bool) -> None:
-        """Remember what takes the place of a model that is gone.
+        """Store the replacement of a model that is gone.
 
         Args:
-            listed: the service lists it all the same, so that another account may have it: it is tried again in a day.
+            listed: the service still lists the model, so another account may have it: it is tried again after a day.
         """
         self._note("successors", f"{model} {address}", [successor, time.time() + FRESH if listed else _FOREVER])
 
     def forget_gone(self, address: str, model: str) -> None:
-        """Have a model count as served again, since the service lists it; not where it refused it all the same."""
+        """Count a model as available again since the service lists it, unless the service refused it although it was
+        listed.
+        """
         note = self._notes("successors").get(f"{model} {address}")
         if isinstance(note, list) and note[1:] == [_FOREVER]:
             self._note("successors", f"{model} {address}", None)
 
     def tell_once(self, what: str) -> bool:
-        """Whether this was not told yet; from now on it was."""
+        """Whether this was not shown yet; from now on it counts as shown."""
         if what in self._notes("told"):
             return False
         self._note("told", what, True)
         return True
 
     def window_in_table(self, key: str) -> int | None:
-        """The window that was looked up in the price table within the last week; None where it was not."""
+        """The context window looked up in the price table within the last week; None if there was no look-up."""
         match self._notes("windows").get(key):
             case [int(window), float(since)] if window > 0 and 0 <= time.time() - since < _WEEK:
                 return window
         return None
 
     def keep_window_of_table(self, key: str, window: int) -> None:
-        """Keep a window that was looked up in the price table."""
+        """Store a context window from the price table."""
         self._note("windows", key, [window, time.time()])
 
     def _path(self, address: str) -> Path:

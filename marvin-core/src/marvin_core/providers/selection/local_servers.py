@@ -1,4 +1,4 @@
-"""Which models servers on this machine have, asked where nobody names one."""
+"""The models of servers on this machine, requested if no model is configured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST = 1_000_000
 
 
 class LocalServer(Record):
-    """A server on this machine that lists models; `model` is the one to take."""
+    """A server on this machine that lists models; `model` is the recommended one."""
 
     provider: str
     model: str
@@ -25,12 +25,12 @@ class LocalServer(Record):
 
 
 def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Sequence[LocalServer]:
-    """The local servers that list a model, in the order of preference; all of them are asked at once.
+    """The local servers that list a model, in the order of preference; all are asked at once.
 
-    Only a list of models is asked for: a port may belong to a program that is none of our business.
+    Only the list of models is requested: the port may belong to an unrelated program.
 
     Args:
-        servers: the services on this machine, each with its address; those that nobody starts unasked are left out.
+        servers: the services on this machine, each with its address, without those that start only on request.
     """
     import threading
     import time
@@ -49,7 +49,7 @@ def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Se
 
 
 def listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts, key: Secret | None = None) -> list[ServedModel]:
-    """The models that a server on this machine lists; empty where it does not say. Blocks, `model_list` at most."""
+    """The models that a server on this machine lists; empty if it gives no list. Blocks, at most for `model_list`."""
     import threading
 
     found: list[ServedModel] = []

@@ -1,4 +1,4 @@
-"""What the name of a model means: `PROVIDER/MODEL`, a bare name, or a tier."""
+"""The meaning of a model's name: `PROVIDER/MODEL`, a bare name, or a tier."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class NamedModel(Record):
 
 
 def find(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedModel | None:
-    """Who is known to serve this model: the current service, else the first that is set up; None for nobody.
+    """The service that is known to serve this model: the current one, otherwise the first that is set up; None if
+    unknown.
 
-    Gateways are asked for their lists, where those are not at hand, before the answer is that nobody does.
+    Lists of gateways that are not at hand are requested before the result is None.
     """
     if name in catalog.known:
         spec = catalog.known[name]
@@ -49,13 +50,13 @@ def _first(catalog: Catalog, name: str, specs: Sequence[ProviderSpec]) -> NamedM
 
 
 def _asked_now(catalog: Catalog, specs: Sequence[ProviderSpec]) -> list[ProviderSpec]:
-    """The gateways whose list was not at hand and is now."""
+    """The gateways whose list was missing and has now been fetched."""
     unknown = [spec for spec in specs if spec.gateway and not catalog.lists.known(spec)]
     return [spec for spec in unknown if catalog.lists.asked(spec)]
 
 
 def spelled(catalog: Catalog, spec: ProviderSpec, name: str) -> str:
-    """The name of a model as its service spells it, or as it is where the service is not known to have it."""
+    """The name of a model in the service's own spelling, or unchanged if the service is not known to have it."""
     found = _spelled(catalog, spec, name) if name else ""
     if found or "/" in name or not spec.gateway or catalog.has_own_models(spec) or not _asked_now(catalog, [spec]):
         return found or name
@@ -63,10 +64,10 @@ def spelled(catalog: Catalog, spec: ProviderSpec, name: str) -> str:
 
 
 def prefixed(catalog: Catalog, name: str, current: ProviderSpec | None) -> ProviderSpec | None:
-    """The service that a name such as `groq/llama` begins with, if it does.
+    """The service that a name such as `groq/llama` begins with, if any.
 
-    Some services have names of others in those of their models (`openai/gpt-oss-120b`): such a name is left to
-    the current one, if that lists it, or may have it while the other is not set up.
+    The model names of some services contain names of others (`openai/gpt-oss-120b`). Such a name belongs to the current
+    service if that lists it, or may have it while the other service is not set up.
     """
     prefix, slash, _ = name.partition("/")
     spec = catalog.known.get(prefix) if slash else None
@@ -81,17 +82,17 @@ def prefixed(catalog: Catalog, name: str, current: ProviderSpec | None) -> Provi
 
 
 def is_known(catalog: Catalog, name: str) -> bool:
-    """Whether a name means a service, or a model that one of them is known to serve, set up or not."""
+    """Whether a name means a service, or a model that a service is known to serve, set up or not."""
     if name in catalog.known or prefixed(catalog, name, None) is not None:
         return True
     return any(_spelled(catalog, spec, name) for spec in catalog.known.values())
 
 
 def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedModel:
-    """As `find`. A name that nobody is known to serve goes to the current service, if its models are not listed here.
+    """Like `find`. A name that nobody is known to serve goes to the current service if its models are not listed here.
 
     Raises:
-        UsageError: where the service lists its models and this is none of them; the text has the nearest names.
+        UsageError: the service lists its models, and this is none of them; the text contains the nearest names.
     """
     found = find(catalog, name, current)
     if found is not None:
@@ -115,14 +116,14 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMod
 
 
 def _may_have_more(catalog: Catalog, spec: ProviderSpec) -> bool:
-    """Whether a service may serve a model that nobody listed."""
+    """Whether a service may serve models beyond the listed ones."""
     return bool(spec.factory) and (not spec.models or (catalog.has_own_models(spec) and not catalog.lists.known(spec)))
 
 
 def default_of(catalog: Catalog, name: str) -> NamedModel | None:
-    """The service that serves a tier's model, among those that are set up; None where none does.
+    """The service for a tier's model, among those that are set up; None if there is none.
 
-    A key that is missing is no reason to fail here: a tier is a wish.
+    A missing key is no error here: a tier is a preference.
     """
     try:
         found = find(catalog, name, None)
@@ -132,7 +133,7 @@ def default_of(catalog: Catalog, name: str) -> NamedModel | None:
 
 
 def _spelled(catalog: Catalog, spec: ProviderSpec, name: str) -> str:
-    """The name as the service spells it, if it is known to serve that; a gateway puts the maker's name before it."""
+    """The name in the service's spelling, if the service is known to serve it; a gateway adds the maker's name."""
     plain = plain_name(name)
     for model in catalog.names(spec):
         if plain == plain_name(model.removesuffix(":latest")) or plain == plain_name(model):

@@ -1,4 +1,4 @@
-"""The models of a run: those that are configured, made into providers when they are first used."""
+"""The models of a run: the configured ones, which become providers at their first use."""
 
 from __future__ import annotations
 
@@ -25,23 +25,21 @@ if TYPE_CHECKING:
     from .fallback_chain import FallbackChain
 
     class Locate(Protocol):
-        """Takes note of where a service is, and whether its requests cost nothing.
-
-        None where that depends on the model.
-        """
+        """Records the address of a service, and whether its requests are free; None if that depends on the model."""
 
         def __call__(self, provider: str, base_url: str, *, free: bool | None) -> None: ...
 
 
 _HEIRS = 8
-"""How many models of one service are tried in a run, where it lists them and refuses one after the other."""
+"""The maximum number of models of one service that are tried in a run, if the service lists and refuses them in turn.
+"""
 
 
 class Models:
-    """The `ModelSource` of a run. Providers are kept by service and model.
+    """The `ModelSource` of a run.
 
-    `locate` is told of each service that is used. Each request that is sent is paid under the `ceiling`. `warn` is told
-    which entries of `fallback:` are passed over.
+    Providers are cached by service and model. `locate` is called for each service in use. Each request is charged to
+    the `ceiling`. `warn` is called for entries of `fallback:` that are skipped.
     """
 
     def __init__(
@@ -66,22 +64,22 @@ class Models:
         self._chain: FallbackChain | None = None
         self._gone: set[tuple[str, str]] = set()
         self.watched: Callable[[Provider, str], Provider] = lambda provider, address: provider
-        """What stands around each provider, below what pays for its requests, by the address of its service."""
+        """Wraps each provider below the accounting of its requests; receives the address of the service."""
 
     @property
     def how_to(self) -> str:
-        """What to do where there is no model."""
+        """What to do if there is no model."""
         return self._choice.how_to or self._catalog.how_to()
 
     def first(self) -> Serving | None:
-        """The model that a session begins with; None where none is configured."""
+        """The model at the start of a session; None if none is configured."""
         choice = self._choice
         if choice.endpoint is None:
             return None
         return Serving(provider=self._provider(choice.endpoint, choice.factory), reason=choice.reason)
 
     def named(self, name: str, current: Provider | None) -> Serving:
-        """The model that a name means; see `ModelSource.named`."""
+        """The model for a name; see `ModelSource.named`."""
         spec = self._catalog.known.get(current.name) if current else None
         if name in ALIASES:
             return self._of_tier(ALIASES[name], spec)
@@ -102,7 +100,7 @@ class Models:
         return AgentModel(provider=provider.name, model=provider.model, variables=variables)
 
     def _of_tier(self, tier: str, current: ProviderSpec | None) -> Serving:
-        """The model of a tier; where it is the tier's default and nobody serves it, that of the current service."""
+        """The model of a tier; if it is the tier's default and nobody serves it, the model of the current service."""
         wanted = self._config.tiers[tier]
         if wanted != TIERS[tier].model:
             return self._serving(named(self._catalog, wanted, current), f"{wanted} is set for it")
@@ -118,7 +116,7 @@ class Models:
         return self._serving(best, f"no configured provider serves {wanted}")
 
     def pro(self, current: Provider | None) -> Serving:
-        """Copilot where it is set up, else the model of the high tier, else the current one's default."""
+        """Copilot if it is set up, otherwise the model of the high tier, otherwise the default of the current one."""
         for found in self._best():
             try:
                 return self._serving(found, "it is the best of the configured models")
@@ -164,7 +162,7 @@ class Models:
             ) from error
 
     def _paid(self, provider: Provider) -> Provider:
-        """The provider, its requests paid under the ceiling, if there is one."""
+        """The provider, with its requests charged to the ceiling if there is one."""
         if self._ceiling is None:
             return provider
         from ..budgeted import BudgetedProvider
@@ -187,7 +185,7 @@ class Models:
         return Resilient(paid, timeouts, FallbacksUnderCeiling(self, ceiling), follower, restarts=restarts)
 
     async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
-        """The models to go on with, in the order of config.yaml; without a word there, Copilot."""
+        """The fallback models in the order of config.yaml; Copilot if nothing is configured."""
         spec = self._catalog.known.get(failed.name)
         if self._config.fallback:
             if self._chain is None:
@@ -204,7 +202,7 @@ class Models:
                 yield self._serving(copilot, "it replaces the previous model").provider
 
     def larger(self, small: Provider) -> Provider | None:
-        """The model of the same service whose window is the next larger one, and that thinks where this one does."""
+        """The model of the same service with the next larger window, with thinking if this one has it."""
         spec = self._catalog.known.get(small.name)
         if spec is None or small.context_window is None:
             return None
@@ -227,10 +225,10 @@ class Models:
             return None
 
     def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
-        """What takes the place of a default model that its service no longer serves.
+        """The replacement of a default model that its service no longer serves.
 
-        It is remembered, so that the next run begins with it. No model is taken twice in a run. A model by name has
-        none, but where the service only spells it otherwise.
+        It is stored, so that the next run begins with it. No model is used twice in a run. A model that the user named
+        has no replacement, except for another spelling of its name.
         """
         spec = self._catalog.known.get(gone.name)
         if spec is None:
@@ -259,7 +257,7 @@ class Models:
         return serving.provider
 
     def _is_named(self, spec: ProviderSpec, model: str) -> bool:
-        """Whether the user asked for this very model."""
+        """Whether the user asked for exactly this model."""
         by_name = bool(self._config.model) and self._config.model not in (*ALIASES, *self._catalog.known)
         first = self._choice.endpoint
         chosen = by_name and first is not None and (first.provider, first.model) == (spec.name, model)
@@ -271,12 +269,12 @@ class Models:
         await in_thread(lambda: self._catalog.fetch_key(spec))
 
     def know(self, name: str | None, current: Provider | None) -> None:
-        """Ask those services for their models that may tell what a name means, and the keyring for the key.
+        """Fetch the model lists that are needed to resolve a name, and the key from the keyring. Blocks.
 
-        Blocks; `named`, and without a name `pro`, then know them.
+        Afterwards `named` has the data it needs, and without a name, `pro`.
 
         Raises:
-            ConfigError: where the keyring does not give the key.
+            ConfigError: the keyring does not return the key.
         """
         if name is None:
             for best in self._best():
@@ -291,7 +289,7 @@ class Models:
         self._fetch(name, self._catalog.known.get(current.name) if current else None)
 
     def _fetch(self, name: str, current: ProviderSpec | None) -> None:
-        """Have the key for a name, and the lists that it takes to tell whose it is. Blocks, raises as `know`."""
+        """Fetch the key for a name, and the lists that identify its service. Blocks, raises like `know`."""
         try:
             found = named(self._catalog, self._config.tiers[ALIASES[name]] if name in ALIASES else name, current)
         except MarvinError:  # `named` says it
@@ -299,17 +297,17 @@ class Models:
         self._catalog.fetch_key(found.spec)
 
     def ending(self, provider: Provider) -> str:
-        """What is to be said of a model that ends soon; see `ModelSource.ending`."""
+        """The notice about a model that ends soon; see `ModelSource.ending`."""
         return self._catalog.ending(provider.name, provider.model)
 
     def refresh(self, provider: Provider) -> None:
-        """Have the list of a service that was used looked after in the background, if it is on another machine."""
+        """Refresh the list of a used service in the background, if the service is on another machine."""
         spec = self._catalog.known.get(provider.name)
         if spec is not None and not spec.in_process:
             self._catalog.lists.refresh(spec)
 
     def listed(self) -> Sequence[ModelEntry]:
-        """Every service, those that are set up first."""
+        """Every service, with the configured ones first."""
         entries = [
             ModelEntry(
                 provider=spec.name,
@@ -323,17 +321,17 @@ class Models:
         return sorted(entries, key=lambda entry: not entry.reason)
 
     def _offered(self, spec: ProviderSpec) -> tuple[str, ...]:
-        """The models that people may want to choose from."""
+        """The models to choose from."""
         default = self._catalog.default_model(spec)
         names = self._catalog.names(spec) if self._catalog.has_own_models(spec) else spec.models
         return tuple(dict.fromkeys(filter(None, (default, *names))))
 
     async def served(self, name: str) -> list[ServedModel]:
-        """The models that a service lists, which are kept; empty where it lists none.
+        """The models that a service lists, which are stored; empty if it lists none.
 
         Raises:
-            ConfigError: where the service is not set up.
-            ProviderError: where it cannot be reached, refuses the key, or fails.
+            ConfigError: the service is not set up.
+            ProviderError: the service cannot be reached, rejects the key, or fails.
         """
         spec = self._catalog.spec(name, "")
         await self._fetch_key(spec)
@@ -343,16 +341,16 @@ class Models:
         return found
 
     def renew(self) -> None:
-        """Make providers anew when they are used next: a key has changed."""
+        """Create the providers again at their next use: a key has changed."""
         self._retired += self._made.values()
         self._made.clear()
 
     def patient(self, coding: bool) -> None:
-        """Wait for silent services as long as coding mode takes, or as a chat does."""
+        """Use the timeouts of coding mode for silent services, or those of a chat."""
         self._clients.patient(coding)
 
     async def aclose(self) -> None:
-        """Close the connections of all providers; one that fails does not keep the others open."""
+        """Close the connections of all providers; a failure does not prevent the others from closing."""
         async with AsyncExitStack() as closing:
             for provider in (*self._retired, *self._made.values()):
                 closing.push_async_callback(provider.aclose)

@@ -1,4 +1,4 @@
-"""What the bundled price table says of a model. It takes most of a second to import."""
+"""Facts about models from the bundled price table, whose import takes most of a second."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ...usage.prices import makers_entry, table_entry, table_rates, use_updated_
 
 
 def table_facts(provider: str, address: str, model: str, cache_folder: Path, *, by_maker: bool = False) -> ModelFacts:
-    """The window and the prices of a model in the table; nothing where it does not know it.
+    """The window and the prices of a model in the table; nothing if the table does not have it.
 
-    With `by_maker` they are those of the service that makes the model, whoever serves it.
+    With `by_maker`, the facts of the maker's own service, whichever service is used.
     """
     use_updated_table(cache_folder)
     entry = makers_entry(model) if by_maker else table_entry(provider, address, model)
@@ -27,7 +27,7 @@ def table_facts(provider: str, address: str, model: str, cache_folder: Path, *, 
 
 
 def _base(rate: object) -> float | None:
-    """A rate, or the lowest of its tiers."""
+    """A rate, or the lowest one of its tiers."""
     if isinstance(rate, list):
         rate = rate[0][1]
     return float(rate) if isinstance(rate, (int, float)) else None

@@ -1,4 +1,4 @@
-"""Which models services have, and what is known of each: from config.yaml, lists, the price table, and names."""
+"""The models of services and the facts about each: from config.yaml, lists, the price table, and names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...api.providers import Endpoint, ProviderSpec
 
     class Services(Protocol):
-        """Where services are, and how they are asked."""
+        """The addresses of services, and how their lists are requested."""
 
         def base_url(self, spec: ProviderSpec) -> str: ...
         def is_local(self, spec: ProviderSpec) -> bool: ...
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 _NO_CHAT = r"(?i)embed|rerank|whisper|moderation|\b(tts|bge|clip)\b"
-"""What servers list beside models that answer."""
+"""Names of listed models that give no chat answers."""
 _REQUESTS = "/chat/completions"
 _DATED = r"-20\d{6}$"
 
 
 class ServiceLists:
-    """The lists of the services of a run, and the facts of their models."""
+    """The model lists of a run's services, and the facts about their models."""
 
     def __init__(self, config: Config, services: Services) -> None:
         self._config = config
@@ -43,18 +43,18 @@ class ServiceLists:
         self.store = ListStore(config.cache_folder / "models")
 
     def address(self, spec: ProviderSpec) -> str:
-        """The address that the list of a service is kept by."""
+        """The address under which the list of a service is stored."""
         return self._services.base_url(spec).strip().rstrip("/").removesuffix(_REQUESTS)
 
     def known(self, spec: ProviderSpec) -> tuple[ServedModel, ...]:
-        """The models that a service listed, as far as that is at hand."""
+        """The models that a service listed, as far as the list is at hand."""
         kept = self.store.read(self.address(spec)) if self._services.base_url(spec) else None
         return kept.models if kept is not None else ()
 
     def asked(self, spec: ProviderSpec) -> tuple[ServedModel, ...]:
-        """The models that a service lists. Asks where no list is at hand; a server on this machine once in each run.
+        """The models that a service lists; the list is requested if it is not at hand, on this machine once a run.
 
-        A service elsewhere may take seconds: it is not asked from an event loop, which would stand still.
+        A remote service may take seconds: it is not asked from an event loop, which would block.
         """
         address = self.address(spec)
         local = self._services.is_local(spec)
@@ -84,7 +84,7 @@ class ServiceLists:
         return ask(self._config, endpoint, spec.factory)
 
     def keep(self, spec: ProviderSpec, models: Sequence[ServedModel]) -> None:
-        """Keep what a service listed: on disk, unless it is on this machine and quickly asked again."""
+        """Store the list of a service: on disk, unless the service is on this machine and quickly asked again."""
         address = self.address(spec)
         if not models or not address:
             return
@@ -94,7 +94,7 @@ class ServiceLists:
             self.store.forget_gone(address, spec.default_model)
 
     def refresh(self, spec: ProviderSpec) -> None:
-        """Ask a service for its list in the background, where none is at hand that is fresh, once in a run."""
+        """Request the list of a service in the background, once a run, if there is no fresh one."""
         from ...api.errors import MarvinError
 
         address = self.address(spec)
@@ -111,7 +111,9 @@ class ServiceLists:
         ask_in_background(self._config, endpoint, spec.factory, lambda models: self.keep(spec, models))
 
     def facts(self, spec: ProviderSpec, model: str) -> ModelFacts:
-        """What is known of a model at once, by the first who says it: config.yaml, the list, our tables, its name."""
+        """The facts about a model that are at hand. The first source counts: config.yaml, the list, our tables, its
+        name.
+        """
         address = self.address(spec)
         key = (spec.name, address, model)
         if key not in self._facts:
@@ -130,7 +132,7 @@ class ServiceLists:
         return facts.or_else(looked_up).or_else(facts_by_name(model))
 
     def _end(self, spec: ProviderSpec, model: str) -> str:
-        """The day on which the service said that a model ends; what runs on this machine ends with nobody's word."""
+        """The end date of a model according to its service; empty for models on this machine."""
         if self._services.is_local(spec):
             return ""
         from .lifetimes import end_of
@@ -138,13 +140,13 @@ class ServiceLists:
         return end_of(spec.name, model)
 
     def has_ended(self, spec: ProviderSpec, model: str) -> bool:
-        """Whether the day is over on which the service said that a model ends."""
+        """Whether the end date of a model, according to its service, is past."""
         from .lifetimes import has_ended
 
         return has_ended(self._end(spec, model))
 
     def look_up_window(self, spec: ProviderSpec, model: str) -> int | None:
-        """The window that the price table gives for a model, which takes the time of its import."""
+        """Look up the window of a model in the price table, whose import takes time."""
         from .price_table import table_facts
 
         window = table_facts(spec.name, self._services.base_url(spec), model, self._config.cache_folder).window
@@ -165,13 +167,13 @@ def _on_event_loop() -> bool:
 
 
 def chat_models(models: Iterable[ServedModel]) -> list[str]:
-    """The names of those models that answer, in the order of the list; of all where none seems to."""
+    """The names of models that answer, in the order of the list; all names if none seems to answer."""
     names = [model.name for model in models]
     return [name for name in names if not re.search(_NO_CHAT, name)] or names
 
 
 def is_listed(model: str, names: Iterable[str]) -> bool:
-    """Whether a list has this model, as it is or as one of its versions is called."""
+    """Whether a list contains this model, under its name or that of one of its versions."""
     return any(
         name == model or name in (f"{model}:latest", f"models/{model}") or re.sub(_DATED, "", name) == model
         for name in names
@@ -179,7 +181,7 @@ def is_listed(model: str, names: Iterable[str]) -> bool:
 
 
 def same_place(one: str, other: str) -> bool:
-    """Whether two addresses lead to one host, in one way."""
+    """Whether two addresses have the same host and scheme."""
     if one == other:
         return bool(one)  # as nearly all are, and a start asks for each service
     try:

@@ -1,4 +1,4 @@
-"""What takes the place of a default model that is gone."""
+"""The replacement of a default model that is gone."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def heir(catalog: Catalog, spec: ProviderSpec, gone: str, left: Sequence[str]) -> str:
-    """The best of the models that are left, for one that is gone; empty where nothing is near.
+    """The best one of the remaining models as a replacement; empty if none is similar.
 
-    That is the one that the service names for it, else the service's own default, else the nearest name, else the
-    first of those that people choose from. Where only the server knows what it has, it is the first that answers.
+    That is the one that the service names, otherwise the service's default, otherwise the nearest name, otherwise the
+    first of the models to choose from. If only the server knows its models, it is the first chat model.
 
     Args:
         left: the models that the service serves, without those that were tried.

@@ -1,4 +1,4 @@
-"""Other models that go on under a cost ceiling of their own, as play mode has one."""
+"""Fallback models under a separate cost ceiling, such as that of play mode."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 
 class FallbacksUnderCeiling(NoAlternatives):
-    """Other services go on under the same ceiling.
-
-    No larger model does: it would stay, and be counted under this ceiling, when the prompt is over.
+    """Other services take over under the same ceiling. No larger model does: it would stay after the prompt, and still
+    be charged to this ceiling.
     """
 
     def __init__(self, alternatives: Alternatives, ceiling: CostCeiling) -> None:
@@ -25,6 +24,6 @@ class FallbacksUnderCeiling(NoAlternatives):
         self._ceiling = ceiling
 
     async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
-        """Those of other services, the best first."""
+        """The models of other services, the best first."""
         async for other in self._alternatives.fallbacks(failed):
             yield BudgetedProvider(other, self._ceiling)
