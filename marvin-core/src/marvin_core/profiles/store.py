@@ -1,4 +1,4 @@
-"""Profiles: a folder each with preferences, saved places, chat log and input history, shared by every Marvin."""
+"""Profiles: for each a folder with preferences, saved places, chat log and input history, shared by all Marvins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .chat_log import ChatLog
 DEFAULT = "main"
 _DRAFT = "preferences.draft.yaml"
 _AT_ONCE = 0.0
-"""What is read while a prompt is made waits for nobody."""
+"""Reads for a prompt do not wait for locks."""
 _NAME = re.compile(r"\w[\w.-]{0,63}")
 _TEMPLATE = """\
 # What Marvin should know about you. Every line is optional: remove the # to use it.
@@ -38,10 +38,10 @@ _TEMPLATE = """\
 
 
 def check_name(name: str) -> str:
-    """The name, where a profile may have it.
+    """The name, if a profile can have it.
 
     Raises:
-        UsageError: where it may not.
+        UsageError: a profile cannot have it.
     """
     if not _NAME.fullmatch(name) or name.endswith("."):
         raise UsageError(
@@ -52,7 +52,7 @@ def check_name(name: str) -> str:
 
 
 class Profiles:
-    """The profiles below the configuration folder. `warn` is told, once, of each damaged file."""
+    """The profiles below the configuration folder. `warn` is called once for each damaged file."""
 
     def __init__(
         self, config_folder: Path, timeouts: Timeouts, warn: Callable[[str], None] = lambda text: None
@@ -65,7 +65,7 @@ class Profiles:
 
     @property
     def active(self) -> str:
-        """The profile that was used last; `main` where none was, or where the file names none."""
+        """The profile that was used last; `main` if there was none, or if the file names none."""
         try:
             return check_name(self._last.read_bytes().decode("utf-8").strip())
         except FileNotFoundError:
@@ -80,19 +80,19 @@ class Profiles:
         return DEFAULT
 
     def names(self) -> list[str]:
-        """Every profile, sorted; `main` and the active one are always there."""
+        """Every profile, sorted; they always include `main` and the active one."""
         there = {path.name for path in self._folder.glob("*") if path.is_dir() and _NAME.fullmatch(path.name)}
         return sorted(there | {DEFAULT, self.active})
 
     def folder(self, name: str) -> Path:
-        """The folder of a profile; it is made when something is first kept in it. Raises as `check_name`."""
+        """The folder of a profile; it is created when something is first stored in it. Raises like `check_name`."""
         return self._folder / check_name(name)
 
     def create(self, name: str) -> Path:
-        """Make a profile; returns its folder.
+        """Create a profile; returns its folder.
 
         Raises:
-            UsageError: where there is one of that name, or the name cannot be used.
+            UsageError: a profile with the name exists, or the name is invalid.
         """
         folder = self.folder(name)
         try:
@@ -106,16 +106,16 @@ class Profiles:
         return folder
 
     def misspelled(self, name: str) -> str:
-        """The question whether another profile is meant, where there is none of this name but one like it."""
+        """The question whether a profile with a similar name is meant, if there is none with this name."""
         names = self.names()
         return "" if name in names else did_you_mean(near_names(name, names))
 
     def switch(self, name: str) -> Path:
-        """Make a profile the active one, a new one where there is none of that name; returns its folder.
+        """Make a profile the active one, and create it if necessary; returns its folder.
 
         Raises:
-            UsageError: where the name cannot be used.
-            MarvinError: where another process holds the file for too long.
+            UsageError: the name is invalid.
+            MarvinError: another process holds the file for too long.
         """
         folder = self.folder(name)
         if not folder.is_dir() and name != DEFAULT:
@@ -125,7 +125,7 @@ class Profiles:
         return folder
 
     def protect(self, name: str) -> None:
-        """Have nobody else read the tokens of a profile."""
+        """Make the tokens of a profile unreadable for other users."""
         tokens = self.folder(name) / "tokens.json"
         try:
             if stat.S_IMODE(tokens.stat().st_mode) & 0o077:
@@ -143,7 +143,7 @@ class Profiles:
         return ChatLog(self.folder(name) / "chat_log.json", self._timeouts, self._warn)
 
     def preferences_file(self, name: str) -> Path:
-        """The file with the preferences, made with commented examples where there is none yet."""
+        """The file with the preferences; it is created with commented examples if necessary."""
         path = self.folder(name) / "preferences.yaml"
         if not path.exists():
             with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
@@ -152,13 +152,15 @@ class Profiles:
         return path
 
     def preferences(self, name: str) -> Mapping[str, Any]:
-        """What the user prefers, by name; empty where nothing was set."""
+        """The user's preferences, by name; empty if there are none."""
         path = self.folder(name) / "preferences.yaml"
         found: Mapping[str, Any] | None = self._read(path, _parsed_yaml)
         return found or {}
 
     def draft_preferences(self, name: str) -> tuple[Path, bytes]:
-        """A copy of preferences.yaml to be edited, or the one that could not be saved; and what is in the file now."""
+        """A copy of preferences.yaml for editing, or the last one that could not be saved; and the file's present
+        content.
+        """
         path = self.preferences_file(name)
         content = path.read_bytes()
         draft = path.with_name(_DRAFT)
@@ -167,11 +169,10 @@ class Profiles:
         return draft, content
 
     def take_draft(self, name: str, before: bytes) -> bool:
-        """Have the draft take the place of preferences.yaml; False where nothing was changed.
+        """Replace preferences.yaml by the draft; False if nothing changed.
 
         Raises:
-            ConfigError: it is no YAML of keys and values, or preferences.yaml is no longer as it was before; the draft
-                stays.
+            ConfigError: it is no YAML of keys and values, or preferences.yaml has changed since; the draft is kept.
             MarvinError: another process holds the file for too long.
         """
         from ..util.yaml.edit import load_mapping
@@ -196,15 +197,15 @@ class Profiles:
         return after != before
 
     def change_preference(self, name: str, key: str, change: Callable[[Any], Any]) -> None:
-        """Set a preference to what `change` makes of its value; comments and the order of the file stay.
+        """Set a preference to the result of `change` for its value; comments and the order of the file are kept.
 
         None stands for a preference that is not set.
 
         Raises:
-            MarvinError: where another process holds the file for too long, or it was damaged and is now moved aside, or
-                the value comes from elsewhere in it.
-            ValueError: where the file cannot hold the value.
-            OSError: where it cannot be written; the old content is then untouched.
+            MarvinError: another process holds the file for too long, or it was damaged and has been moved aside, or the
+                value is an alias of another part of the file.
+            ValueError: the file cannot hold the value.
+            OSError: it cannot be written; the old content is unchanged.
         """
         from ..util.yaml.edit import load_mapping, with_value
 
@@ -225,13 +226,13 @@ class Profiles:
             replace_file(path, after.encode())
 
     def saved_places(self, name: str) -> list[Mapping[str, Any]]:
-        """The places that the user saved: objects with label, name, address, lat, lng and notes."""
+        """The user's saved places: objects with label, name, address, lat, lng and notes."""
         path = self.folder(name) / "saved_places.json"
         found: list[Mapping[str, Any]] | None = self._read(path, _parsed_places)
         return found or []
 
     def _read(self, path: Path, parse: Callable[[bytes], Any]) -> Any:
-        """What `parse` makes of a file; None where there is none, or where it was damaged and is now moved aside."""
+        """The result of `parse` for a file; None if there is none, or if it was damaged and has been moved aside."""
         try:
             return parse(path.read_bytes())
         except FileNotFoundError:

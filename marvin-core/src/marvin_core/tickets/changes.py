@@ -1,4 +1,4 @@
-"""What changes tickets: they are created, get another status, depend on others, are linked, and get notes."""
+"""The changes of tickets: creation, status, dependencies, links, and notes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _OPTIONS = {
     "--parent": "parent",
     "--tags": "tags",
 }
-"""The options of `create`. Each is followed by its value, whatever that looks like."""
+"""The options of `create`. Each is followed by its value, in any form."""
 _SECTIONS = (("description", ""), ("design", "## Design"), ("acceptance", "## Acceptance Criteria"))
 
 
 def apart(words: Sequence[str]) -> Sequence[str]:
-    """The words behind `create`, with `--parent=ID` as two. Models write it so; the public program does not know it."""
+    """The words after `create`, with `--parent=ID` split into two. Models write it like that."""
     found: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -50,10 +50,10 @@ def apart(words: Sequence[str]) -> Sequence[str]:
 
 
 class NewTicket:
-    """The words behind `create`, taken apart.
+    """The parsed words after `create`.
 
     Raises:
-        TicketError: there is an option that `create` does not have, or that lacks its value.
+        TicketError: an unknown option, or an option without a value.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -76,11 +76,11 @@ class NewTicket:
         """Create the ticket; returns its id.
 
         Args:
-            place: the folder whose name the id begins with.
-            user: who it is assigned to where nobody is named.
+            place: the folder whose name determines the beginning of the id.
+            user: the default assignee.
 
         Raises:
-            TicketError: the parent is not found, or the disk takes nothing.
+            TicketError: the parent does not exist, or the file cannot be written.
         """
         given = self.given
         if given.get("parent"):
@@ -118,7 +118,7 @@ class NewTicket:
 
 
 def set_status(folder: TicketFolder, given: str, status: str) -> tuple[str, str]:
-    """Give a ticket another status; returns its name and the status that it had."""
+    """Set the status of a ticket; returns its name and the previous status."""
     if status not in STATUSES:
         raise TicketError(f"Error: invalid status '{status}'. Must be one of: {' '.join(STATUSES)}")
     name = folder.resolve(given)
@@ -129,7 +129,7 @@ def set_status(folder: TicketFolder, given: str, status: str) -> tuple[str, str]
 
 
 def add_dependency(folder: TicketFolder, given: str, on: str) -> tuple[str, str, bool]:
-    """Have a ticket depend on another one; returns both names, and whether it did not already."""
+    """Make a ticket depend on another one; returns both names, and whether the dependency is new."""
     name = folder.resolve(given)
     dependency = _listable(folder.resolve(on))
     with folder.locked():
@@ -137,7 +137,7 @@ def add_dependency(folder: TicketFolder, given: str, on: str) -> tuple[str, str,
 
 
 def remove_dependency(folder: TicketFolder, given: str, on: str) -> tuple[str, str, bool]:
-    """Have a ticket no longer depend on another one; returns both names, and whether it did."""
+    """Remove a dependency; returns both names, and whether it existed."""
     name = folder.resolve(given)
     dependency = folder.resolve(on)
     with folder.locked():
@@ -145,7 +145,7 @@ def remove_dependency(folder: TicketFolder, given: str, on: str) -> tuple[str, s
 
 
 def link(folder: TicketFolder, given: Sequence[str]) -> tuple[list[str], int]:
-    """Link tickets with one another; returns their names, and how many links are new, both directions counted."""
+    """Link tickets with one another; returns their names, and the number of new links, counted in both directions."""
     names = [_listable(folder.resolve(one)) for one in given]
     with folder.locked():
         for name in names:  # nothing is written where one of them cannot be
@@ -174,12 +174,12 @@ def add_note(folder: TicketFolder, given: str, note: Callable[[], str]) -> str:
 
 
 def timestamp() -> str:
-    """The time as tickets have it: UTC, in seconds."""
+    """The time in the format of tickets: UTC, in seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _add(folder: TicketFolder, name: str, field: str, ids: Sequence[str]) -> int:
-    """Add what is missing to a list; returns how many that were."""
+    """Add the missing items to a list; returns their number."""
     ticket = folder.read(name)
     there = list(ticket.items(field))
     missing = [one for one in dict.fromkeys(ids) if one not in there]
@@ -198,10 +198,10 @@ def _remove(folder: TicketFolder, name: str, field: str, gone: str) -> bool:
 
 
 def _listable(name: str) -> str:
-    """The name of a ticket, if a list can hold it.
+    """The name of a ticket, if a list can contain it.
 
     Raises:
-        TicketError: it would be read as several names, or as another one.
+        TicketError: a list would contain several names, or another one.
     """
     if name != name.strip() or not name.isprintable() or any(letter in ",[]#'\"" for letter in name):
         raise TicketError(f"Error: ticket '{name}' has a name that no other ticket can refer to. Rename its file")
@@ -209,7 +209,7 @@ def _listable(name: str) -> str:
 
 
 def _prefix(folder_name: str) -> str:
-    """What ids begin with: the first letters of the parts of a folder's name, or its first three characters."""
+    """The beginning of ids: the first letters of the parts of a folder's name, or its first three characters."""
     parts = folder_name.replace("-", " ").replace("_", " ").split()
     prefix = "".join(part[0] for part in parts)
     if len(prefix) < 2:

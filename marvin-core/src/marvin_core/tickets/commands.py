@@ -1,4 +1,4 @@
-"""The command line for tickets, without a terminal: words in; what is printed, and what is left to do, out."""
+"""The command line for tickets, without a terminal: it maps words to output and further actions."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 _HELP_WORDS = ("help", "--help", "-h")
 _FILTERS = {"--status": "status", "-a": "assignee", "--assignee": "assignee", "-T": "tag", "--tag": "tag"}
 _NEWEST = 100
-"""The files that `closed` looks at."""
+"""The number of files that `closed` reads."""
 
 
 class TicketPlace:
-    """Where a command line is typed, and what it may ask for.
+    """The environment of a command line, and its inputs.
 
     Args:
         folder: the working folder, an absolute path.
         tickets_dir: the value of TICKETS_DIR.
-        program: how the program is called, for its help.
-        user: who new tickets are assigned to.
-        stdin: what is piped in, None where that is a terminal.
+        program: the name of the program in its help.
+        user: the default assignee of new tickets.
+        stdin: the piped input, None for a terminal.
     """
 
     def __init__(
@@ -48,19 +48,19 @@ class TicketPlace:
         self.stdin = stdin
         self.timeouts: Timeouts | None = None
         self.strict = False
-        """Refuse what the public program passes over, and a folder that is a link: a model types here."""
+        """Reject what the public program ignores, and a folder that is a link: a model typed the command."""
 
     @property
     def may_be_link(self) -> bool:
-        """Whether the folder of the tickets may be a link: a person chose it, not a repository."""
+        """Whether the folder of the tickets may be a link, since a person chose it and not a repository."""
         return not self.strict or bool(self.tickets_dir)
 
 
 class TicketOutcome:
-    """What a command line came to: the lines that it prints, and the exit code.
+    """The result of a command line: the lines to print, and the exit code.
 
-    `jq` is the filter that the lines are for, `edits` the file that is to be opened in an editor. `undo` is the command
-    line that takes it back, where there is one. What is `paged` is shown by a pager on a terminal.
+    `jq` is the filter for the lines. `edits` is the file to open in an editor. `undo` is the command line that reverts
+    the change, if there is one. `paged` output is shown by a pager on a terminal.
     """
 
     def __init__(self, lines: Iterable[str] = (), exit_code: int = 0) -> None:
@@ -76,13 +76,13 @@ def run_tickets(words: Sequence[str], place: TicketPlace) -> TicketOutcome:
     """Run a command line of the ticket program.
 
     Args:
-        words: those behind the program's name.
+        words: the words after the program's name.
 
     Returns:
-        What is to be printed. All of it is computed, so that nothing is held any more.
+        The complete output; no lock is held any more.
 
     Raises:
-        TicketError: it failed; the text is for standard error.
+        TicketError: the command failed; the text is for standard error.
     """
     command = words[0] if words else "help"
     if command in _HELP_WORDS:
@@ -103,7 +103,7 @@ def run_tickets(words: Sequence[str], place: TicketPlace) -> TicketOutcome:
 
 
 UNKNOWN = -1
-"""The exit code of a `TicketError` for a command that there is not; the program prints its help and ends with 1."""
+"""The exit code of a `TicketError` for an unknown command; the program prints its help and exits with 1."""
 
 
 def _folder(place: TicketPlace, command: str) -> str:
@@ -283,7 +283,7 @@ def _query(folder: TicketFolder, words: list[str], place: TicketPlace) -> Ticket
 
 
 def _filter(words: list[str], place: TicketPlace, *known: str) -> Filter:
-    """The options of a list. The public program passes over what it does not know, and so does this for people."""
+    """The options of a list. The public program ignores unknown ones, and so does this one for people."""
     from .views import Filter
 
     wanted = Filter()
@@ -304,7 +304,7 @@ def _filter(words: list[str], place: TicketPlace, *known: str) -> Filter:
 
 
 def _need(words: Sequence[str], count: int, place: TicketPlace, *usage: str) -> None:
-    """Raise an error with the usage where there are fewer words."""
+    """Raise an error with the usage if there are fewer words."""
     if len(words) < count:
         program = place.program()
         raise TicketError("Usage: " + "\n       ".join(f"{program} {line}" for line in usage))
@@ -338,5 +338,5 @@ _COMMANDS: dict[str, _Command] = {
 
 
 def ticket_commands() -> Sequence[str]:
-    """The first words of command lines, without `edit`, which is for people, and those of the program itself."""
+    """The commands, without `edit`, which is for people, and without those of the program itself."""
     return (*(name for name in _COMMANDS if name != "edit"), "dep-tree", "dep-cycle", "help")

@@ -1,7 +1,7 @@
-"""The folder of the tickets: found from a working folder, read whole, and changed by one writer at a time.
+"""The folder of the tickets: it is found from a working folder, read completely, and changed by one writer at a time.
 
-All of it goes by the folder's descriptor, and links among the tickets are no tickets: a link that somebody puts there,
-or puts in the place of the folder meanwhile, leads nowhere.
+All access goes through the folder's descriptor, and links among the tickets are ignored. So a link that somebody puts
+there, or in the place of the folder, leads nowhere.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ NAME = ".tickets"
 _SUFFIX = ".md"
 _LOCK = ".lock"
 _TEMPORARY = ".marvin-tmp"
-"""What is written before it takes the place of a ticket. Whoever holds the lock is the only one who writes it."""
+"""The name of a file that will replace a ticket. Only the holder of the lock writes it."""
 _HEAD = 65_536
-"""Bytes of a file that are read for a list, where they hold the front matter and the title."""
+"""The bytes of a file that are read for a list, if they contain the front matter and the title."""
 _FURTHER = 1_000_000
-"""Bytes that are read at most where the first ones do not suffice for a list."""
+"""The maximum bytes that are read for a list otherwise."""
 _LARGEST = 50_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def find_ticket_folder(start: str, tickets_dir: str = "") -> str | None:
-    """The folder of the tickets: the one that TICKETS_DIR names, else the nearest `.tickets` from a folder upwards.
+    """The folder of the tickets: that of TICKETS_DIR, otherwise the nearest `.tickets` in a folder or above it.
 
     Args:
         start: an absolute path.
@@ -53,12 +53,12 @@ def find_ticket_folder(start: str, tickets_dir: str = "") -> str | None:
 
 
 class TicketFolder:
-    """The tickets in a folder. Use it as a context: its descriptor is closed at the end.
+    """The tickets in a folder. Use it as a context manager, which closes its descriptor at the end.
 
     Args:
         path: the folder, which exists.
-        follow: whether the folder may be a link. It may where a person chose it, and not where a repository did.
-        timeouts: how long to wait for another writer, where not as long as usual.
+        follow: whether the folder may be a link: if a person chose it, and not a repository.
+        timeouts: the timeouts for other writers, if they differ from the default ones.
 
     Raises:
         TicketError: there is no such folder, or it cannot be read.
@@ -82,14 +82,15 @@ class TicketFolder:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """The names of all tickets, in order. Files that are hidden are none."""
+        """The names of all tickets, in order. Hidden files are ignored."""
         with os.scandir(self._descriptor) as entries:
             found = [entry.name for entry in entries if entry.name.endswith(_SUFFIX) and entry.name[0] != "."]
         return sorted(name[: -len(_SUFFIX)] for name in found)
 
     def all(self) -> dict[str, Ticket]:
-        """Every ticket that has an id, by that id, in the order of the files. Of large files only the beginning is
-        read, as far as it is needed; what cannot be read is left out.
+        """Every ticket with an id, by id, in the order of the files.
+
+        Of large files only the necessary beginning is read; unreadable files are left out.
         """
         found: dict[str, Ticket] = {}
         for name in self.names():
@@ -102,7 +103,7 @@ class TicketFolder:
         return found
 
     def newest(self, most: int) -> Iterator[Ticket]:
-        """The tickets that were changed last, the newest first."""
+        """The tickets with the latest changes, newest first."""
         found = []
         for name in self.names():
             try:
@@ -117,10 +118,10 @@ class TicketFolder:
                 continue
 
     def resolve(self, given: str) -> str:
-        """The name of the ticket that a whole id or a part of one means.
+        """The name of the ticket for an id or a part of one.
 
         Raises:
-            TicketError: no ticket has it, or several have.
+            TicketError: no ticket matches, or several do.
         """
         given = given.strip()
         if given and "/" not in given and "\0" not in given and given[0] != ".":
@@ -171,14 +172,14 @@ class TicketFolder:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the lock for one read-modify-write, as a context. Every writer holds it, so no change is lost."""
+        """A context that holds the lock for one read-modify-write. Every writer holds it, so no change is lost."""
         return Lock(self.path, self._descriptor, self._timeouts)
 
     def write(self, name: str, text: str) -> None:
-        """Put another text into a ticket, in one step; call it under the lock. The mode of the file stays.
+        """Replace the text of a ticket in one step; call this under the lock. The mode of the file is kept.
 
         Raises:
-            TicketError: the folder or the disk does not take it. The old text is then untouched.
+            TicketError: the folder or the file cannot be written. The old text is then unchanged.
         """
         try:
             mode = os.stat(name + _SUFFIX, dir_fd=self._descriptor, follow_symlinks=False).st_mode
@@ -188,14 +189,14 @@ class TicketFolder:
             raise TicketError(f"Error: ticket '{name}' cannot be written: {error.strerror}") from None
 
     def create(self, new_name: Callable[[], str], text: Callable[[str], str]) -> str:
-        """Make a ticket of a name that no other one has; returns the name. Call it under the lock.
+        """Create a ticket with an unused name; returns the name. Call this under the lock.
 
         Args:
-            new_name: makes a name, each time another one.
-            text: the text of the ticket, from its name.
+            new_name: returns a different name at each call.
+            text: returns the text of the ticket for its name.
 
         Raises:
-            TicketError: the folder or the disk does not take it.
+            TicketError: the folder or the file cannot be written.
         """
         name = new_name()
         try:
@@ -237,7 +238,7 @@ class TicketFolder:
 
 
 class Lock:
-    """The lock of a folder, on the folder itself: nothing is left there that would be committed with the tickets."""
+    """The lock of a folder, on the folder itself: it leaves no file that would be committed with the tickets."""
 
     def __init__(self, path: str, folder: int, timeouts: Timeouts | None) -> None:
         self._path = path
@@ -279,10 +280,10 @@ class Lock:
 
 
 def make_folder(path: str) -> None:
-    """Make the folder of the tickets, and those above it.
+    """Create the folder of the tickets, and those above it.
 
     Raises:
-        TicketError: it cannot be made.
+        TicketError: it cannot be created.
     """
     try:
         os.makedirs(path, exist_ok=True)

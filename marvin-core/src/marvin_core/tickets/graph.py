@@ -1,4 +1,4 @@
-"""What depends on what: the tree below a ticket, and circles. No step of it recurses, and the work is bounded."""
+"""Dependencies: the tree below a ticket, and cycles. Nothing here recurses, and the work is bounded."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from .ticket import Ticket
 
 _LONGEST_TREE = 2_000_000
-"""Characters of a tree that are shown. One that is as deep as it has tickets grows with their square."""
+"""The maximum number of shown characters of a tree. The size of a deep tree grows with the square of its tickets."""
 _MOST_CYCLES = 100
 _BETWEEN, _LAST = "├── ", "└── "
 
 
 class DependencyTree:
-    """What a ticket depends on, and what that depends on in its turn.
+    """The dependencies of a ticket, and their dependencies.
 
     Args:
-        tickets: all of them by their ids. What they depend on and is not among them is left out.
-        root: the id of the ticket on top.
-        full: whether a ticket stands below each one that depends on it, and not just once, where it is deepest.
+        tickets: all tickets by id. Dependencies that are not among them are left out.
+        root: the id of the ticket at the top.
+        full: whether a ticket appears below each one that depends on it, and not only once, at its deepest position.
     """
 
     def __init__(self, tickets: Mapping[str, Ticket], root: str, *, full: bool) -> None:
@@ -30,11 +30,11 @@ class DependencyTree:
         self._depths: dict[str, int] = {root: 0}
         self._below: dict[str, int] = {}
         self._shown: set[str] = set()
-        """The tickets that are printed already; with `full` those above the current line."""
+        """The tickets that are printed already; with `full`, those above the current line."""
         self._measure()
 
     def lines(self) -> Iterator[str]:
-        """The tree, a line for each ticket. It ends where a circle would close; what is flatter comes first."""
+        """The tree, one line for each ticket. A cycle is cut where it would close; shallower tickets come first."""
         length = 0
         stack: list[tuple[str, int, str, str] | str] = [(self._root, 0, "", "")]
         while stack:
@@ -67,7 +67,7 @@ class DependencyTree:
         return sorted(found, key=lambda one: (self._below[one], one))
 
     def _measure(self) -> None:
-        """Find out how deep each ticket stands at most, and how deep it goes below it."""
+        """Determine the maximum depth of each ticket, and the depth below it."""
         order, edges = self._walk()
         for one in reversed(order):  # each comes before what it depends on
             for child in edges[one]:
@@ -76,7 +76,7 @@ class DependencyTree:
             self._below[one] = max([self._depths[one], *(self._below[child] for child in edges[one])])
 
     def _walk(self) -> tuple[list[str], dict[str, list[str]]]:
-        """The tickets below the root, each behind what it depends on, and their dependencies but those of circles."""
+        """The tickets below the root, each after its dependencies, without dependencies that form cycles."""
         order: list[str] = []
         edges: dict[str, list[str]] = {self._root: []}
         above = {self._root}
@@ -98,7 +98,7 @@ class DependencyTree:
 
 
 def cycle_lines(tickets: Mapping[str, Ticket]) -> Iterator[str]:
-    """The circles among tickets that are not closed, each with the tickets in it."""
+    """The cycles among tickets that are not closed, each with its tickets."""
     number = 0
     for number, cycle in enumerate(_cycles(tickets), 1):
         if number > 1:
@@ -114,7 +114,7 @@ def cycle_lines(tickets: Mapping[str, Ticket]) -> Iterator[str]:
 
 
 def _cycles(tickets: Mapping[str, Ticket]) -> Iterator[tuple[str, ...]]:
-    """Circles, each from its first id on and once."""
+    """Cycles, each once, from its first id on."""
     current = {name: ticket for name, ticket in tickets.items() if ticket.status != "closed"}
     done: set[str] = set()
     seen: set[tuple[str, ...]] = set()
@@ -144,5 +144,5 @@ def _cycles(tickets: Mapping[str, Ticket]) -> Iterator[tuple[str, ...]]:
 
 
 def told(ticket: Ticket) -> str:
-    """A ticket in a line: its id, its status and its title."""
+    """A ticket in one line: its id, its status and its title."""
     return f"{ticket.id} [{ticket.status}] {ticket.title}"

@@ -41,11 +41,11 @@ FILTERS: -a NAME or --assignee=NAME, -T TAG or --tag=TAG"""
 
 
 def help_lines(program: str, plugins: str = "") -> Iterator[str]:
-    """The text, a line at a time.
+    """The text, line by line.
 
     Args:
-        program: how the program is called.
-        plugins: the lines about the plugins that were found.
+        program: the name of the program.
+        plugins: the lines about the plugins on PATH.
     """
     yield f"{program} - a minimal ticket system in Markdown files, with dependencies"
     yield f"\nUsage: {program} COMMAND [ARGUMENTS]\n\nCommands:"

@@ -1,4 +1,4 @@
-"""The plugins of the ticket program: programs named `tk-COMMAND` or `ticket-COMMAND` that stand on PATH."""
+"""The plugins of the ticket program: programs named `tk-COMMAND` or `ticket-COMMAND` on PATH."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 _MARK = "# tk-plugin:"
 _TOLD = "tk-plugin:"
 _LINES = 10
-"""The lines of a script in which its description stands."""
+"""The number of lines of a script that may contain its description."""
 _READ = 4_096
 
 
 def described(path: str) -> Iterator[str]:
-    """A line for each plugin on a PATH, with what it says of itself."""
+    """One line for each plugin on a PATH, with its description."""
     seen: set[str] = set()
     for prefix in ("tk-", "ticket-"):
         for name, file in sorted(_programs(path, prefix).items()):
@@ -50,7 +50,7 @@ def _description(file: str) -> str:
 
 
 def _told_by(file: str) -> str:
-    """What a program says of itself when it is asked."""
+    """The description that a program prints on request."""
     from subprocess import DEVNULL, PIPE, SubprocessError, run
 
     from ..api.timeouts import Timeouts

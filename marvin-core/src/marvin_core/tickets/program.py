@@ -1,6 +1,6 @@
 """The ticket program: `marvin tk`, and the scripts `marvin-tk` and `marvin-ticket`.
 
-It starts in little more than Python itself takes, so it imports next to nothing. Agents and scripts call it often.
+It starts hardly slower than Python itself, since it imports next to nothing. Agents and scripts call it often.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SCRIPT = "marvin-ticket"
 _INTERRUPTED = 130
 _NOT_FOUND = 127
 _PIECE = 1_000
-"""Lines that are written at a time."""
+"""The number of lines written at a time."""
 
 
 class TicketProgram:
@@ -31,8 +31,8 @@ class TicketProgram:
 
     Args:
         env: the environment.
-        script: the file that was run.
-        name: how it is called; where that is empty it is a sub-command of Marvin.
+        script: the path of the executed file.
+        name: the name of the program; empty for the sub-command of Marvin.
     """
 
     def __init__(self, env: Mapping[str, str], script: str, name: str = "") -> None:
@@ -95,7 +95,7 @@ class TicketProgram:
         return help_lines(self._program_name(), "\n".join(described(self._env.get("PATH", ""))))
 
     def _run_plugin(self, words: list[str]) -> None:
-        """Become the plugin that has this command; where there is none, go on."""
+        """Replace this process by the plugin for the command; return if there is none."""
         path = _on_path(self._env.get("PATH", ""), [f"tk-{words[0]}", f"ticket-{words[0]}"])
         if not path:
             return
@@ -111,14 +111,14 @@ class TicketProgram:
         os.execve(path, [path, *words[1:]], {**self._env, **more})
 
     def _own_path(self) -> str:
-        """What a plugin calls to get here: a file that needs no further word in front of a command."""
+        """The path for plugins to call this program: a file that needs no further word before a command."""
         for folder in (os.path.dirname(os.path.abspath(self._script)), os.path.dirname(sys.executable)):
             if os.access(os.path.join(folder, _SCRIPT), os.X_OK):
                 return os.path.join(folder, _SCRIPT)
         return os.path.abspath(self._script)
 
     def _user(self) -> str:
-        """Who git says the user is; nobody where it is missing or does not know."""
+        """The user's name from git; empty if git is missing or has none."""
         git = _on_path(self._env.get("PATH", ""), ["git"])
         if not git:
             return ""
@@ -179,7 +179,7 @@ class TicketProgram:
 
 
 def _signals_for_children() -> Sequence[int]:
-    """The signals that a child takes as usual. From now on Ctrl+C is for the child alone."""
+    """The signals with their default effect in a child. From now on Ctrl+C is for the child alone."""
     from signal import SIG_IGN, SIGINT, SIGPIPE, signal
 
     signal(SIGINT, SIG_IGN)
@@ -187,13 +187,13 @@ def _signals_for_children() -> Sequence[int]:
 
 
 def _exit_code_of(child: int) -> int:
-    """The exit code of a child once it has ended, as shells tell it."""
+    """The exit code of an ended child, as shells report it."""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return code if code >= 0 else 128 - code
 
 
 def _on_path(path: str, names: Sequence[str]) -> str:
-    """The first program of one of these names; the names in their order. Empty where there is none."""
+    """The first program with one of these names, in this order; empty if there is none."""
     for name in names:
         if "/" in name:
             if os.access(name, os.X_OK):
@@ -207,7 +207,7 @@ def _on_path(path: str, names: Sequence[str]) -> str:
 
 
 def _piped() -> str | None:
-    """What is piped in; None where standard input is a terminal."""
+    """The piped input; None if standard input is a terminal."""
     if os.isatty(0):
         return None
     with open(0, "rb", closefd=False) as stream:
@@ -221,7 +221,7 @@ def _write_lines(descriptor: int, lines: Iterable[str], *, shown: bool = False) 
 
 
 def _write(descriptor: int, text: str, *, shown: bool = False) -> None:
-    """Write lines. What goes to a terminal has no terminal sequences: anybody may have written a ticket."""
+    """Write lines. Output to a terminal contains no terminal sequences: anybody may have written a ticket."""
     errors = "surrogateescape"  # what is no UTF-8 leaves as it came
     if shown or os.isatty(descriptor):
         from ..util.terminal_text import disarm

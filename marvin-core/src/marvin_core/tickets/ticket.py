@@ -1,6 +1,6 @@
 """One ticket: a Markdown file whose front matter holds its state. An edit changes one field and no other byte.
 
-The format is that of the public program tk (https://github.com/wedow/ticket), so that both work on the same files.
+The format is that of the public program tk (https://github.com/wedow/ticket), so both work on the same files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TicketError(Exception):
 
 
 class Field:
-    """A field of the front matter. `start` and `stop` are where it stands in the text, without the end of its line."""
+    """A field of the front matter. `start` and `stop` are its offsets in the text, without the line end."""
 
     __slots__ = ("items", "name", "start", "stop", "value")
 
@@ -37,9 +37,10 @@ class Field:
 
 
 class Ticket:
-    """What a file says of its ticket. `name` is that of the file without `.md`, by which the ticket is found.
+    """The content of a ticket's file.
 
-    What is missing in a file is empty here; a priority that is missing is 2.
+    `name` is the name of the file without `.md`, and identifies the ticket. Missing fields are empty here; a missing
+    priority is 2.
     """
 
     __slots__ = ("fields", "name", "text", "title")
@@ -53,7 +54,7 @@ class Ticket:
 
     @property
     def id(self) -> str:
-        """The id, as the file has it; a file without one is in no list."""
+        """The id in the file; lists leave out a file without one."""
         return self.value("id")
 
     @property
@@ -79,17 +80,17 @@ class Ticket:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is work on it: it is open or in progress."""
+        """Whether it is open or in progress."""
         return self.status in ("open", "in_progress")
 
     @property
     def line_end(self) -> str:
-        """How the lines of the file end."""
+        """The line end that the file uses."""
         end = self.text.find("\n")
         return "\r\n" if end > 0 and self.text[end - 1] == "\r" else "\n"
 
     def value(self, name: str) -> str:
-        """The value of a field, as it is written."""
+        """The value of a field, as written."""
         found = self.fields.get(name)
         return found.value if found is not None else ""
 
@@ -99,7 +100,7 @@ class Ticket:
         return [] if found is None or found.items is None else found.items
 
     def with_field(self, name: str, value: str) -> str:
-        """The text with another value of a field, which comes first where the file has none of that name.
+        """The text with another value of a field. A missing field is added at the beginning.
 
         Raises:
             TicketError: the file has no front matter.
@@ -119,7 +120,7 @@ class Ticket:
         return self.with_field(name, f"[{', '.join(items)}]")
 
     def with_note(self, timestamp: str, note: str) -> str:
-        """The text with a note at its end, below a heading that is made for the first one."""
+        """The text with a note at its end, below a heading that is created for the first note."""
         has_notes = self.text.startswith("## Notes") or "\n## Notes" in self.text
         heading = "" if has_notes else "\n## Notes\n"
         added = f"{heading}\n**{timestamp}**\n\n{note}\n"
@@ -140,7 +141,7 @@ class Ticket:
         self.title = _title(text, place)
 
     def _read_field(self, line: str, start: int, end: int) -> int:
-        """Note the field of a line; returns where the next one begins."""
+        """Read the field of a line; returns the offset of the next field."""
         name, colon, value = line.partition(":")
         if not colon or not (name[:1].isalpha() and name.isascii()) or " " in name:
             return end + 1
@@ -151,7 +152,7 @@ class Ticket:
         return end + 1 if found.value else self._read_block(found, end)
 
     def _read_block(self, field: Field, end: int) -> int:
-        """Note the items that stand below a field, each on a line with a dash; returns where the next field begins."""
+        """Read the items below a field, each on a line with a dash; returns the offset of the next field."""
         text, items = self.text, []
         place = end + 1
         while place < len(text):
@@ -168,7 +169,7 @@ class Ticket:
 
 
 def is_complete(text: str) -> bool:
-    """Whether the beginning of a file already holds all that lists tell of the ticket: its front matter and title."""
+    """Whether the beginning of a file contains everything that lists show of the ticket: its front matter and title."""
     if not _has_front_matter(text):
         return "\n# " in text
     end = text.find(f"\n{_FENCE}", len(_FENCE))
@@ -186,7 +187,7 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _title(text: str, start: int) -> str:
-    """What the first heading behind the front matter says."""
+    """The text of the first heading after the front matter."""
     if text.startswith("# ", start):
         begin = start + 2
     else:

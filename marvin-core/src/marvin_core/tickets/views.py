@@ -1,4 +1,4 @@
-"""What is shown of tickets: lists, one ticket with what belongs to it, and all of them as JSON."""
+"""The views of tickets: lists, one ticket with related ones, and all of them as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Filter:
-    """Which tickets a list holds; what is empty leaves none out."""
+    """The conditions for the tickets of a list; an empty one does not apply."""
 
     __slots__ = ("assignee", "limit", "status", "tag")
 
@@ -30,14 +30,14 @@ class Filter:
 
 
 def listed(tickets: Iterable[Ticket], wanted: Filter) -> Iterator[str]:
-    """The tickets, with what they depend on."""
+    """The tickets, with their dependencies."""
     for ticket in filter(wanted.holds, tickets):
         deps = f" <- [{', '.join(ticket.deps)}]" if ticket.deps else ""
         yield f"{ticket.id:<8} [{ticket.status}] - {ticket.title}{deps}"
 
 
 def closed(newest: Iterable[Ticket], wanted: Filter, most: int) -> Iterator[str]:
-    """The tickets that are done, of those that were changed last."""
+    """The closed tickets among those with the latest changes."""
     for ticket in newest:
         if most <= 0:
             return
@@ -47,14 +47,14 @@ def closed(newest: Iterable[Ticket], wanted: Filter, most: int) -> Iterator[str]
 
 
 def ready(tickets: Mapping[str, Ticket], wanted: Filter) -> Iterator[str]:
-    """What can be worked on, the most urgent first: all that it depends on is closed."""
+    """The tickets that can be started, the most urgent first: all their dependencies are closed."""
     for ticket in _by_priority(tickets, wanted):
         if not _open_deps(tickets, ticket):
             yield _with_priority(ticket)
 
 
 def blocked(tickets: Mapping[str, Ticket], wanted: Filter) -> Iterator[str]:
-    """What has to wait, with what it waits for."""
+    """The tickets that must wait, with those they wait for."""
     for ticket in _by_priority(tickets, wanted):
         waits_for = _open_deps(tickets, ticket)
         if waits_for:
@@ -62,7 +62,7 @@ def blocked(tickets: Mapping[str, Ticket], wanted: Filter) -> Iterator[str]:
 
 
 def shown(tickets: Mapping[str, Ticket], ticket: Ticket) -> Iterator[str]:
-    """A ticket as its file has it, the title of its parent added, and below it the tickets that belong to it."""
+    """A ticket as in its file, with the title of its parent, followed by related tickets."""
     parent = ticket.fields.get("parent")
     text = ticket.text
     if parent is not None and parent.value in tickets:
@@ -113,7 +113,7 @@ def _by_priority(tickets: Mapping[str, Ticket], wanted: Filter) -> list[Ticket]:
 
 
 def _order(priority: str) -> tuple[int, int, str]:
-    """Numbers by their value, and before what is none."""
+    """Sorts numbers by value, before other texts."""
     return (
         (0, int(priority), "") if priority.isascii() and priority.isdigit() and len(priority) < 10 else (1, 0, priority)
     )

@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
 _MICRO = 1_000_000
 _LEAST_OUTPUT = 1_024
-"""Tokens below which a round is not begun: an answer that is cut off inside a call is paid for and useless."""
+"""The minimum output of a round, in tokens: an answer that is cut off inside a call is paid for and useless."""
 _LAST_OUTPUT = 1_000
-"""Tokens that are held back for the last answer."""
+"""The tokens reserved for the last answer."""
 _LEAST_LAST_OUTPUT = 256
 _GROWTH = 4_000
-"""Tokens by which the input of the last request may have grown since that of the round before."""
+"""The assumed growth of the input between two requests, in tokens, when the last answer is reserved."""
 _USUAL_OUTPUT = 8_192
-"""An agent leaves three quarters of the money to others, unless its answer could then not be as long as this."""
+"""An agent leaves three quarters of the money to others, unless its answer would then be limited to fewer tokens."""
 _ROUNDING = 1e-6
 _UNKNOWN_LIMIT = 4_096
-"""The output limit that is set where that of the model is not known: every service takes it."""
+"""The output limit for a model whose own is unknown: every service accepts it."""
 _UNKNOWN_LONGEST = 128_000
-"""The longest answer of a model of which that is not known, where the service takes no limit."""
+"""The longest answer of a model for which it is unknown, if the service accepts no limit."""
 _USUAL_BYTES_PER_TOKEN = 4
-"""Of an answer, in prose: one that has so many for each token of its limit is at its end, or beyond it."""
+"""The usual bytes of prose in a token: an answer with that many for each token of its limit has reached it."""
 
 
 class Budget:
-    """What may still be spent.
+    """The money that may still be spent.
 
-    The ledger is opened when it is first needed. `longest` tells the output limit of a provider's model, in tokens,
-    None where it is not known. `warn` is told in one line of what keeps the agent waiting. What waits for the
-    ledger's lock does so in threads.
+    The ledger is opened when it is first needed. `longest` returns the output limit of a provider's model in tokens,
+    None if unknown. `warn` receives a line about anything that keeps the agent waiting. Waiting for the ledger's lock
+    happens in threads.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Budget:
         self._timeouts = timeouts
         self.warn = warn
         self.within = False
-        """Whether it is for a part of the run, as play mode is."""
+        """Whether it covers a part of the run, as that of play mode does."""
         self._kept = ""
         self._last = self._closed = False
         self._input = InputEstimate()
@@ -75,7 +75,7 @@ class Budget:
         self._unbound: set[tuple[str, str]] = set()
         self._earlier = 0
         self._counted: dict[str, int] = {}
-        """By session, how much of what its file says that it cost is in the ledger."""
+        """For each session, the part of the cost in its file that is in the ledger."""
         self._standing: Balance | None = None
         self._taking = threading.Lock()
         self._settling: set[asyncio.Future[None]] = set()
@@ -90,20 +90,20 @@ class Budget:
     async def reserve(
         self, provider: str, model: str, request: Request, *, limited: bool = True
     ) -> tuple[Request, Reservation]:
-        """Reserve what a request may cost, and hold back what a last answer would.
+        """Reserve the cost of a request, and keep that of a last answer in reserve.
 
-        Between `begin_last` and `end_last` a request may use what was held back instead.
+        Between `begin_last` and `end_last` a request may use that reserve.
 
         Args:
-            limited: whether the service takes an output limit. Where it does not, the longest answer of the model is
-                reserved, and nothing is held back.
+            limited: whether the service accepts an output limit. Otherwise the model's longest answer is reserved, and
+                there is no reserve for a last one.
 
         Returns:
-            The request with an output limit that the money covers, and what `settle` is to be given.
+            The request with an output limit that the money covers, and the argument for `settle`.
 
         Raises:
-            ConfigError: where the price of the model is not known, or the inherited ledger is none.
-            BudgetExceeded: where the request is not covered.
+            ConfigError: the price of the model is unknown, or the inherited ledger is invalid.
+            BudgetExceeded: the money does not cover the request.
         """
         size = self._input.size(provider, request)
         tokens = self._input.tokens(provider, model, size)
@@ -122,7 +122,7 @@ class Budget:
         )
 
     def _wanted(self, hold: Reservation, request: Request, rate: Rate, later: Rate, limited: bool) -> Wanted:
-        """What a request needs; `later` is the rate of the last answer, which is held back for it."""
+        """The cost of a request; `later` is the rate of the last answer, for which money is kept in reserve."""
         known = self._longest(hold.provider, hold.model)
         if not limited:
             longest = known or _UNKNOWN_LONGEST
@@ -135,13 +135,13 @@ class Budget:
         return Wanted(rate=rate, least=min(limit, _LEAST_OUTPUT), most=limit, keep=keep)
 
     def _most_bytes(self, hold: Reservation, output: int) -> int:
-        """The bytes from which on an answer is longer than what is reserved for it."""
+        """The size in bytes from which on an answer exceeds its reservation."""
         # One that ignored its limit before is stopped where the estimate says that the money is spent.
         unbound = (hold.provider, hold.model) in self._unbound
         return output * (BYTES_PER_TOKEN if unbound else _USUAL_BYTES_PER_TOKEN)
 
     async def _take(self, wanted: Wanted) -> Taken | None:
-        """Reserve the input and as much output as there may be; waits for what others may set free."""
+        """Reserve the input and as much output as possible; waits for money that others may release."""
         waited = 0.0
         while True:
             found = await self._attempt(wanted)
@@ -155,7 +155,7 @@ class Budget:
             waited += self._timeouts.ceiling_poll
 
     async def _attempt(self, wanted: Wanted) -> Taken | bool:
-        """As `_reserved`; what a cancelled attempt reserves all the same is given back."""
+        """Like `_reserved`, but a cancelled attempt releases its reservation."""
         attempt = asyncio.ensure_future(in_thread(lambda: self._reserved(wanted)))
         try:
             return await asyncio.shield(attempt)
@@ -170,7 +170,7 @@ class Budget:
                 _ = self._settle_later(taken.key, 0)
 
     def _reserved(self, wanted: Wanted) -> Taken | bool:
-        """What could be reserved; else whether there might be enough once others have their answers. Blocks."""
+        """The reservation; otherwise whether there might be enough after other agents have their answers. Blocks."""
         rate, keep, least = wanted.rate, wanted.keep, wanted.least
         with self._taking:
             while True:
@@ -190,14 +190,14 @@ class Budget:
     async def settle(
         self, hold: Reservation, usage: Usage | None, came: int, *, complete: bool, silent: bool = False
     ) -> None:
-        """Count what a request came to, as soon as that is known. It is also done where the waiting is cancelled.
+        """Count the cost of a request as soon as it is known, also if the caller is cancelled.
 
         Args:
-            usage: what the service says; None where it said nothing.
-            came: the bytes of the answer that came, thinking and calls among them.
-            complete: whether the answer came to its end. Of one that did not, the service bills what it
-                streamed: that is estimated where it is more than what the service said until then.
-            silent: the service took the request and said nothing until it was given up; what it did is unknown.
+            usage: the service's report; None if there is none.
+            came: the size of the received answer in bytes, with thinking and calls.
+            complete: whether the answer is complete. A service bills the streamed part of an incomplete one: the
+                estimate counts if it exceeds the reported usage.
+            silent: the service accepted the request, and sent nothing until the timeout; its work is unknown.
         """
         usage = sound(usage or Usage())
         if usage.input_tokens:
@@ -210,7 +210,7 @@ class Budget:
         await asyncio.shield(self._settle_later(hold.key, amount))
 
     async def refused(self, hold: Reservation) -> None:
-        """The service answered a request with an error, for which nobody pays."""
+        """The service answered a request with an error, which is free."""
         if hold.key:
             await asyncio.shield(self._settle_later(hold.key, 0))
 
@@ -246,7 +246,7 @@ class Budget:
         return self._prices.cost(provider, model, billed) or 0.0
 
     def _rate(self, provider: str, model: str, tokens: int) -> Rate:
-        """Raises `ConfigError` where the price is not known."""
+        """Raises `ConfigError` if the price is unknown."""
         fed = self._prices.worst(provider, model, tokens, 0)
         both = self._prices.worst(provider, model, tokens, _MICRO)
         if fed is None or both is None:
@@ -254,25 +254,25 @@ class Budget:
         return Rate(input=math.ceil(fed * _MICRO), output=both - fed)
 
     async def begin_last(self) -> None:
-        """From here on a request is the last one: it may use what was held back for it.
+        """From now on a request is the last one, and may use the reserve.
 
         Raises:
-            BudgetExceeded: where the last one was sent already.
+            BudgetExceeded: the last request was sent already.
         """
         if self._closed:
             raise await self.reached()
         self._last = True
 
     def end_last(self) -> None:
-        """The last request was sent: from here on there is none but those that cost nothing."""
+        """The last request was sent: from now on only free requests are allowed."""
         self._last = False
         self._closed = True
 
     async def reached(self, why: str = "") -> BudgetExceeded:
-        """The error that says that the ceiling is reached, how it stands, and how to go on.
+        """The error for a reached ceiling: the amounts, and how to continue.
 
         Args:
-            why: a sentence on what the next request would need.
+            why: a sentence on the needs of the next request.
         """
         balance = await in_thread(lambda: self.ledger.balance(self._kept))
         ceiling, spent = balance.ceiling / _MICRO, balance.spent / _MICRO
@@ -284,20 +284,19 @@ class Budget:
         return BudgetExceeded(told, within=self.within)
 
     def left(self) -> tuple[float, float]:
-        """The ceiling and what is left of it, in USD; what other agents have reserved is not left. Blocks."""
+        """The ceiling and the rest of it, in USD, without the reservations of other agents. Blocks."""
         balance = self.ledger.balance(self._kept)
         return balance.ceiling / _MICRO, max(balance.left, 0) / _MICRO
 
     @property
     def standing(self) -> tuple[float, float] | None:
-        """As `left`, by the last look at the ledger, which costs nothing; None before the first one."""
+        """Like `left`, by the last look at the ledger, so it does not block; None before the first one."""
         balance = self._standing
         return None if balance is None else (balance.ceiling / _MICRO, max(balance.left, 0) / _MICRO)
 
     def carry(self, session: str, dollars: float) -> None:
-        """Count what a session cost that is gone on with, as far as this run has not counted it yet.
-
-        It is for the agent that began the ledger, and blocks.
+        """Count the cost of a resumed session that this run has not counted yet. For the agent that began the ledger.
+        Blocks.
         """
         amount = math.ceil(dollars * _MICRO) - self._counted.get(session, 0)
         if amount > 0 and self.ledger.owned:
@@ -306,36 +305,36 @@ class Budget:
             self._counted[session] = self._counted.get(session, 0) + amount
 
     def work_for(self, session: str, written: float, cost: float) -> None:
-        """Note the session that the money is spent for. Blocks.
+        """Record the session that the money is spent for. Blocks.
 
         Args:
-            written: how much of what this run spent stands in the files of sessions, in USD.
-            cost: what the session's own file says that it cost, in USD: all of it is counted by now.
+            written: the part of this run's spending that is in session files, in USD.
+            cost: the cost in the session's own file, in USD: all of it has been counted.
         """
         if self.ledger.owned:
             self.ledger.work_for(session, self._earlier + round(written * _MICRO))
             self._counted[session] = max(self._counted.get(session, 0), math.ceil(cost * _MICRO))
 
     def left_behind(self, session: str) -> float:
-        """What killed runs of a session spent that its file does not have, in USD: told once, and blocks."""
+        """The spending of killed runs of a session that its file lacks, in USD. It is returned once. Blocks."""
         return self.ledger.left_behind(session) / _MICRO if self.ledger.owned else 0.0
 
     def spent(self) -> float | None:
-        """What this run and the agents below it cost so far, in USD; None where a parent counts that. Blocks."""
+        """The spending of this run and the agents below it, in USD; None if a parent counts it. Blocks."""
         if not self.ledger.owned:
             return None
         return max(self.ledger.balance().spent - self._earlier, 0) / _MICRO
 
     def child_environment(self) -> Mapping[str, str]:
-        """The variables that put a child under this ceiling."""
+        """The environment variables that put a child process under this ceiling."""
         ceiling = self.ledger.ceiling() / _MICRO
         return {"MARVIN_LEDGER": self.ledger.address, "MARVIN_MAX_COST": f"{ceiling:.6f}"}
 
     async def aclose(self) -> None:
-        """Give back what was held back; the agent that began the ledger removes it.
+        """Release the reserve; the agent that began the ledger removes it.
 
         Raises:
-            BudgetExceeded: where the ledger cannot be written.
+            BudgetExceeded: the ledger cannot be written.
         """
         if self._settling:
             await asyncio.wait(self._settling)
@@ -351,7 +350,7 @@ class Budget:
 def budget_of(
     config: Config, prices: Prices, longest: Callable[[str, str], int | None], warn: Callable[[str], None]
 ) -> Budget:
-    """The budget of the ceiling and the ledger that a configuration names."""
+    """The budget for a configuration's ceiling and ledger."""
     return Budget(lambda: _open(config), prices, longest, config.timeouts, warn)
 
 

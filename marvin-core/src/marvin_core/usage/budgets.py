@@ -1,4 +1,4 @@
-"""The budgets of a run: that of its cost ceiling, and those within it, as play mode has one."""
+"""The budgets of a run: that of its cost ceiling, and those inside it, such as that of play mode."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from .budget import Budget
 
     class OutputLimits(Protocol):
-        """How long answers may become."""
+        """The limits on the length of answers."""
 
         def longest(self, provider: str, model: str) -> int | None:
-            """The longest answer of a model, in tokens; None where it is not known."""
+            """The longest answer of a model in tokens; None if unknown."""
             ...
 
 
 class BudgetFactory:
-    """Makes budgets. `warn` is told in one line of what keeps an agent waiting."""
+    """Creates budgets. `warn` receives a line about anything that keeps an agent waiting."""
 
     def __init__(self, config: Config, prices: Prices, limits: OutputLimits, warn: Callable[[str], None]) -> None:
         self._config = config
@@ -29,13 +29,13 @@ class BudgetFactory:
         self._warn = warn
 
     def of_run(self) -> Budget | None:
-        """The budget of the cost ceiling that flags, environment and ledger name; None without one."""
+        """The budget of the cost ceiling from flags, environment and ledger; None if there is none."""
         if self._config.max_cost is None and not self._config.ledger:
             return None
         return self._budget(self._config)
 
     def of(self, dollars: float) -> Budget:
-        """A budget of this many USD; what is spent counts under the ceiling of the run as well."""
+        """A budget of this many USD; its spending also counts under the ceiling of the run."""
         budget = self._budget(self._config.replace(max_cost=dollars, ledger=""))
         budget.within = True
         return budget

@@ -1,4 +1,4 @@
-"""How many tokens a request has, before the service counts them: rather too many than too few."""
+"""Estimates the tokens of a request before the service counts them: rather too many than too few."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ..api.providers import Request
 from ..api.tools import ToolSpec
 
 BYTES_PER_TOKEN = 2
-"""Of text that the service has not counted yet: fewer than in any language."""
+"""The bytes in a token of text that the service has not counted yet: fewer than in any language."""
 _FEWEST_BYTES = 1.2
-"""The same where the service never counts, so that nothing corrects it: fewer than in random letters and digits."""
+"""The same for a service that never counts, so that nothing corrects the estimate: fewer than in random characters."""
 _MESSAGE_BYTES = 20
-"""What the wire adds to each message, in tokens about ten."""
+"""The bytes that the wire format adds to each message, about ten tokens."""
 _BLOCK_BYTES = 12
-"""What it adds to each call and each output, beside their ids."""
+"""The bytes that it adds to each call and each output, in addition to their ids."""
 _IMAGE_TOKENS = 5_000
-"""More than a current service counts for an image at the resolution that Marvin asks for."""
+"""More than a current service counts for an image at the resolution that Marvin requests."""
 _MARGIN = 1.1
 
 
 class InputEstimate:
-    """Estimates the input of requests, and learns from what services count.
+    """Estimates the input of requests, and learns from the counts of services.
 
-    What was measured of a message is kept as long as it is part of the requests.
+    The size of a message is cached while it is part of the requests.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class InputEstimate:
         self._sizes: dict[int, tuple[Message, int]] = {}
 
     def size(self, provider: str, request: Request) -> int:
-        """The bytes of a request that count as input at this provider."""
+        """The size in bytes of a request's input at this provider."""
         tools = request.with_revealed().tools  # what a service adds by itself is counted, too
         if tools is not self._tools and tools != self._tools:
             self._tools = tools
@@ -58,7 +58,7 @@ class InputEstimate:
         return total
 
     def tokens(self, provider: str, model: str, size: int) -> int:
-        """The input tokens that so many bytes are at most: as the service counted the last ones, and a margin."""
+        """The maximum number of input tokens in this many bytes, by the service's latest counts and a margin."""
         if self._counted is None or self._counted[:2] != (provider, model):
             return math.ceil(size / (_FEWEST_BYTES if (provider, model) in self._uncounted else BYTES_PER_TOKEN))
         _, _, counted_size, counted = self._counted
@@ -67,7 +67,7 @@ class InputEstimate:
         return counted + math.ceil((size - counted_size) * self._dense(provider, model))
 
     def answer(self, provider: str, model: str, size: int) -> int:
-        """The tokens of so many bytes of an answer that the service did not count."""
+        """The tokens in this many bytes of an answer that the service did not count."""
         return math.ceil(size * self._dense(provider, model))
 
     def unsaid(self, provider: str, model: str, size: int, reserved: int) -> int:
@@ -78,14 +78,14 @@ class InputEstimate:
         return math.ceil(size / _FEWEST_BYTES)
 
     def _dense(self, provider: str, model: str) -> float:
-        """Tokens a byte."""
+        """Tokens per byte."""
         if self._counted is None or self._counted[:2] != (provider, model):
             return 1 / _FEWEST_BYTES if (provider, model) in self._uncounted else 1 / BYTES_PER_TOKEN
         _, _, size, counted = self._counted
         return max(counted / max(size, 1) * _MARGIN, 1 / BYTES_PER_TOKEN)
 
     def learn(self, provider: str, model: str, size: int, counted: int) -> None:
-        """Take note of what the service counted for a request of this size."""
+        """Record the service's count for a request of this size."""
         self._counted = (provider, model, size, counted)
 
 
@@ -117,5 +117,5 @@ def _block_size(block: object, provider: str) -> int:
 
 
 def _returned_size(data: ProviderData | None, provider: str) -> int:
-    """The bytes of what is given back word for word, as signatures and encrypted reasoning: to its provider alone."""
+    """The size in bytes of data that is returned unchanged to its provider only: signatures and encrypted reasoning."""
     return _json_size(data.data) if data is not None and data.provider == provider else 0

@@ -37,7 +37,7 @@ _MOST = 10**18
 
 
 class LedgerEntry(Record):
-    """A reservation that is not settled. `started` is when its process was, as `tree.start_of` tells it."""
+    """A reservation that is not settled. `started` is the start time of its process, as `tree.start_of` returns it."""
 
     scope: str
     pid: int
@@ -52,7 +52,7 @@ class LedgerEntry(Record):
 
 
 class LedgerSession(Record):
-    """The session that an agent works for, and what its file has of the spent."""
+    """The session that an agent works for, and the part of the spending in its file."""
 
     id: str
     pid: int
@@ -66,11 +66,10 @@ class LedgerSession(Record):
 
 
 class Balance(Record):
-    """How an agent's money stands, in micro-dollars.
+    """The state of an agent's money, in micro-dollars.
 
-    `ceiling` is the tightest one that it is under, `left` what is neither spent nor reserved below that, and
-    `possible` what would be left if the requests under way cost nothing. `spent` may go beyond the ceiling
-    where an estimate was too low.
+    `ceiling` is the tightest one that applies. `left` is the part of it that is neither spent nor reserved. `possible`
+    is the part left if the running requests cost nothing. `spent` may exceed the ceiling if an estimate was too low.
     """
 
     ceiling: int
@@ -80,7 +79,7 @@ class Balance(Record):
 
 
 class LedgerState:
-    """What the records add up to."""
+    """The sum of the records."""
 
     def __init__(self) -> None:
         self._ceilings: dict[str, tuple[str, int]] = {}
@@ -90,7 +89,7 @@ class LedgerState:
         self.session: LedgerSession | None = None
 
     def feed(self, line: bytes) -> None:
-        """Take one line."""
+        """Process one line."""
         try:
             record = parse_json(line)
         except ValueError:
@@ -133,12 +132,14 @@ class LedgerState:
             self.session = LedgerSession(id=str(record.get("id")), pid=pid, started=started, amount=record["amount"])
 
     def beyond(self) -> int:
-        """What is spent, and reserved for requests, beyond what the session's file has of it."""
+        """The amount spent, and reserved for requests, that is not in the session's file."""
         spent = sum(self._spent.values()) + sum(entry.amount for entry in self.open.values() if not entry.kept)
         return max(spent - (self.session.amount if self.session else 0), 0)
 
     def spent(self, scope: str) -> int:
-        """What a scope and those within it have spent, with what is reserved for requests: nobody knows less."""
+        """The spending of a scope and those inside it, including reservations for requests: the exact amount is
+        unknown.
+        """
         settled = sum(amount for inner, amount in self._spent.items() if scope in self._around(inner))
         return settled + self._sum([entry for entry in self.open.values() if not entry.kept], scope)
 
@@ -147,7 +148,7 @@ class LedgerState:
         return scope in self._ceilings
 
     def balance(self, scope: str, without: str = "") -> Balance:
-        """How the money of a scope stands, as if the entry `without` were not there."""
+        """The state of a scope's money, without the entry `without`."""
         entries = [entry for key, entry in self.open.items() if key != without]
         live = [entry for entry in entries if entry.is_live]
         lost = [entry for entry in entries if entry not in live and not entry.kept]
@@ -166,11 +167,11 @@ class LedgerState:
         return sum(entry.amount for entry in entries if scope in self._around(entry.scope))
 
     def ceiling(self, scope: str) -> int:
-        """The lowest ceiling that a scope is under."""
+        """The lowest ceiling that applies to a scope."""
         return min(self._ceilings.get(around, ("", 0))[1] for around in self._around(scope))
 
     def _around(self, scope: str) -> tuple[str, ...]:
-        """A scope and those around it; one that is unknown is the whole tree."""
+        """A scope and those around it; an unknown one is the whole tree."""
         found = [scope if scope in self._ceilings else ""]
         while found[-1]:
             found.append(self._ceilings[found[-1]][0])
@@ -182,9 +183,9 @@ def _is_amount(value: Any) -> TypeGuard[int]:
 
 
 class Ledger:
-    """The file, as one agent sees it. `owned` says whether this one began it.
+    """The file, from the view of one agent. `owned` says whether this agent began it.
 
-    Its methods raise `BudgetExceeded` where the file is gone or cannot be written: without it nothing may be spent.
+    Its methods raise `BudgetExceeded` if the file is gone or cannot be written: without it nothing may be spent.
     """
 
     def __init__(self, path: Path, scope: str, timeouts: Timeouts, *, owned: bool = False) -> None:
@@ -200,7 +201,7 @@ class Ledger:
         """Begin a ledger in a new file that only this user can read.
 
         Raises:
-            OSError: where the folder cannot be written.
+            OSError: the folder cannot be written.
         """
         make_private_folder(folder)
         path = folder / f"{os.urandom(8).hex()}.jsonl"
@@ -212,10 +213,10 @@ class Ledger:
 
     @classmethod
     def inherit(cls, address: str, timeouts: Timeouts) -> Ledger:
-        """The ledger that a parent handed over.
+        """The ledger of a parent.
 
         Raises:
-            ConfigError: where it is none of ours; without it nothing would bound what is spent.
+            ConfigError: it is no ledger of ours; without it nothing would limit the spending.
         """
         path, mark, scope = address.rpartition("#")
         ledger = cls(Path(path), scope, timeouts) if mark else cls(Path(address), "", timeouts)
@@ -228,10 +229,10 @@ class Ledger:
         raise ConfigError(f"MARVIN_LEDGER is {address!r}, which is not the ledger of a running Marvin. Unset it.")
 
     def bounded(self, ceiling: int, scope: str = "") -> Ledger:
-        """This ledger for an agent that may spend no more than `ceiling`, those below it included.
+        """This ledger for an agent that may spend no more than `ceiling`, including the agents below it.
 
         Args:
-            scope: its name in the file, where it is to be found again; one that is there keeps its ceiling.
+            scope: its name in the file, to find it again; an existing one keeps its ceiling.
         """
         inner = Ledger(self._path, scope or os.urandom(4).hex(), self._timeouts)
         with inner._locked() as descriptor:
@@ -243,33 +244,33 @@ class Ledger:
 
     @property
     def address(self) -> str:
-        """What MARVIN_LEDGER says to a child."""
+        """The value of MARVIN_LEDGER for a child."""
         return f"{self._path}#{self._scope}" if self._scope else str(self._path)
 
     def balance(self, without: str = "") -> Balance:
-        """How the money stands, as if the entry `without` were not there."""
+        """The state of the money, without the entry `without`."""
         with self._locked():
             return self._book.balance(self._scope, without)
 
     def spent(self, scope: str = "") -> int:
-        """What all agents of a scope have spent, with what is reserved; 0 for one that is not known."""
+        """The spending of all agents of a scope, including reservations; 0 for an unknown scope."""
         with self._locked():
             return self._book.spent(scope) if self._book.has(scope) else 0
 
     def ceiling(self) -> int:
-        """The ceiling that this agent is under."""
+        """The ceiling for this agent."""
         with self._locked():
             return self._book.ceiling(self._scope)
 
     def reserve(self, amount: int, keep: int = 0, instead_of: str = "") -> tuple[str, str] | None:
-        """Reserve the worst case of a request, if it is there.
+        """Reserve the maximum cost of a request, if there is enough.
 
         Args:
-            keep: to be held back as well, for the last answer.
-            instead_of: what was held back so far.
+            keep: the amount to keep in reserve for the last answer.
+            instead_of: the present reserve.
 
         Returns:
-            The names of the reservation and of what is held back (empty for nothing); None where there is too little.
+            The names of the reservation and of the reserve (empty for none); None if there is too little.
         """
         with self._locked() as descriptor:
             if self._book.balance(self._scope, instead_of).left < amount + keep:
@@ -284,18 +285,18 @@ class Ledger:
             return key, kept
 
     def settle(self, key: str, amount: int) -> None:
-        """Say what a reservation came to."""
+        """Record the cost of a reservation."""
         with self._locked() as descriptor:
             self._write(descriptor, {"type": "settle", "id": key, "amount": amount})
 
     def work_for(self, session: str, amount: int) -> None:
-        """Note the session that the money is spent for, and how much of that its own file has."""
+        """Record the session that the money is spent for, and the part of it in the session's own file."""
         with self._locked() as descriptor:
             own = {"pid": os.getpid(), "started": start_of(os.getpid())}
             self._write(descriptor, {"type": "session", "id": session, **own, "amount": amount})
 
     def left_behind(self, session: str) -> int:
-        """What killed agents spent for a session, beyond what its own file has of it. Their ledgers are removed."""
+        """The spending of killed agents for a session that its file lacks. Their ledgers are removed."""
         beyond = 0
         for path in self._path.parent.glob("*.jsonl"):
             with suppress(MarvinError):  # one that is in use, or that another agent has taken up meanwhile
@@ -311,12 +312,12 @@ class Ledger:
             return self._book.beyond()
 
     def remove(self) -> None:
-        """Remove the file; for the agent that began it, when all others have ended."""
+        """Remove the file; for the agent that began it, after all others have ended."""
         self._path.unlink(missing_ok=True)
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """Hold the file's lock, with every record read. It is held for microseconds, so nobody waits long."""
+        """Hold the file's lock, with every record read. The lock is held for microseconds."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
@@ -335,7 +336,7 @@ class Ledger:
             ) from error
 
     def _read(self, descriptor: int) -> None:
-        """Take the records that came since the last look."""
+        """Read the records added since the last look."""
         if os.fstat(descriptor).st_size < self._offset:  # somebody cut it: start over
             self._book, self._offset = LedgerState(), 0
         data = b""

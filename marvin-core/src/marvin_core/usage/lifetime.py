@@ -26,7 +26,7 @@ Models = dict[str, ModelUsage]
 
 
 class LifetimeTotals:
-    """The content of the file. Numbers in it that are none, or below zero, count as unknown."""
+    """The content of the file. Invalid or negative numbers in it count as unknown."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         """Raises ValueError where the content is no such file."""
@@ -39,7 +39,7 @@ class LifetimeTotals:
         }
 
     def add(self, more: Mapping[str, Mapping[str, ModelUsage]]) -> None:
-        """Add what a session used."""
+        """Add the usage of a session."""
         for provider, models in more.items():
             kept = self._providers.setdefault(provider, {})
             for model, used in models.items():
@@ -48,7 +48,7 @@ class LifetimeTotals:
                 self._cost[model] = _more(self._cost.get(model), used.cost)
 
     def by_provider(self) -> dict[str, Models]:
-        """The totals; without a provider those that the file has by the name of the model alone."""
+        """The totals; those without a provider are stored by the name of the model alone."""
         named: dict[str, int] = {}
         paid: dict[str, float] = {}
         for models in self._providers.values():
@@ -77,10 +77,10 @@ class LifetimeTotals:
 
 
 def read(path: Path) -> LifetimeTotals:
-    """The totals in a file; none where there is no file.
+    """The totals in a file; none if there is no file.
 
     Raises:
-        OSError, ConfigError: where it cannot be read or is damaged.
+        OSError, ConfigError: it cannot be read, or is damaged.
     """
     found = _parsed(path)
     if found is None:
@@ -89,10 +89,10 @@ def read(path: Path) -> LifetimeTotals:
 
 
 def add(path: Path, more: Mapping[str, Mapping[str, ModelUsage]], timeouts: Timeouts) -> None:
-    """Add to the totals in a file; a damaged one is moved aside, not overwritten.
+    """Add to the totals in a file; a damaged one is moved aside and not overwritten.
 
     Raises:
-        OSError, MarvinError: where it cannot be written or is locked by another process.
+        OSError, MarvinError: it cannot be written, or another process holds its lock.
     """
     with locked(path, timeouts.lock, timeouts.lock_poll):
         totals = _parsed(path)
@@ -104,7 +104,7 @@ def add(path: Path, more: Mapping[str, Mapping[str, ModelUsage]], timeouts: Time
 
 
 def _parsed(path: Path) -> LifetimeTotals | None:
-    """The totals; None where the file is damaged."""
+    """The totals; None if the file is damaged."""
     try:
         return LifetimeTotals(_object(parse_json(path.read_bytes())))
     except FileNotFoundError:
@@ -148,5 +148,5 @@ def _sum(before: ModelUsage | None, more: ModelUsage) -> ModelUsage:
 
 
 def _more(before: float | None, more: float | None) -> float | None:
-    """The sum; what is unknown adds nothing, and it stays unknown where nothing is known."""
+    """The sum. Unknown values add nothing; it is unknown if all values are."""
     return before if more is None else more if before is None else before + more

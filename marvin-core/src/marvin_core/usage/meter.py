@@ -1,4 +1,4 @@
-"""What the session used: tokens, requests and cost, per provider and model."""
+"""The usage of the session: tokens, requests and cost, for each provider and model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PriceOf = Callable[[str, str, Usage], "float | None"]
 
 
 class CountedRequest(Record):
-    """A model request. `whole` says whether the service told all that was used."""
+    """A model request. `whole` says whether the service reported the complete usage."""
 
     provider: str
     model: str
@@ -29,11 +29,11 @@ class CountedRequest(Record):
 
 
 class UsageMeter:
-    """Counts the model requests of one session; what the provider `offline` does is none.
+    """Counts the model requests of one session; those of the provider `offline` are not counted.
 
-    `price_of` gives the cost in USD of a request of a provider and model, or None where no price is
-    known; an unknown price makes the sums unknown, never zero. `is_quick` says whether that takes no
-    time, since the price table takes most of a second to import.
+    `price_of` returns the cost of a request of a provider and model in USD, None if the price is unknown; then the sums
+    are unknown, too, and never zero. `is_quick` says whether that takes no time: the import of the price table takes
+    most of a second.
     """
 
     def __init__(self, price_of: PriceOf, is_quick: Callable[[str, str], bool]) -> None:
@@ -49,18 +49,18 @@ class UsageMeter:
         self._agents: list[Mapping[str, ModelUsage]] = []
 
     def price(self, provider: str, model: str, usage: Usage) -> float | None:
-        """What a use would cost, in USD; None where no price is known. Blocks where the price table is read."""
+        """The cost of a usage in USD; None if no price is known. Blocks while the price table is read."""
         return self._price_of(provider, model, usage)
 
     def add_agent(self, models: Mapping[str, ModelUsage]) -> None:
-        """Count what an agent used, by the names of models; those below it are in it.
+        """Count the usage of an agent, by the names of models; it includes the agents below.
 
-        It adds that to the lifetime totals itself, so that this run does not.
+        The agent itself adds it to the lifetime totals, so this run does not.
         """
         self._agents.append(models)
 
     def add(self, provider: str, model: str, usage: Usage) -> None:
-        """Count one model request; it is priced when a cost is first asked for."""
+        """Count one model request; it is priced when a cost is first needed."""
         self._add(CountedRequest(provider=provider, model=model, usage=sound(usage)))
 
     def _add(self, request: CountedRequest) -> None:
@@ -68,10 +68,10 @@ class UsageMeter:
             self._requests.append(request)
 
     async def count(self, provider: str, model: str, usage: Usage, *, whole: bool = True) -> float | None:
-        """Count one model request; returns its cost in USD, None where unknown.
+        """Count one model request; returns its cost in USD, None if unknown.
 
         Args:
-            whole: whether the service told all that was used; else only what is free has a known cost.
+            whole: whether the service reported the complete usage; otherwise only a free request has a known cost.
         """
         if provider == OFFLINE:
             return 0.0
@@ -97,7 +97,7 @@ class UsageMeter:
         return usage.estimate if found is None else found
 
     def summary(self) -> dict[str, Any]:
-        """The fields of MARVIN_COST: session_cost, llm_turns, model_turns, model_cost. Those of agents are in them."""
+        """The fields of MARVIN_COST: session_cost, llm_turns, model_turns, model_cost. They include agents."""
         models = by_name([*self.by_provider().values(), *self._agents])
         known = [used.cost for used in models.values() if used.cost is not None]
         rounded = {model: None if used.cost is None else round(used.cost, 9) for model, used in models.items()}
@@ -109,7 +109,7 @@ class UsageMeter:
         }
 
     def by_provider(self) -> dict[str, dict[str, ModelUsage]]:
-        """What each model of each provider was used for."""
+        """The usage of each model of each provider."""
         return self._by_provider()
 
     def _by_provider(self, first: int = 0, end: int | None = None) -> dict[str, dict[str, ModelUsage]]:
@@ -123,7 +123,7 @@ class UsageMeter:
         return found
 
     def known_cost(self) -> float:
-        """The cost of the requests whose cost is known, in USD, those of agents included. Blocks as `summary` does."""
+        """The cost in USD of the requests whose cost is known, including those of agents. Blocks like `summary`."""
         of_agents = (used.cost for models in self._agents for used in models.values())
         return sum(cost for cost in (*self._priced(), *of_agents) if cost is not None)
 
@@ -141,10 +141,10 @@ class UsageMeter:
     def lifetime(self, path: Path) -> dict[str, dict[str, ModelUsage]]:
         """The totals of usage.json with this session added, by provider and model.
 
-        The provider is empty for requests that were counted before the file had providers.
+        The provider is empty for requests counted before the file had providers.
 
         Raises:
-            OSError, ConfigError: where the file cannot be read or is damaged.
+            OSError, ConfigError: the file cannot be read, or is damaged.
         """
         from .lifetime import read
 
@@ -154,12 +154,10 @@ class UsageMeter:
         return totals.by_provider()
 
     def save_lifetime(self, path: Path, timeouts: Timeouts) -> None:
-        """Add what was not added yet to the lifetime totals in usage.json.
-
-        Where another process was waited for in vain, the next time makes one try.
+        """Add the new part to the lifetime totals in usage.json. After a timeout, the next call tries only once.
 
         Raises:
-            OSError, MarvinError: where the file cannot be written or is locked by another process.
+            OSError, MarvinError: the file cannot be written, or another process holds its lock.
         """
         with self._saving:
             end = len(self._priced())

@@ -1,4 +1,4 @@
-"""A newer table of prices than the bundled one: fetched when somebody asks for it, and kept in the cache folder."""
+"""Fetches a newer price table than the bundled one on request, and stores it in the cache folder."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LARGEST = 32 * 1024 * 1024
 
 
 async def fetch_table(client: httpx.AsyncClient, url: str, cache_folder: Path) -> int:
-    """Fetch the newest table and have it count from now on; returns how many services it knows.
+    """Fetch the newest table and use it from now on; returns the number of services in it.
 
     Raises:
-        MarvinError: where it cannot be had, or is none; what was there before still counts.
+        MarvinError: it cannot be fetched, or is invalid; the previous table stays in use.
     """
     import httpx
 

@@ -1,4 +1,4 @@
-"""The price of a model request: from config.yaml, a small cache, else the bundled price table."""
+"""The price of a model request: from config.yaml, a small cache, or the bundled price table."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ..util.state_files import read_trusted_json, write_cache
 
 _PER = 1_000_000
 _KEPT = 7 * 24 * 3600
-"""Seconds after which looked-up prices are looked up again: the table knows prices that change on a day."""
+"""The number of seconds after which a price is looked up again: the table contains prices that change on a date."""
 _TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrouter", "copilot": "github-copilot"}
-"""Where the price table names a provider differently."""
+"""Providers with another name in the price table."""
 _FREE: Mapping[str, Any] = {"input": 0.0, "output": 0.0}
 _DEAREST_WRITE = 1.25
-"""What Anthropic takes for writing into its cache, times the price of input: the most that any service takes."""
+"""The price of writing into Anthropic's cache, relative to that of input: the maximum of all services."""
 _MAKER = b"\n        model_match="
 _NEXT = rb"\n        \w"
 _CLAUSE = r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'"
 """Where the text of the table says by which names of models it knows who makes them."""
 _used: set[Path] = set()
-"""The newer tables that count already."""
+"""The newer tables that are in use already."""
 _ANYWHERE = "openai-compat"
-"""The provider that stands for whatever service its address leads to."""
+"""The provider for any service, which depends on the address."""
 
 
 Listed: TypeAlias = Callable[[str, str], ModelFacts]
-"""What the list of a service says of a model, as far as it is at hand."""
+"""Returns the facts about a model in the list of a service, as far as the list is at hand."""
 
 
 class Prices:
