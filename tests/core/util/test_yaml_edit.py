@@ -44,6 +44,13 @@ def test_the_last_value_leaves_the_comments() -> None:
     assert with_value("# top\n", ["a"], 1) == "# top\n\na: 1\n"
 
 
+def test_a_list_that_is_emptied_keeps_the_comments_in_it_and_the_lines_below() -> None:
+    text = "a:\n# why\n- 1\nb: 1\nc: 1\n"
+    after = with_value(text, ["a"], [])
+    assert load_mapping(after) == {"a": [], "b": 1, "c": 1}
+    assert comments(after) == ["# why"]
+
+
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 VALUES = st.recursive(
     st.sampled_from([1, "x", True, "# no comment", "two\nlines\n"]),

@@ -61,6 +61,8 @@ def with_mapping(text: str, data: Any) -> str:
         kept = [line for number, line in enumerate(_lines(text)) if _is_remark(line) and number not in inside]
         return "".join(f"{line}\n" for line in kept)
     written = dump_mapping(data)
+    if _loaded(written) != _plain(data):  # with comments of an emptied list the library joins lines
+        written = dump_mapping(_plain(data))
     if text.strip() and not any(not _is_remark(line) for line in _lines(text)):
         # Comments belong to the data that they stand beside: a file of nothing else has none to carry them.
         return f"{text.rstrip()}\n\n{written}"
@@ -188,6 +190,13 @@ def _key(line: str) -> str:
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
+
+
+def _plain(data: Any) -> Any:
+    """The data without the comments that the library attaches to it."""
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    return [_plain(item) for item in data] if isinstance(data, list) else data
 
 
 def _loaded(text: str) -> Any:
