@@ -62,7 +62,8 @@ def with_mapping(text: str, data: Any) -> str:
         return "".join(f"{line}\n" for line in kept)
     written = dump_mapping(data)
     if _loaded(written) != _plain(data):  # with comments of an emptied list the library joins lines
-        written = dump_mapping(_plain(data))
+        _drop_comments(data)
+        written = dump_mapping(data)
     if text.strip() and not any(not _is_remark(line) for line in _lines(text)):
         # Comments belong to the data that they stand beside: a file of nothing else has none to carry them.
         return f"{text.rstrip()}\n\n{written}"
@@ -192,8 +193,19 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
+def _drop_comments(data: Any) -> None:
+    """Remove the comments that the library attaches to data. Anchors, merges and styles stay."""
+    from ruamel.yaml.comments import Comment
+
+    if hasattr(data, Comment.attrib):
+        delattr(data, Comment.attrib)
+    for inner in data.values() if isinstance(data, dict) else data:
+        if isinstance(inner, dict | list):
+            _drop_comments(inner)
+
+
 def _plain(data: Any) -> Any:
-    """The data without the comments that the library attaches to it."""
+    """The data as plain mappings and lists."""
     if isinstance(data, dict):
         return {key: _plain(value) for key, value in data.items()}
     return [_plain(item) for item in data] if isinstance(data, list) else data
