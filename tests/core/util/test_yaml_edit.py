@@ -52,9 +52,9 @@ def test_a_list_that_is_emptied_keeps_the_comments_in_it_and_the_lines_below() -
 
 
 def test_a_list_that_is_emptied_leaves_what_is_shared_with_an_anchor() -> None:
-    text = "base: &all {x: 1}\nuse:\n  <<: *all\n  y: 2\na:\n# why\n- 1\nb: 1\n"
+    text = "base: &all {x: 1}\nuse:\n  <<: *all\n  y: 2\na:\n# why\n- 1\nb: 1\nc: 1\n"
     after = with_value(text, ["a"], [])
-    assert after == "base: &all {x: 1}\nuse:\n  <<: *all\n  y: 2\na: []\n# why\nb: 1\n"
+    assert after == "base: &all {x: 1}\nuse:\n  <<: *all\n  y: 2\na: []\n# why\nb: 1\nc: 1\n"
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
