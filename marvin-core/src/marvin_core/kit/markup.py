@@ -63,7 +63,7 @@ class _Page:
         self._end_line()
 
     def _read_mark(self, start: int) -> None:
-        """Take what begins with `<`."""
+        """Parse markup that begins with `<`."""
         tag = _TAG.match(self._markup, start)
         if tag is not None:
             self._place = self._behind_tag(tag.end())
@@ -105,7 +105,7 @@ class _Page:
             self._never_ended.add(name)  # nor does a later one: what is behind here was searched
 
     def _behind_tag(self, place: int) -> int:
-        """The place behind the `>` of a tag, which is not one inside of quotes."""
+        """The position after the `>` of a tag, ignoring any in quotes."""
         while (found := _END.search(self._markup, place)) is not None:
             if found[0] == ">":
                 return found.end()
@@ -130,7 +130,7 @@ class _Page:
         self._parts.append(rest)
 
     def _end_line(self, *, is_empty_told: bool = False) -> None:
-        """Take what was added as a line; without any text it is none, unless it is one of preformatted text."""
+        """End the current line. A line without text is dropped, except in preformatted text."""
         text = html.unescape("".join(self._parts))
         self._parts.clear()
         self._is_begun = False

@@ -1,4 +1,4 @@
-"""Compares texts without regard to what models often get wrong: blanks, indentation, punctuation, composed letters."""
+"""Compares texts and ignores what models often get wrong: blanks, indentation, punctuation, composed letters."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ class Indentation:
 
     @staticmethod
     def _is_monotonous(pairs: list[tuple[str, str]]) -> bool:
-        """Whether what is deeper in the one is deeper in the other: else it is another text."""
+        """Whether deeper indentation on one side is deeper on the other as well, as in texts of one structure."""
         ordered = sorted(set(pairs), key=lambda pair: len(pair[0].expandtabs(4)))
         depths = [len(found.expandtabs(4)) for _, found in ordered]
         return depths == sorted(set(depths))
 
     @staticmethod
     def _unit_of(pairs: list[tuple[str, str]]) -> int:
-        """How many blanks of one side equal a tab of the other; 0 if that is not the difference."""
+        """The number of blanks on one side that equal a tab on the other; 0 if the texts do not differ in this way."""
         for given, found in pairs:
             tabs, blanks = (given, found) if "\t" in given else (found, given)
             if tabs and blanks and set(tabs) == {"\t"} and set(blanks) == {" "} and not len(blanks) % len(tabs):
@@ -120,7 +120,7 @@ class Indentation:
         return indent[len(self._removed) :] if indent.startswith(self._removed) else None
 
     def of(self, line: str) -> str | None:
-        """A line with the indentation that it has in the file; None where that cannot be told."""
+        """A line with its indentation in the file; None if that is unknown."""
         if not line.strip():
             return line
         indent = _blank(line)
@@ -137,7 +137,7 @@ class Indentation:
         return None if made is None else made + line[len(indent) :]
 
     def _deeper(self, indent: str) -> str | None:
-        """What is deeper than all that is known is as much deeper in the file; what is between cannot be told."""
+        """The indentation of a line that is deeper than all known lines. It is unknown between two known lines."""
         nearest = max(self._map, key=len)
         if not indent.startswith(nearest):
             return None

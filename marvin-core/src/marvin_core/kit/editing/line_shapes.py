@@ -1,4 +1,4 @@
-"""Lines of an old text and a new one: what of them stays, what is around them, what they leave out."""
+"""Aligns the lines of an old text and a new one: kept lines, surrounding blank lines, and lines left out."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .patch import Hunk
 _ELLIPSIS = re.compile(r"\s*(?:#|//|--|;|%|/\*|<!--|\*)?\s*(?:\.\.\.|…)(?: [\w ,'-]{0,60})?(?:\s*(?:\*/|-->))?\s*")
 
 _MERGED = 40_000
-"""Pairs of lines that are compared at most, to find those that stay."""
+"""The maximum number of pairs of lines that are compared to find the kept lines."""
 
 
 def split(text: str) -> list[str]:
-    """The lines of a text, without their ends."""
+    """The lines of a text, without line endings."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -22,7 +22,7 @@ def split(text: str) -> list[str]:
 
 
 def shapes(hunk: Hunk, old: str, new: str) -> Iterator[tuple[list[str], list[str], str]]:
-    """The lines of both texts as they came, and without empty ones around them."""
+    """The lines of both texts: unchanged first, then without surrounding blank lines."""
     given, fresh = split(old), split(new)
     if not hunk.by_lines and not old.endswith("\n") and (not new or new.endswith("\n")):
         fresh.append("")  # a line end of the new text that the old one does not have is a line more
@@ -40,7 +40,7 @@ def shapes(hunk: Hunk, old: str, new: str) -> Iterator[tuple[list[str], list[str
 
 
 def merged(given: list[str], fresh: list[str], found: list[str]) -> Iterator[tuple[str, bool]]:
-    """The new lines; those that the old text has as well are those of the file."""
+    """The new lines; lines that the old text has as well are taken from the file."""
     from difflib import SequenceMatcher  # 2 ms, and only after a mistake
 
     head = 0
@@ -63,7 +63,7 @@ def merged(given: list[str], fresh: list[str], found: list[str]) -> Iterator[tup
 
 
 def parted(text: str) -> list[tuple[str, str]]:
-    """The parts between lines that stand for what was left out, each with the mark behind it."""
+    """The parts between ellipsis lines, each with the ellipsis after it."""
     parts: list[tuple[str, str]] = []
     lines: list[str] = []
     for line in split(text):

@@ -17,7 +17,7 @@ from .line_shapes import merged, parted, shapes
 from .patch import Hunk
 
 PLACES = 20
-"""The number of matches after which the search ends, where one is expected."""
+"""The number of matches after which the search ends if one match is expected."""
 _LENIENT_LINES = 1_000_000
 """The maximum number of lines of a file that is searched line by line for inexact matches."""
 _TELLING_LINES = 3
@@ -67,12 +67,12 @@ _LEVELS: tuple[tuple[str, Key, bool], ...] = (
     ("punctuation or composed letters", lambda line: folded(line).rstrip(), False),
     ("indentation, and punctuation or composed letters", lambda line: folded(line).strip(), True),
 )
-"""What may be different, from the least on; whether the new text is to be indented as the old one is in the file.
-
-The first is for the newline at the end of a file, which a text has that is no line of it.
+"""The levels of leniency, from the strictest on: the allowed difference, the key for comparing lines, and whether the
+new text is indented as the old one is in the file. The first level is for a file that
+ends without a newline.
 """
 _FOLDING = 3
-"""The level before which a text is looked for in the middle of lines as well."""
+"""The level before which the text is also searched for in the middle of lines."""
 
 
 class Locator:
@@ -121,7 +121,7 @@ class Locator:
         return sorted(set(found))
 
     def _landmarks(self, hunk: Hunk, after: int, size: int) -> Iterator[tuple[int, int]]:
-        """Where to look for the place that is meant where there are many, and how many to look for there."""
+        """The places near which to look if there are many matches, and the number of matches to look for there."""
         starts = self._document.starts
         if hunk.in_order and after:
             yield after, PLACES
@@ -195,10 +195,10 @@ class Locator:
         return [place for place, count, before in zip(places, headed, (0, *headed), strict=False) if count > before]
 
     def _beside_heading(self, hunk: Hunk, start: int, end: int) -> str:
-        """What to say of the one place of a change that does not stand below its heading.
+        """The note on the only match of a change if it is not below its heading.
 
         Raises:
-            NotFound: the text is too short to be told by it alone.
+            NotFound: the text is too short to identify a place without the heading.
         """
         lines = self._headings.lines(hunk.headings)
         if not hunk.headings or any(self._document.starts[line] < max(end, start + 1) for line in lines):
@@ -214,7 +214,7 @@ class Locator:
         return Ambiguous("occurs more than once", lines, max(len(places), count))
 
     def _insertion(self, hunk: Hunk, new: str, after: int) -> Match:
-        """The place of lines that are only added: below their heading, at the stated line, or at the end."""
+        """The place for lines that are only added: below their heading, at the given line, or at the end."""
         text = self._document.text
         if not hunk.in_order:
             raise NotFound("is empty")
@@ -260,7 +260,7 @@ class Locator:
         return self._around_ellipses(hunk, old, new, after)
 
     def _by_folding(self, old: str, new: str) -> Match | None:
-        """The place of a text that differs in punctuation or composed letters, in the middle of a line too."""
+        """The place of a text that differs in punctuation or composed letters; it may be in the middle of a line."""
         if self._document.text.isascii() and old.isascii():
             return None
         plain = folded(old)
@@ -307,7 +307,9 @@ class Locator:
         return places[self._chosen(hunk.replace(at_end=False), list(places), after, 0)]
 
     def _same_lines(self, given: list[str], level: int, key: Key, first: int = 0, limit: int = PLACES) -> list[int]:
-        """The lines, from 0 on, at which the given ones begin, compared by a key, from the first line on."""
+        """The line numbers, from 0 on, at which the given lines begin. Lines are compared by a key, from the first line
+        on.
+        """
         if level not in self._keys:
             self._keys[level] = [key(line) for line in self._document.lines]
             self._counts[level] = Counter(self._keys[level])
@@ -333,7 +335,7 @@ class Locator:
         return found
 
     def _lines_match(self, hunk: Hunk, given: list[str], fresh: list[str], line: int, how: str) -> Match:
-        """The change of lines that were found: those that stay are left as they are in the file."""
+        """The change for lines that were found; kept lines stay as they are in the file."""
         document = self._document
         found = document.lines[line : line + len(given)]
         indentation = Indentation(given, found)
@@ -353,7 +355,7 @@ class Locator:
         return Match(spans=(Span(start=start, end=end, new=new),), how=how)
 
     def _around_ellipses(self, hunk: Hunk, old: str, new: str, after: int) -> Match:
-        """The places of the parts of a text that leaves lines out, which the new text leaves out as well."""
+        """The places of the parts of a text with ellipses. The new text has to have the same ellipses."""
         olds, news = parted(old), parted(new)
         if len(olds) < 2 or [mark for _, mark in olds] != [mark for _, mark in news]:
             raise NotFound("does not occur")

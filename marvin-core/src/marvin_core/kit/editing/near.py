@@ -65,7 +65,7 @@ def _cut(line: str) -> str:
 
 
 def nearest(document: Document, wanted: list[str]) -> list[int]:
-    """The lines, from 0 on, at which a text would begin if its pieces stood where some of them stand."""
+    """The lines, from 0 on, at which the text would begin, judged by where some of its pieces occur."""
     found = _likely(document, list(_pieces(wanted)), _LIKE_ENOUGH)
     return found or _likely(document, list(_fine_pieces(wanted)), _FINE_ENOUGH)
 
@@ -89,7 +89,7 @@ def _likely(document: Document, pieces: list[tuple[int, str]], like_enough: floa
 
 
 def _begins(document: Document, offset: int, piece: str) -> set[int]:
-    """The lines at which a text would begin that has a piece so many lines below."""
+    """The lines at which a text would begin if a piece occurs the given number of lines below its beginning."""
     return {_line_of(document, hit) - offset for hit in _hits(document.text, piece)}
 
 
@@ -106,7 +106,7 @@ def _pieces(wanted: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _fine_pieces(wanted: list[str]) -> Iterator[tuple[int, str]]:
-    """Each three characters that follow one another: of a short line with a typo no longer ones may be left."""
+    """All sequences of three characters: a short line with a typo may share no longer ones."""
     for offset, line in enumerate(wanted[:_LINES]):
         bare = line.strip()
         for start in range(min(len(bare), _PIECES) - 2):

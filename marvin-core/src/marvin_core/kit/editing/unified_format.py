@@ -77,13 +77,13 @@ class _Reader:
         return self._at < len(self._lines)
 
     def done(self) -> list[FilePatch]:
-        """All that was read."""
+        """All parsed patches."""
         if not self._files:
             raise PatchError("The diff has no hunks. Give lines that begin with '-', '+' or a space below '@@'.")
         return [file.patch() for file in self._files]
 
     def step(self) -> None:
-        """Read what begins in this line."""
+        """Parse the part that begins in this line."""
         line = self._lines[self._at]
         if self._is_header(self._at):
             self._header()
@@ -146,7 +146,7 @@ class _Reader:
         self._files[-1].hunks.append(_made(body, start if has_old else start + 1))
 
     def _body(self, olds: int, news: int) -> list[str]:
-        """The lines of a hunk: as many as its header counts, and those behind them that go on as it does."""
+        """The lines of a hunk: as many as its header counts, and lines after them that continue it."""
         body: list[str] = []
         while self.more:
             line = self._lines[self._at]
@@ -205,9 +205,8 @@ def _made(body: list[str], line: int) -> Hunk:
 
 
 def _one_name(old: str, new: str) -> str:
-    """The file of a diff that names it twice, which is no renaming however the names differ.
-
-    Folders such as "old/" and "new/" are taken off, and the ending of a backup.
+    """The file of a diff whose two names mean the same file: no renaming, although they differ. Prefixes such as "old/"
+    and "new/", and extensions of backups, are removed.
     """
     if new in ("", old) or any(old == new + ending for ending in _BACKUPS):
         return new or old
@@ -221,14 +220,14 @@ def _one_name(old: str, new: str) -> str:
 
 
 def _named_twice(names: str) -> str:
-    """The path of "a/PATH b/PATH"; nothing where the two differ."""
+    """The path in "a/PATH b/PATH"; empty if the two differ."""
     half = len(names) // 2
     old, new = _name(names[:half]), _name(names[half + 1 :])
     return new.removeprefix("b/") if old.removeprefix("a/") == new.removeprefix("b/") else ""
 
 
 def _name(header: str) -> str:
-    """The path in a header, without the time that may stand behind it."""
+    """The path in a header, without the timestamp after it."""
     name = header.partition("\t")[0].strip()
     if len(name) > 1 and name[0] == name[-1] == '"':  # git writes what is not ASCII as bytes, in octal
         try:

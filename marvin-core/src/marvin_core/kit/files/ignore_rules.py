@@ -18,7 +18,7 @@ NEVER = (".git", ".tickets")
 
 _BYTES = "latin-1"
 _MOST_BYTES = 1_000_000
-"""What is read of one file of rules."""
+"""The maximum number of bytes of one rules file that are read."""
 _STARS = re.compile(r"\*\*+")
 _CLASS = re.compile(r"\[:([a-z]+):\]")
 _CLASSES = {
@@ -35,7 +35,7 @@ _CLASSES = {
     "graph": "!-~",
     "print": " -~",
 }
-"""Of the classes of POSIX, which the library does not know, the characters."""
+"""The characters of the POSIX classes, which the library does not support."""
 
 
 class IgnoreRules:
@@ -95,7 +95,7 @@ def _decision(spec: GitIgnoreSpec, path: str, *, is_folder: bool) -> bool | None
 
 
 def _as_bytes(path: str) -> str:
-    """A path, each of its bytes as one character: a `?` of git fits one byte."""
+    """A path with each of its bytes as one character: `?` matches one byte in git."""
     return path if path.isascii() else os.fsencode(path).decode(_BYTES)
 
 

@@ -19,21 +19,21 @@ from ...util.git_calls import GIT_ALONE, git_command
 from .ignore_rules import NEVER, IgnoreRules
 
 GIT = git_command()
-"""Listing files runs nothing that a repository names, and fetches no rules that a partial clone lacks."""
+"""Listing files runs no programs that a repository configures, and a partial clone fetches nothing."""
 LIST_BYTES = 100_000_000
-"""What is taken of a list of names."""
+"""The maximum number of bytes of a list of names."""
 _BATCH = 500
 
 _BOTH, _TRACKED, _OTHERS = ("-co", "--exclude-standard"), ("-c",), ("-o", "--exclude-standard")
 _STARS = MappingProxyType({**GIT_ALONE, **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "ICASE")}})
-"""Variables for a call whose path has a star, which fits any folder; a user may have set that it does not."""
+"""Variables for a call whose path contains a star as a wildcard; a user may have disabled wildcards in paths."""
 _LARGE_INDEX = 1_000_000
-"""Bytes of an index, which has some 10,000 files then, from which it is worth it to list them beside the others."""
+"""The size of an index in bytes, about 10,000 files, from which it is listed in parallel with untracked files."""
 
 Wanted = Callable[[str], bool]
 Names: TypeAlias = list[str]
 Listed: TypeAlias = list[tuple[str, int, int, int]]
-"""Names with mode, time of change in nanoseconds and size; of many such tuples the collector looks at none twice."""
+"""Names with mode, modification time in nanoseconds, and size. The garbage collector untracks such tuples."""
 
 
 async def list_files(
@@ -84,7 +84,7 @@ def _is_reached(context: ToolContext, folder: str) -> bool:
 async def _looked_at(
     context: ToolContext, start: str, names: Names, wanted: Wanted, *, hidden: bool, tails: tuple[str, ...]
 ) -> Listed:
-    """The selected files among names from git."""
+    """The selected files among names from git, with their state."""
     root = context.paths.root
     found: Listed = []
     has_modules = (root / ".gitmodules").exists()  # git lists them as it lists files
@@ -187,7 +187,7 @@ async def _git_tracked(context: ToolContext, start: str, tails: tuple[str, ...])
 async def _git_names(
     context: ToolContext, paths: Sequence[str], which: Sequence[str], *, stars: bool = False
 ) -> Names | None:
-    """What git lists at these paths, in which a star may stand for anything; None where it cannot."""
+    """The names that git lists at these paths, in which a star is a wildcard; None if git fails."""
     argv = [*GIT, *(() if stars else ("--literal-pathspecs",)), "ls-files", *which, "-z", "--", *paths]
     try:
         result = await context.processes.run(
@@ -201,13 +201,13 @@ async def _git_names(
 
 
 def _index_of(root: Path) -> Path | None:
-    """The index of the repository that a folder is in, where that is easily told."""
+    """The index of the repository that contains a folder, if its path is simple to find."""
     folder = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
     return None if folder is None or not (folder / ".git").is_dir() else folder / ".git" / "index"
 
 
 def _state_of(index: Path | None) -> tuple[int, int, int] | None:
-    """The size of an index, and what changes with it; None where there is none."""
+    """The size of an index, and a value that changes with it; None without an index."""
     try:
         status = None if index is None else index.stat()
     except OSError:

@@ -7,13 +7,13 @@ import re
 _SAMPLE = 200_000
 """The maximum number of bytes that are examined: those that are not ASCII, and their context."""
 _CERTAIN = 0.1
-"""How much of a text has to be in the usual letters of a language, as the library counts them."""
+"""The minimum share of a text in usual letters of a language, as the library measures it."""
 _WESTERN = ("cp1252", "latin_1")
 _LONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff]{1,2}(?![\x80-\xff])")
 _WORD = re.compile(rb"[A-Za-z][\xc0-\xff]{1,2}|[\xc0-\xff]{1,2}[A-Za-z]")
 _UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _SIGN = re.compile(rb"[\x80\x85\x91-\x97\xa0\xa7\xab\xb0\xbb]")
-"""Quotes, dashes, the euro and the like, as Windows has them."""
+"""Quotes, dashes, the euro and other characters of Windows encodings."""
 
 
 def detected(data: bytes) -> str:
@@ -31,7 +31,7 @@ def detected(data: bytes) -> str:
 
 
 def _western(sample: bytes) -> str:
-    """Windows-1252 or Latin-1 for Latin text with a few more letters: nothing else has them one by one in words."""
+    """Windows-1252 or Latin-1 for Latin text with few other letters: only these have single letters like é in words."""
     if _UTF8.search(sample):
         return ""  # most of it is UTF-8, with some bytes that are not
     lone = _LONE.findall(sample)
@@ -49,7 +49,7 @@ def _western(sample: bytes) -> str:
 
 
 def _telling(data: bytes) -> bytes:
-    """The lines that are not ASCII alone, up to a size."""
+    """The lines that are not pure ASCII, up to a size."""
     if len(data) <= _SAMPLE:
         return data
     lines: list[bytes] = []

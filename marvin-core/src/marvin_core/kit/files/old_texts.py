@@ -1,4 +1,4 @@
-"""Texts of files in old encodings, one after the other, so that one program searches many of them as UTF-8."""
+"""Joins files in legacy encodings into one UTF-8 text, so that one program run searches many of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _BYTES = 2_000_000
 
 
 class OldTexts:
-    """Some texts. `data` is what the program reads, `others` are files that are in no old encoding."""
+    """The joined texts. `data` is the input of the search program; `others` are files that are not in a legacy
+    encoding.
+    """
 
     def __init__(self) -> None:
         self.data = b""
@@ -26,7 +28,7 @@ class OldTexts:
 
     @classmethod
     def read(cls, root: Path, paths: Sequence[bytes]) -> tuple[OldTexts, int]:
-        """The texts of the first of some files, and how many files these are. Blocks."""
+        """Read the first of some files; returns the texts and the number of files read. Blocks."""
         made, texts, line = cls(), list[bytes](), 1
         done = size = 0
         for path in paths[:_FILES]:
@@ -46,7 +48,7 @@ class OldTexts:
         return made, done
 
     def apart(self, lines: Iterable[RawLine], around: int) -> Iterator[RawLine]:
-        """The lines that match and those around them, each as one of its own file."""
+        """Matching lines and their context, each assigned to its own file."""
         owned = [self._owned(line) for line in lines]
         matches = {(line.path, line.number) for line in owned if line.is_match}
         for line in owned:  # beside a match at the edge of a file stand lines of the next one
@@ -59,7 +61,7 @@ class OldTexts:
 
 
 def _text(root: Path, path: bytes) -> bytes | None:
-    """What a file of an old encoding holds, as UTF-8 with a line end behind it; None for any other file."""
+    """The content of a file in a legacy encoding as UTF-8, with a final line end; None for any other file."""
     try:
         with open_file(root, os.fsdecode(path)) as file:
             text = old_text(file)

@@ -21,7 +21,7 @@ from .search_results import (
 
 
 async def own_search(context: ToolContext, query: SearchQuery, places: SearchPlaces) -> SearchResult:
-    """Search with Marvin's own program, in a child process, since a regular expression may take for ever.
+    """Search with Marvin's own program, in a child process, because a regular expression may run without end.
 
     Raises:
         ToolError: the pattern is not a valid regular expression, or takes too long.

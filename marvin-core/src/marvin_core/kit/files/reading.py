@@ -109,7 +109,7 @@ class TextSource:
             raise
 
     def _is_quick(self) -> bool:
-        """Whether the encoding is known, or easily told: else a library looks at what the bytes may mean."""
+        """Whether the encoding is known or quick to detect; otherwise a library has to examine the bytes."""
         if self._text is not None:
             return True
         self._file.seek(0)
@@ -162,7 +162,7 @@ class TextSource:
         return round(lines * self.size / size), False
 
     def _open(self) -> BinaryIO:
-        """The file, or its text as UTF-8, which lies in memory."""
+        """Open the file, or its UTF-8 text in memory."""
         if self._text is None:
             self._file.seek(0)
             data = self._file.read(_LOOKED_AT if self.size <= _CONVERTED else _GLANCED_AT)
@@ -170,7 +170,7 @@ class TextSource:
         return self._text
 
     def _look(self, data: bytes) -> BinaryIO:
-        """Tell the encoding, from the whole file where its beginning is not UTF-8."""
+        """Detect the encoding, from the whole file if its beginning is not UTF-8."""
         self.codec = codec = codec_of(data)
         if codec is not None and codec.name == "utf-8":
             return self._file
@@ -185,7 +185,7 @@ class TextSource:
         return self._file
 
     def _look_again(self, lines: bytes) -> None:
-        """What was taken for UTF-8 from its beginning is not."""
+        """Detect the encoding again: the file looked like UTF-8 at its beginning, but is not."""
         self._file.seek(0)
         self._text = self._look(self._file.read() if self.size <= _CONVERTED else lines)
         if self._text is self._file and self._encoding == _PLAIN:
@@ -193,7 +193,7 @@ class TextSource:
 
 
 def _whole_lines(data: bytes) -> bytes:
-    """The beginning of a file without a line or a character that was cut in two."""
+    """The beginning of a file without a truncated line or character at its end."""
     end = data.rfind(b"\n") + 1
     if end:
         return data[:end]

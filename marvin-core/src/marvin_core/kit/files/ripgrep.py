@@ -29,7 +29,7 @@ from .widening import widened
 
 _BATCH_CHARACTERS = 100_000  # of file names in one command line
 _ARGUMENT_BYTES = 100_000
-"""The system takes no argument over 128 KiB."""
+"""The maximum size of the arguments of one call, in bytes. Linux allows 128 KiB for one argument."""
 _RIPGREP = (
     "rg",
     "--no-config",
@@ -44,13 +44,15 @@ _RIPGREP = (
 )
 _LINES = ("--line-number", "--column", "--byte-offset", "--no-context-separator")
 _PCRE2 = ("--pcre2", "--no-mmap")
-"""Without the second the whole of a file is in memory."""
+"""Without the second option ripgrep maps the whole file into memory."""
 _SORTED = "--sort=path"
-"""With it ripgrep works on one file at a time."""
+"""With this option ripgrep searches one file at a time."""
 _LOOKS = (0.6, 0.4)
-"""After these parts of its time it is looked at: what has written nothing by the first will not have enough then."""
+"""The parts of the timeout after which progress is checked. A search without output by the first check will not finish
+in time.
+"""
 _MANY = 2_000
-"""Matches that are taken in no order, to be put into one afterwards."""
+"""The maximum number of matches that are collected unsorted and sorted afterwards."""
 _ALL = 1_000_000_000
 _MARK_BYTES = 3
 
@@ -80,7 +82,7 @@ async def ripgrep(context: ToolContext, query: SearchQuery, places: SearchPlaces
 
 
 class _Search:
-    """One search; the second try of it may use another engine."""
+    """One search; its second attempt may use another regular expression engine."""
 
     def __init__(self, context: ToolContext, query: SearchQuery, places: SearchPlaces) -> None:
         self._context = context
@@ -103,7 +105,7 @@ class _Search:
         return [*(["--fixed-strings"] if self._query.literal else []), "-e", self._query.pattern]
 
     def _calls(self, pattern: Sequence[str], files: Sequence[str] | None = None) -> list[list[str]]:
-        """The command lines of a search in some files; without them where the query says."""
+        """The command lines of a search in the given files; without files, in the scope of the query."""
         command = [*_RIPGREP, *self._options(), *pattern, "--"]
         files = self._places.files if files is None else files
         batches = _batches([self._query.start] if files is None else files)
@@ -158,7 +160,7 @@ class _Search:
         return as_result(self._query, found, is_cut=reader.is_cut)
 
     async def _first(self, calls: list[list[str]]) -> LineReader:
-        """What took the first matches, or all where there are few."""
+        """The first matches in the order of the files, or all matches in any order if there are few."""
         reader = LineReader(self._query.most, self._counts)
         in_order = [[*argv[:1], _SORTED, *argv[1:]] for argv in calls]
         first = asyncio.ensure_future(self._read(in_order, reader))
@@ -181,9 +183,8 @@ class _Search:
             await _ended(first)
 
     async def _looked_at_again(self, lines: list[RawLine]) -> tuple[list[RawLine], list[RawLine]]:
-        """The lines that the plain expression fits, and those of files in old encodings, which are as they are shown.
-
-        A widened expression fits lines of ASCII as the plain one does.
+        """Check the lines of a widened search again: keep those that the original expression matches, and those in
+        files of legacy encodings. Lines of pure ASCII need no check.
         """
         doubtful = {line.path for line in lines if line.is_match and not line.data.isascii()}
         sure = [line for line in lines if line.path not in doubtful]
@@ -195,10 +196,10 @@ class _Search:
         return sure, old
 
     async def _in_old(self, paths: Iterable[bytes]) -> tuple[list[RawLine], list[str]]:
-        """The first lines that match in files of old encodings, in the order of the files, and the other files.
+        """The first matching lines in files of legacy encodings, in the order of the files, and the other files.
 
         Raises:
-            ToolError: they are too many.
+            ToolError: there are too many such files.
         """
         query, root = self._query, self._context.paths.root
         left = sorted(paths, key=lambda path: path.split(b"/"))
@@ -229,7 +230,7 @@ class _Search:
         return self._query.output == "files" and len({line.path for line in lines}) > self._query.most
 
     async def _read(self, calls: list[list[str]], reader: LineReader) -> None:
-        """Have a reader take what the programs write, until it has enough."""
+        """Feed the output of the programs to a reader until it has enough."""
         for argv in calls:
             await self._ran(argv, reader)
             if reader.is_enough:
@@ -276,7 +277,7 @@ class _Search:
 
 
 async def _ended(search: asyncio.Future[None]) -> None:
-    """Wait until a search that is no longer wanted has ended; how does not matter."""
+    """Wait for the end of a search that is no longer needed, and ignore its result."""
     search.cancel()
     await asyncio.wait([search])
     if not search.cancelled():
@@ -311,7 +312,7 @@ def _confirmed(root: Path, path: bytes, lines: list[RawLine]) -> list[FoundLine]
 
 
 def _has(file: BinaryIO, raw: RawLine, marks: set[int]) -> bool:
-    """Whether a line stands where the program found it; it does not count the mark at the beginning of a file."""
+    """Whether the file has this line at this position. The program does not count a byte order mark."""
     for mark in marks:
         file.seek(raw.start + mark)
         if file.read(len(raw.data)) == raw.data:

@@ -27,7 +27,7 @@ _BINARY_HEAD = 65_536
 _LINE_BYTES = 4_000_000
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _CONVERTED = 20_000_000
-"""Bytes of a file in another encoding than UTF-8 that are looked at; a larger one is shown as Latin-1."""
+"""The maximum size in bytes of a file in another encoding than UTF-8; a larger one is shown as Latin-1."""
 
 
 class _TooLongError(Exception):
@@ -73,7 +73,7 @@ def _search(expression: re.Pattern[str], query: dict[str, Any], target: BinaryIO
 
 
 def _found(expression: re.Pattern[str], path: str, around: int, most: int) -> Iterator[tuple[int, int, str]]:
-    """Number, column of the match or -1, and text of the lines that match and of those around them."""
+    """The matching lines and their context: number, column of the match or -1, and text."""
     before: deque[tuple[int, str]] = deque(maxlen=around)
     after = 0
     for number, line in enumerate(_lines(path), 1):
@@ -94,7 +94,7 @@ def _found(expression: re.Pattern[str], path: str, around: int, most: int) -> It
 
 
 def _lines(path: str) -> Iterator[str]:
-    """The lines of a text file; none of one that is binary or cannot be read."""
+    """The lines of a text file; none if it is binary or unreadable."""
     try:
         with open_file(".", path) as file:
             yield from lines_of(file)
@@ -103,7 +103,7 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def lines_of(file: BinaryIO) -> Iterator[str]:
-    """The lines of what a file holds, as a search shows them, up to a NUL; none where it is binary."""
+    """The lines of a file's content up to a NUL, as a search shows them; none if it is binary."""
     head = file.read(_BINARY_HEAD)
     file.seek(0)
     if head[:2] in _MARKS:
@@ -127,9 +127,8 @@ def lines_of(file: BinaryIO) -> Iterator[str]:
 
 
 def old_text(file: BinaryIO) -> str | None:
-    """What a file of an old encoding holds, up to a NUL; None for UTF-8, marked UTF-16, and a very large file.
-
-    Where the encoding is not certain each byte is a character of Latin-1.
+    """The content of a file in a legacy encoding up to a NUL; None for UTF-8, UTF-16 with a byte order mark, and very
+    large files. If the encoding is uncertain, each byte is a character of Latin-1.
     """
     file.seek(0)
     data = file.read(_CONVERTED + 1)

@@ -83,7 +83,7 @@ class SearchPlaces(Record):
     wanted: GlobFilter
 
     def counts(self, path: str, start: str) -> bool:
-        """Whether matches of a file count. Whoever may read a file that holds keys names it."""
+        """Whether matches of a file count. Files that hold keys count only if the query names them."""
         return path == start or (not holds_keys(path) and (self.wanted.is_everything or self.wanted(path, start)))
 
 
@@ -110,7 +110,7 @@ def as_result(query: SearchQuery, lines: Iterable[FoundLine], *, is_cut: bool) -
 
 
 def as_counts(query: SearchQuery, counts: dict[str, int]) -> SearchResult:
-    """The result of a search that counts."""
+    """The result of a search with `output="count"`."""
     found = tuple(sorted(counts.items(), key=lambda entry: entry[0].split("/")))
     return SearchResult(
         lines=(), matches=sum(counts.values()), counts=found[: query.most], has_more=len(found) > query.most
@@ -119,7 +119,7 @@ def as_counts(query: SearchQuery, counts: dict[str, int]) -> SearchResult:
 
 @lru_cache(maxsize=1_000)
 def holds_keys(path: str) -> bool:
-    """Whether a file is one for keys by its name."""
+    """Whether a file usually holds keys, by its name."""
     return is_key_file(path)
 
 
@@ -144,7 +144,7 @@ def _format(line: FoundLine) -> str:
 
 
 def no_expression(query: SearchQuery, reason: str) -> ToolError:
-    """The error for a pattern that is no regular expression."""
+    """The error for an invalid regular expression."""
     return ToolError(
         f"{query.pattern!r} is not a valid regular expression: {reason}. To search for the literal text, use "
         f"{re.escape(query.pattern)!r}."
@@ -152,7 +152,7 @@ def no_expression(query: SearchQuery, reason: str) -> ToolError:
 
 
 def takes_too_long(query: SearchQuery) -> ToolError:
-    """The error for a pattern that goes through too many ways to match a line."""
+    """The error for a pattern whose matching takes too long."""
     return ToolError(
         f"{query.pattern[:200]!r} takes too long: it tries too many ways to match one line. Avoid nested repetitions "
         "and look-around, or search a smaller part."

@@ -19,7 +19,9 @@ Stopped = Callable[[], bool]
 
 
 class Wanted(NamedTuple):
-    """Lines from `first` to `last` (None: the end), at most `most`, as far as they fit into `limit` bytes of UTF-8."""
+    """The requested lines from `first` to `last` (None: the end), at most `most`, as many as fit into `limit` bytes of
+    UTF-8.
+    """
 
     first: int
     last: int | None
@@ -38,7 +40,7 @@ class RawLine:
         self.is_whole = False
 
     def extend(self, piece: bytes) -> None:
-        """Append to it."""
+        """Append bytes to the line."""
         self.size += len(piece)
         self.kept += piece[: max(0, _LINE_BYTES - len(self.kept))]
 
@@ -63,7 +65,7 @@ class LinePart(Record):
 
 
 def seek_line(file: BinaryIO, number: int, stopped: Stopped) -> int | None:
-    """Stand at the beginning of a line. Where the file has fewer lines, it returns how many, else None."""
+    """Move to the beginning of a line; returns None. If the file has fewer lines, returns their number."""
     before = position = 0
     open_line = False
     file.seek(0)
@@ -89,7 +91,7 @@ def seek_line(file: BinaryIO, number: int, stopped: Stopped) -> int | None:
 
 
 def collect(file: BinaryIO, wanted: Wanted, stopped: Stopped) -> RawSection:
-    """The lines from where the file stands, which is the beginning of the first one that is wanted."""
+    """The requested lines. The file has to be at the beginning of the first one."""
     lines: list[RawLine] = []
     room = wanted.limit
     most = wanted.most if wanted.last is None else min(wanted.most, wanted.last - wanted.first + 1)
@@ -128,7 +130,7 @@ def _pieces(file: BinaryIO, stopped: Stopped) -> Iterator[tuple[bytes, bool, boo
 
 
 def count_lines_of(file: BinaryIO, most: int, stopped: Stopped) -> tuple[int, int]:
-    """The lines of the beginning of a file, and how many bytes were looked at, about `most` of them."""
+    """The number of lines at the beginning of a file, and the number of bytes read, which is about `most`."""
     file.seek(0)
     lines = size = 0
     tail = b"\n"
@@ -172,7 +174,7 @@ def part_of_line(file: BinaryIO, column: int, limit: int, encoding: tuple[str, s
 
 
 def is_utf8(line: RawLine) -> bool:
-    """Whether what is kept of a line is UTF-8."""
+    """Whether the kept part of a line is valid UTF-8."""
     try:
         _decoded(line.kept, ("utf-8", "strict"), is_whole=line.size == len(line.kept))
     except UnicodeDecodeError:
@@ -181,7 +183,7 @@ def is_utf8(line: RawLine) -> bool:
 
 
 def _decoded(kept: bytearray, encoding: tuple[str, str], *, is_whole: bool) -> str:
-    """What is kept of a line as text. What was cut off in the middle of a character is no mistake of the file."""
+    """The kept part of a line as text. A character that was cut at its end is not an error of the file."""
     if is_whole:
         return kept.decode(*encoding)
     from codecs import getincrementaldecoder
@@ -250,7 +252,7 @@ def as_text(wanted: Wanted, raw: RawSection, total: int | None, encoding: tuple[
 
 
 def whole_lines(text: str, wanted: Wanted) -> TextSection | None:
-    """Lines of a text that lies in memory, as `collect` and `as_text` give them; None where some have to be cut."""
+    """The lines of a text in memory, as by `collect` and `as_text`; None if some have to be cut."""
     lines = text.split("\n")
     ends_open = bool(lines[-1])
     if not ends_open:
@@ -284,7 +286,7 @@ def _bytes(lines: Sequence[str]) -> int:
 
 
 def _text(line: RawLine, encoding: tuple[str, str]) -> tuple[str, bool]:
-    """A line as it is shown, and whether it is only the beginning of it."""
+    """A line as it is shown, and whether only its beginning is shown."""
     is_kept = line.is_whole and line.size == len(line.kept)
     text = _decoded(line.kept.removesuffix(b"\r") if is_kept else line.kept, encoding, is_whole=is_kept)
     if is_kept and len(text) <= LINE_LIMIT:

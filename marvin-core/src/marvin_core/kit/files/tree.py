@@ -74,7 +74,7 @@ def _leave_out(folders: Sequence[_Folder], excluded: set[str]) -> None:
 
 
 class _Folder:
-    """A folder of the tree, and what is in it once it was looked at."""
+    """A folder of the tree, with its entries once it was read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -86,7 +86,7 @@ class _Folder:
         return name if self.path == "." else f"{self.path}/{name}"
 
     def look(self, root: Path) -> None:
-        """Find out what is in it, folders first; each name with how it is shown."""
+        """Read its entries, folders first, each with its displayed name."""
         found: list[tuple[bool, str, str]] = []
         # It may be gone, not be readable, or have become a link.
         with suppress(OSError), opened_folder(root, self.path) as folder, os.scandir(folder) as entries:
@@ -98,12 +98,12 @@ class _Folder:
         self.folders = [_Folder(self.path_of(name)) for is_file, name, _ in sorted(found) if not is_file]
 
     def leave_out(self, excluded: set[str]) -> None:
-        """Forget what is excluded."""
+        """Remove the excluded entries."""
         self.names = {name: shown for name, shown in self.names.items() if self.path_of(name) not in excluded}
         self.folders = [folder for folder in self.folders if folder.path not in excluded]
 
     def cut_to(self, room: int) -> int:
-        """Keep so many entries; returns how many there are then."""
+        """Keep at most this many entries; returns the remaining number."""
         kept = list(self.names.items())[: max(0, room)]
         self._left_out = len(self.names) - len(kept)
         self.names = dict(kept)
@@ -111,7 +111,7 @@ class _Folder:
         return len(kept)
 
     def lines(self, indent: str) -> list[str]:
-        """The tree below it."""
+        """The lines of the tree below it."""
         inner = {folder.path: folder for folder in self.folders}
         lines = []
         for name, shown in self.names.items():
@@ -137,7 +137,7 @@ def _shown(entry: os.DirEntry[str], is_folder: bool, folder: int) -> str:
 
 
 class _Skips:
-    """What git ignores; where git cannot be asked, what the .gitignore files say."""
+    """The files that git ignores; if git is not available, those that .gitignore files exclude."""
 
     def __init__(self, context: ToolContext, start: str) -> None:
         self._context = context
@@ -148,7 +148,7 @@ class _Skips:
         self.bad_rules: list[str] = []
 
     async def leave_out(self, folders: Sequence[_Folder]) -> None:
-        """Have the folders forget what is ignored; nothing below a folder that is itself ignored."""
+        """Remove ignored entries from the folders. Folders below an ignored one are skipped."""
         if self._shows_all is None:
             self._shows_all = self._start != "." and bool(await self._ask([self._start]))
         if self._shows_all:
@@ -174,7 +174,7 @@ class _Skips:
         )
 
     async def _tracked(self) -> set[str]:
-        """What git has in its index though it would ignore it, and the folders that it is in."""
+        """The tracked names that git would otherwise ignore, and the folders that contain them."""
         if self._kept is None:
             names = await self._git("ls-files", "-ci", "--exclude-standard", "-z") or ()
             self._kept = set(names)
@@ -184,7 +184,7 @@ class _Skips:
         return self._kept
 
     async def _git(self, *arguments: str, stdin: bytes = b"") -> list[str] | None:
-        """The names that git says; None where it cannot be asked."""
+        """The names that git prints; None if git fails."""
         try:
             result = await self._context.processes.run(
                 [*GIT, *arguments],

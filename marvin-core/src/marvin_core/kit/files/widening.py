@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 _MOST_CHARACTERS = 1_000
-"""Of an expression that is widened."""
+"""The maximum length of an expression that is widened, in characters."""
 _CODECS = (
     *("cp1252", "iso8859_2", "iso8859_15", "cp1250", "cp1251", "koi8_u", "cp866", "cp437", "cp850", "mac_roman"),
     *("cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
 )
-"""Of the encodings that a file may be told to be in, those that most old files are in."""
+"""The legacy encodings that are considered, which are the most frequent ones."""
 _HIGH = r"(?-u:[\x80-\xff][\x40-\xff]?)"
-"""One character that is not ASCII, in any of them."""
+"""One character that is not ASCII, in any of these encodings."""
 
 _TOKEN = re.compile(
     r"(?P<open>\(\?(?:P?<[^>]*>|[a-zA-Z-]*[:)]))"
@@ -31,7 +31,7 @@ _BOUNDARY = r"\b"
 
 
 def widened(pattern: str, *, literal: bool, ignore_case: bool) -> str:
-    """The expression for ripgrep; empty where the plain one does, as it fits ASCII alone, or cannot be widened."""
+    """The expression for ripgrep; empty if the original one matches ASCII only, or cannot be widened."""
     if len(pattern) > _MOST_CHARACTERS or (literal and pattern.isascii()):
         return ""
     expression = re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", pattern) if literal else pattern
@@ -42,7 +42,7 @@ def widened(pattern: str, *, literal: bool, ignore_case: bool) -> str:
 
 
 def _tokens(expression: str) -> list[tuple[str, str]]:
-    """The parts of an expression, each with its kind; none where it is written in a way that is not known here."""
+    """The parts of an expression, each with its kind; none if its syntax is not supported here."""
     tokens: list[tuple[str, str]] = []
     end = 0
     while end < len(expression):
