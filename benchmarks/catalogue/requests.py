@@ -18,6 +18,8 @@ OTHER_AUTHOR = Path(__file__).with_name("other_author.txt")
 """Requests by somebody who knew only the names, parameters and purposes of the tools, all held out."""
 THIRD_AUTHOR = Path(__file__).with_name("third_author.txt")
 """Later requests by a third author, who knew no more, all held out."""
+FOURTH_AUTHOR = Path(__file__).with_name("fourth_author.txt")
+"""Requests and talk by a fourth author, half for tuning and half held out."""
 _GROUP, _TUNED = 5, 3
 """Of each five requests the first three are for tuning."""
 
@@ -51,8 +53,15 @@ _VERBS: Mapping[str, tuple[str, Access, tuple[str, ...]]] = {
 }
 
 
-def requests(file: Path | None = None) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The requests, each with the name of its tool or `NOTHING`: those for tuning, and those held out."""
+def requests(
+    file: Path | None = None, group: int = _GROUP, for_tuning: int = _TUNED
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The requests, each with the name of its tool or `NOTHING`: those for tuning, and those held out.
+
+    Args:
+        group: the size of the groups of which some are for tuning, within a section.
+        for_tuning: the number of those for tuning, at the beginning of each group.
+    """
     tuned: list[tuple[str, str]] = []
     held: list[tuple[str, str]] = []
     name, number = "", 0
@@ -60,7 +69,7 @@ def requests(file: Path | None = None) -> tuple[list[tuple[str, str]], list[tupl
         if line.startswith("["):
             name, number = line[1:-1], 0
         elif line and not line.startswith("#"):
-            (tuned if number % _GROUP < _TUNED else held).append((line, name))
+            (tuned if number % group < for_tuning else held).append((line, name))
             number += 1
     return tuned, held
 
@@ -68,6 +77,11 @@ def requests(file: Path | None = None) -> tuple[list[tuple[str, str]], list[tupl
 def set_aside() -> list[tuple[str, str]]:
     """All held-out requests."""
     return [*requests()[1], *(request for part in requests(MORE) for request in part)]
+
+
+def by_the_fourth_author() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The requests of the fourth author: those for tuning, and those held out."""
+    return requests(FOURTH_AUTHOR, group=2, for_tuning=1)
 
 
 def by_another_author(file: Path = OTHER_AUTHOR) -> list[tuple[str, str]]:
