@@ -12,6 +12,8 @@ NOTHING = "nothing"
 """The section of requests without an intended tool."""
 PRACTICE = Path(__file__).with_name("practice.txt")
 """Further requests, all for tuning."""
+TALK = Path(__file__).with_name("talk.txt")
+"""Talk that means no tool, all for tuning."""
 MORE = Path(__file__).with_name("set_aside.txt")
 """Further requests, all held out."""
 OTHER_AUTHOR = Path(__file__).with_name("other_author.txt")
@@ -79,6 +81,12 @@ def set_aside() -> list[tuple[str, str]]:
     return [*requests()[1], *(request for part in requests(MORE) for request in part)]
 
 
+def for_tuning() -> list[tuple[str, str]]:
+    """All requests and talk for tuning."""
+    parts = (*requests(PRACTICE), *requests(TALK))
+    return [*requests()[0], *(request for part in parts for request in part), *by_the_fourth_author()[0]]
+
+
 def by_the_fourth_author() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The requests of the fourth author: those for tuning, and those held out."""
     return requests(FOURTH_AUTHOR, group=2, for_tuning=1)
@@ -86,8 +94,7 @@ def by_the_fourth_author() -> tuple[list[tuple[str, str]], list[tuple[str, str]]
 
 def by_another_author(file: Path = OTHER_AUTHOR) -> list[tuple[str, str]]:
     """The held-out requests of one of the other authors, without those that are also among the ones for tuning."""
-    tuned = [*requests()[0], *(request for part in requests(PRACTICE) for request in part)]
-    known = {tuple(words(text)) for text, _ in tuned}
+    known = {tuple(words(text)) for text, _ in for_tuning()}
     said = [request for part in requests(file) for request in part]
     return [(text, name) for text, name in said if tuple(words(text)) not in known]
 
