@@ -38,22 +38,9 @@ _IN_VALUE = 0.5
 """The similarity of a word in an address, a path or quotes."""
 _NEAREST = 0.7
 """The weight of the nearest phrase, relative to all the words."""
-_CLOSE = 0.5
-"""The minimum similarity of a phrase for which its tool is offered."""
-_SAME = 0.85
-"""The minimum similarity if only a single word is common to both."""
-_NEAR = 0.22
-"""The minimum similarity if other signs indicate that a tool is meant."""
-_TELLING = 1.0
-"""The minimum weight of the known words for such a sign, relative to a word that no tool has: two rare words, or three
-more common ones."""
-_LIKELY = 0.5
-"""The relative weight of a synonym there."""
-_NAMING = 0.6
-"""The weight of a word in the tool's name, beyond its usual weight."""
 _STRANGE = 0.7
 """The penalty for a word that no tool has."""
-_WRITTEN = ("<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>")
+_WRITTEN = ("<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>", "<expression>")
 """Kinds of values that are rare in texts without a request for a tool."""
 _COMPARED = 24
 """The number of tools whose phrases are compared."""
@@ -118,19 +105,66 @@ class Ranking:
             (self._specs[number], score, self._covered(number, asked)) for number, score in self._best(asked, limit)
         ]
 
-    def means_a_tool(self, text: str, limit: int, *, only_named: bool = False) -> bool:
-        """Whether a request matches one of the nearest tools well enough; general talk does not.
+    def evidence(self, text: str, limit: int) -> dict[str, float]:
+        """How well the nearest tools match a text, as figures for `intent.likelihood`.
 
-        Args:
-            only_named: only a complete name of several words is enough.
+        They are relative to the weight of a word that no tool has, so that they mean the same for few and for many
+        tools.
         """
         asked = self.asked(text)
-        is_meant = self._is_named if only_named else self._is_meant
-        return any(is_meant(number, asked) for number, _ in self._best(asked, limit))
+        best = self._best(asked, limit)
+        told = asked.said - asked.values
+        strange = sum(not self._holders[word] for word in told)
+        found = {
+            "strange": min(strange, 6) / 3,
+            "strange share": strange / max(1, len(told)),
+            "told": min(len(told), 15) / 5,
+            "values": min(3, len(asked.values)) / 3,
+        }
+        if not best:
+            return {**found, "no tool": 1.0}
+        weights, rarest = self._weights(asked), self._weight("")
+        whole = sum(weights.values()) or 1.0
+        near = max(self._nearest(number, weights, whole) for number, _ in best)
+        bare = near * whole / (whole + _STRANGE * strange * rarest)
+        number, score = best[0]
+        found |= {
+            "score": min(4.0, score / rarest) / 4,
+            "log score": log(1 + score / rarest),
+            "score of a word": min(3.0, score / rarest / max(1.0, len(told) + 0.5)),
+            "nearest": near,
+            "nearest of all": bare,
+            "square of nearest": bare**2,
+            "covered": max(self._covered(number, asked) for number, _ in best),
+            "margin": (score - best[1][1]) / score if len(best) > 1 else 1.0,
+            "is named": float(any(self._is_named(number, told) for number, _ in best)),
+        }
+        return found | self._evidence_of(number, asked)
 
-    def _is_named(self, number: int, asked: Asked) -> bool:
-        own = {*map(stem, words(self._specs[number].name.replace("_", " ")))}
-        return len(own) > 1 and own <= asked.said - asked.values
+    def _evidence_of(self, number: int, asked: Asked) -> dict[str, float]:
+        """What the words and values of a text say for one tool."""
+        document, rarest = self._documents[number], self._weight("")
+        told = asked.said - asked.values
+        own = self._own(number)
+        known = [word for word in told if word in document]
+        alike = [word for word in told if word not in document and any(other in document for other in concepts(word))]
+        kinds = {kind: "known" if kind in document else "other" for kind in _WRITTEN if kind in asked.parts}
+        whole = sum(map(self._weight, told)) or 1.0
+        return {
+            "known": min(5.0, sum(map(self._weight, known)) / rarest),
+            "known share": sum(map(self._weight, known)) / whole,
+            "alike": min(5.0, sum(map(self._weight, alike)) / rarest),
+            "in name": sum(self._weight(word) for word in known if word in own) / rarest,
+            "name share": sum(word in own for word in known) / max(1, len(own)),
+            **{f"{which} {kind}": 1.0 for kind, which in kinds.items()},
+        }
+
+    def _own(self, number: int) -> set[str]:
+        return {*map(stem, words(self._specs[number].name.replace("_", " ")))}
+
+    def _is_named(self, number: int, told: frozenset[str]) -> bool:
+        own = self._own(number)
+        return len(own) > 1 and own <= told
 
     def of_its_service(self, text: str, spec: ToolSpec) -> list[ToolSpec]:
         """The tools for the service of an address in the text, if this tool belongs to no such service.
@@ -147,28 +181,6 @@ class Ranking:
         ranked = self._best(self.asked(text), len(self._specs))
         others = [self._specs[number] for number, _ in ranked if "net" in self._specs[number].access]
         return [other for other in others if any(pattern.search(_told(other)) for pattern in named)]
-
-    def _is_meant(self, number: int, asked: Asked) -> bool:
-        weights = self._weights(asked)
-        told = asked.said - asked.values
-        strange = sum(not self._holders[word] for word in told)
-        whole = sum(weights.values()) or 1.0
-        rarest = self._weight("")
-        own = {*map(stem, words(self._specs[number].name.replace("_", " ")))}
-        near = self._nearest(number, weights, whole) * whole / (whole + _STRANGE * strange * rarest)
-        document = self._documents[number]
-        known = [word for word in told if word in document]
-        if self._is_named(number, asked):
-            return True
-        alike = [word for word in told if word not in document and any(other in document for other in concepts(word))]
-        if near >= _CLOSE and (len(known) + len(alike) > 1 or near >= _SAME or (told <= own and len(told) == 1)):
-            return True
-        named = sum(self._weight(word) for word in known if word in own)
-        is_telling = (
-            sum(map(self._weight, known)) + _NAMING * named + _LIKELY * sum(map(self._weight, alike))
-            >= _TELLING * rarest
-        )
-        return near >= _NEAR and (is_telling or any(kind in asked.parts for kind in _WRITTEN))
 
     def asked(self, text: str) -> Asked:
         """The search terms of a text."""

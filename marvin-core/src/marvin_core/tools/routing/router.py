@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from ...api.record import Record
 from ...api.tools import ToolSpec
+from .intent import features, likelihood
 from .phrases import Match, Phrase
 from .ranking import Ranking
 from .slots import JOINING, TYPED, Utterance, kind_of
-from .talk import is_talk
 from .words import meaningful, normalized, words
 
 Action: TypeAlias = Literal["act", "confirm", "ask", "offer", "nothing"]
@@ -30,6 +30,8 @@ _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
 """The length of the shortest word that is checked for spelling, in characters."""
+_LIKELY = 0.6
+"""The minimum likelihood of a request for which tools are offered."""
 _LONGEST = 400
 """The maximum length of a request that may lead to a call, in characters; no phrase is longer."""
 
@@ -89,7 +91,7 @@ class Router:
         found = self._route(text)
         if found.action in ("act", "confirm", "ask"):
             return found
-        respelled = text if is_talk(text) else self._respelled(text)
+        respelled = self._respelled(text)
         again = self._route(respelled) if respelled != text else found
         return found if again.action == "nothing" else again.replace(action="offer")
 
@@ -102,20 +104,21 @@ class Router:
         return text
 
     def _route(self, text: str) -> Route:
-        said = Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
+        said = _request(text)
         near_ones = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
         ranked = [(spec, score) for spec, score, _ in near_ones]
         spoken = self._spoken(said)
+        is_request = likelihood(self._features(text, said, spoken)) >= _LIKELY
         rivals = self._rivals(said, spoken)
         meant = self._meant(said, ranked, spoken) if not rivals else None
-        if meant is not None:
+        if meant is not None and (is_request or not _is_free(spoken)):
             if meant.missing:
                 return Route(action="ask", proposals=(meant,))
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
-        near = [*(spec for spec, _ in spoken), *rivals]
-        if self._ranking.means_a_tool(said.text or text[:_LONGEST], OFFERED, only_named=is_talk(text)):
-            near += [spec for spec, _, covered in near_ones if covered >= _NEAR]
+        near = []
+        if is_request:
+            near = [*(spec for spec, _ in spoken), *rivals, *(spec for spec, _, share in near_ones if share >= _NEAR)]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
         if _ADVICE.match(text):
@@ -125,6 +128,15 @@ class Router:
             nearest.sort(key=lambda spec: not spec.reads_only)
         offers = tuple(_filled(spec, said)[0] for spec in nearest)
         return Route(action="offer" if offers else "nothing", proposals=offers)
+
+    def features(self, text: str) -> dict[str, float]:
+        """What tells whether a text is a request, by name: its form, and how well it matches tools and phrases."""
+        said = _request(text)
+        return self._features(text, said, self._spoken(said))
+
+    def _features(self, text: str, said: Utterance, spoken: Sequence[tuple[ToolSpec, Match]]) -> dict[str, float]:
+        evidence = self._ranking.evidence(said.text or text[:_LONGEST], OFFERED)
+        return features(text[:_LONGEST], {**evidence, **_of_phrase(spoken)})
 
     def _spoken(self, said: Utterance) -> list[tuple[ToolSpec, Match]]:
         """The tools with a phrase that matches the whole request, the closest first."""
@@ -184,6 +196,11 @@ class Router:
         return left in self._names[spec.name]
 
 
+def _request(text: str) -> Utterance:
+    """A text without polite words around it; empty if it is too long for a call."""
+    return Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
+
+
 def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin: float = _MARGIN) -> bool:
     """Whether the words of a request match this tool about as well as any other.
 
@@ -206,6 +223,24 @@ def _takes_its_words(spec: ToolSpec, match: Match, ranked: Sequence[tuple[ToolSp
 
 def _takes_a_number(spec: ToolSpec) -> bool:
     return any(_NUMBERED.search(name) for name in spec.parameters.get("required", ()))
+
+
+def _is_free(spoken: Sequence[tuple[ToolSpec, Match]]) -> bool:
+    return bool(spoken) and spoken[0][1].is_free
+
+
+def _of_phrase(spoken: Sequence[tuple[ToolSpec, Match]]) -> dict[str, float]:
+    """What the closest phrase says for a request."""
+    if not spoken:
+        return {}
+    _, match = spoken[0]
+    return {
+        "phrase": 1.0,
+        "phrase words": min(5, match.words) / 3,
+        "phrase value": float(match.typed > 0),
+        "phrase text": float(match.is_free),
+        "phrase telling": min(4, match.telling) / 3,
+    }
 
 
 def _closeness(match: Match) -> tuple[int, int]:
