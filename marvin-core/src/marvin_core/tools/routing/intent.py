@@ -17,7 +17,7 @@ from .synonyms import deeds
 from .words import stem
 
 _WEIGHTS = "intent.json"
-_KINDS = ("path", "glob", "url", "quoted", "duration", "time", "email", "expression", "unit")
+_KINDS = ("path", "glob", "url", "quoted", "duration", "time", "email", "expression", "identifier", "unit")
 """The kinds of values whose presence counts."""
 _LENGTHS = (1, 2, 3, 4, 6, 8, 10, 13, 17)
 _PLURAL_FROM = 4

@@ -40,7 +40,10 @@ _NEAREST = 0.7
 """The weight of the nearest phrase, relative to all the words."""
 _STRANGE = 0.7
 """The penalty for a word that no tool has."""
-_WRITTEN = ("<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>", "<expression>")
+_WRITTEN = (
+    "<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>", "<expression>", "<identifier>",
+    "<repository>",
+)  # fmt: skip
 """Kinds of values that are rare in texts without a request for a tool."""
 _COMPARED = 24
 """The number of tools whose phrases are compared."""

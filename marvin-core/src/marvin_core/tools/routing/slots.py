@@ -20,6 +20,8 @@ Kind: TypeAlias = Literal[
     "url",
     "email",
     "expression",
+    "identifier",
+    "repository",
     "unit",
     "word",
     "name",
@@ -37,6 +39,8 @@ Kind: TypeAlias = Literal[
 - url: a word that begins with http:// or https://
 - email: an e-mail address, as `anna@example.org`
 - expression: an arithmetic expression, as `(2+3)*4` or `2^10`, but not a date
+- identifier: a name of program code, as `parse_date`, `HttpClient` or `API_BASE`
+- repository: the owner and the name of a repository, as `pallets/flask`
 - unit: the name or sign of a common unit or currency, as `km/h`, `miles per hour`, `°F` or `EUR`
 - word: one word of any kind
 - name: up to four words, without an article at the beginning and without words about time
@@ -110,6 +114,18 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?:\s?([ap])\.?m\.?)?", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"(?=\D)(?:\w*[^\W_]_\w+|_+[^\W_]\w*|[^\W_]*[a-z\d][A-Z][^\W_]*)")
+_PRODUCTS = frozenset(
+    "airpods chatgpt deepmind duckduckgo ebay facetime github gitlab imessage ipad iphone javascript linkedin macbook macos"
+    " openai paypal photoshop playstation powerpoint spacex stackoverflow tiktok typescript whatsapp wordpress youtube".split()
+)
+"""Names of products that are written like identifiers."""
+_REPOSITORY = re.compile(r"[^\W_][\w-]*/[\w-]*\w", re.ASCII)
+_FOLDERS = frozenset(
+    "and app bin build config data dist doc docs etc home include input lib log logs output script scripts source src"
+    " test tests tmp usr util utils var".split()
+)
+"""Common names of folders, which are no owners of repositories."""
 _COORDINATES = re.compile(r"([-+−]?\d{1,2}\.\d+)\s*,\s*([-+−]?\d{1,3}\.\d+)")
 _CALCULATION = re.compile(rf"(?:[-+(]\s*)*{_NUMBER}%?(?:[)\s]*(?:\*\*|[-+*/^×÷−])[(\s]*-?\s*{_NUMBER}%?)+[)\s]*")
 _DATE = re.compile(r"\d+([-/])\d+\1\d+|\d{1,2}/\d{1,2}")
@@ -264,6 +280,18 @@ def _path(said: Utterance, first: int, end: int) -> str | None:
     return token.text if is_path else None
 
 
+def _identifier(said: Utterance, first: int, end: int) -> str | None:
+    token = said.tokens[first]
+    is_name = token.kind in ("word", "quoted") and token.text.casefold() not in _PRODUCTS
+    return token.text if is_name and _IDENTIFIER.fullmatch(token.text) else None
+
+
+def _repository(said: Utterance, first: int, end: int) -> str | None:
+    token = said.tokens[first]
+    is_owned = _REPOSITORY.fullmatch(token.text) and token.text.split("/")[0].casefold() not in _FOLDERS
+    return token.text if is_owned and token.kind in ("path", "quoted") else None
+
+
 def _of_kinds(*kinds: str) -> Callable[[Utterance, int, int], str | None]:
     return lambda said, first, end: said.tokens[first].text if said.tokens[first].kind in kinds else None
 
@@ -346,6 +374,8 @@ _READERS: Mapping[str, Callable[[Utterance, int, int], Any]] = {
     "name": _name,
     "place": _place,
     "email": _of_kinds("email"),
+    "identifier": _identifier,
+    "repository": _repository,
     "expression": _expression,
     "unit": _unit,
     "text": _free,

@@ -13,17 +13,19 @@ series show episode
 cast actor actress star play
 director directed direct
 rating score imdb review
-song track tune recording
+song track tune recording music single
 band artist musician singer discography
 album record release
 picture image photo screenshot
-screenshot capture viewport view look
-paper study article publication published research
+screenshot capture viewport view look photo picture snapshot
+paper study article publication published research literature scientific journal
 preprint arxiv
 meaning mean define definition
 synonym pronounced pronunciation word
-translate translation say language spanish french german english italian japanese chinese portuguese russian
-recipe dish cook meal ingredient cuisine bake
+translate translation say language spanish french german english italian japanese chinese portuguese russian dutch polish
+translate swedish norwegian danish finnish turkish greek arabic hindi korean czech hungarian ukrainian hebrew thai latin
+recipe dish cook meal ingredient cuisine bake soup cake curry stew salad pie dessert chicken
+recipe rice pasta bean lentil egg potato tomato breakfast dinner lunch leftover vegetable
 weather forecast rain temperature sunny snow umbrella sunrise sunset wind storm cold hot
 sunrise rise dawn
 news headline press coverage happened
@@ -36,29 +38,30 @@ download fetch grab save get
 video youtube clip vimeo
 audio mp3 sound music
 playlist list
-game steam play player
+game steam play player videogame
 shop store buy price cost
 sale deal special offer
 player playing play
 own library
 account profile user
 map openstreetmap osm coordinate locate located
-location place position where gps city
-place restaurant cafe hotel pharmacy supermarket shop museum bar gas
+location place position where gps city coordinate whereabout
+place restaurant cafe hotel pharmacy supermarket shop museum bar gas bakery pub dentist doctor hospital atm bank
+place petrol pizza pizzeria sushi burger barber hairdresser cinema charger parking hostel eat food coffee
 near nearby close closest nearest around within
 route direction navigation way
-distance far km long travel drive trip journey
+distance far km long travel drive trip journey car bike train kilometre
 traffic rush jam jammed current
 alarm reminder remind wake alert
 timer countdown stopwatch
-stop end cancel kill halt off
+stop end cancel kill halt off quit
 cancel delete remove drop erase forget
 remaining left remain until minute
 calendar schedule appointment meeting event agenda
 upcoming next soon tomorrow week
 month january february march april may june july august september october november december
 note notebook jot notes
-todo task ticket
+todo task ticket chore
 ticket issue
 depend dependency block blocked wait
 done finished complete completed close resolve
@@ -73,6 +76,7 @@ home office gym school
 address place
 convert turn change conversion into
 unit kilogram pound kilometer mile meter celsius fahrenheit euro dollar liter cup inch foot degree currency
+unit gram ounce stone gallon pint yard kelvin km kg cm mm lb ft mi ml mph kmh usd eur gbp feet yen franc
 disk space storage
 memory ram
 cpu processor
@@ -80,7 +84,7 @@ battery charge
 uptime running up
 os system operating machine computer laptop
 file document
-folder directory path
+folder directory path root
 tree structure layout overview ls
 read show view display open print cat content see inside
 create make new add write
@@ -89,7 +93,7 @@ overwrite replace rewrite
 append end bottom extend
 edit change modify swap substitute rename patch diff correct
 find search look locate grep
-grep occur occurrence mention contain use used line
+grep occur occurrence mention contain use used line usage reference call defined definition
 list show which
 working current
 git commit branch repository repo
@@ -104,14 +108,14 @@ commit message check stage
 run execute start command bash script test build make npm
 job background process server
 install add dependency package library pip npm
-agent delegate worker subagent sub-agent
+agent delegate worker subagent sub-agent assign hand
 research find investigate
 review reviewer audit
 plan step outline
 usage token cost spent spend spending price expensive burn
 compact compress shorten shrink summarize summary
 conversation chat history earlier said
-exit quit bye goodbye close leave
+exit quit bye goodbye close leave terminate
 finish finished complete done
 choose choice option ask question decide decision
 skill instruction
@@ -119,7 +123,7 @@ tool capability able
 tree chain draw
 question answer asked
 stackoverflow so overflow exchange
-wikipedia wiki encyclopedia
+wikipedia wiki encyclopedia encyclopaedia
 whole full complete entire
 summary short introduction beginning
 object cube sphere cylinder plane cone mesh
