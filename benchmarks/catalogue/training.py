@@ -27,6 +27,8 @@ _LEAST = 2
 """The minimum number of examples with a feature."""
 _SEEN = 0.5
 """The weight of a request that the phrases were written for: it matches better than others will."""
+_CARELESS = 0.5
+"""The relative weight of a text without capitals and without the punctuation at its end."""
 _SMALL = 0.02
 """Weights below this are left out."""
 
@@ -52,7 +54,11 @@ def _examples_of(specs: Sequence[ToolSpec]) -> Iterator[Example]:
     seen = {text for text, _ in requests()[0]}
     for text, name in for_tuning():
         if name in names:
-            yield Example(router.features(text), name != NOTHING, _SEEN if text in seen else 1.0)
+            counts = _SEEN if text in seen else 1.0
+            yield Example(router.features(text), name != NOTHING, counts)
+            careless = text.casefold().rstrip(".!?")
+            if careless != text:
+                yield Example(router.features(careless), name != NOTHING, counts * _CARELESS)
 
 
 def trained(given: Sequence[Example]) -> dict[str, float]:

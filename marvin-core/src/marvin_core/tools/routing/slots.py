@@ -36,7 +36,7 @@ Kind: TypeAlias = Literal[
 - time: `9am`, `17:30`, `noon`; the value is in the form HH:MM of 24 hours
 - path: a word with a slash or an ending such as `.py`, a quoted text, or a name such as Makefile
 - glob: a word with a star, as `*.py`
-- url: a word that begins with http:// or https://
+- url: a word that begins with http:// or https://, or the name of a site, as `www.example.org` or `example.com/about`
 - email: an e-mail address, as `anna@example.org`
 - expression: an arithmetic expression, as `(2+3)*4` or `2^10`, but not a date
 - identifier: a name of program code, as `parse_date`, `HttpClient` or `API_BASE`
@@ -120,6 +120,12 @@ _PRODUCTS = frozenset(
     " openai paypal photoshop playstation powerpoint spacex stackoverflow tiktok typescript whatsapp wordpress youtube".split()
 )
 """Names of products that are written like identifiers."""
+_SITE = re.compile(
+    r"www\.[\w-]+(?:\.[\w-]+)+(?:/\S*)?|(?:[a-z\d-]+\.)+(?:com|net|edu|gov|io|dev|info|co\.uk)(?:/\S*)?"
+    r"|(?:[a-z\d-]+\.)+org/\S*",
+    re.IGNORECASE,
+)
+"""Addresses of pages without https://; `notes.org` is more likely a file."""
 _REPOSITORY = re.compile(r"[^\W_][\w-]*/[\w-]*\w", re.ASCII)
 _FOLDERS = frozenset(
     "and app bin build config data dist doc docs etc home include input lib log logs output script scripts source src"
@@ -213,6 +219,8 @@ def _token(match: re.Match[str]) -> Token:
     kind, text = str(match.lastgroup), match.group()
     if kind == "quoted":
         text = text[1:-1]
+    elif kind == "path" and _SITE.fullmatch(text):
+        kind, text = "url", f"https://{text}"
     return Token(
         kind="number" if kind == "glued" else kind,
         text=text,
