@@ -73,7 +73,7 @@ def test_requests_find_their_tools_among_ours_and_among_500(tmp_path: Path) -> N
     assert among_ours.of_five >= 0.95
     assert many.of_five >= 0.90
     assert min(among_ours.offered, many.offered) >= 0.85
-    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.08
+    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.05
     assert max(among_ours.wrong, many.wrong) == 0
     assert min(among_ours.first, many.first) >= 0.80
 
@@ -87,7 +87,8 @@ def test_of_the_requests_by_other_authors_none_is_taken_for_another_tool(tmp_pat
     assert among_ours.of_five >= 0.95
     assert many.of_five >= 0.90
     assert max(among_ours.wrong, many.wrong) == 0
-    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.2
+    assert min(among_ours.offered, many.offered) >= 0.83
+    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.1
     assert len(said) >= among_ours.requests + 30 >= 1.9 * len(ours())
 
 
@@ -160,7 +161,7 @@ def test_what_is_in_the_path_of_a_file_keeps_nobody_from_reading_it() -> None:
 
 
 def test_the_head_of_somebody_is_no_place() -> None:
-    assert router().route("how is the weather in your head").action == "offer"
+    assert router().route("how is the weather in your head").action != "act"
     assert router().route("how is the weather in Paris").action == "act"
 
 

@@ -98,7 +98,24 @@ def test_addresses_end_before_the_sentence_does() -> None:
         "https://example.com/a?b=c#d",
         "http://localhost:8080/x",
     ]
-    assert found("url", "example.com ftp://x") == []
+    assert found("url", "notes.org ftp://x main.rs") == []
+
+
+@pytest.mark.parametrize("site", ["example.com", "www.example.co.uk/a", "example.org/about", "docs.owls.dev"])
+def test_the_name_of_a_site_is_an_address(site: str) -> None:
+    assert found("url", f"open {site}, please") == [f"https://{site}"]
+
+
+def test_names_of_code_are_told_from_words_and_products() -> None:
+    assert found("identifier", "who calls parse_date, HttpClient or API_BASE on YouTube today") == [
+        "parse_date",
+        "HttpClient",
+        "API_BASE",
+    ]
+
+
+def test_a_repository_has_an_owner_and_is_no_path() -> None:
+    assert found("repository", "the readme of pallets/flask and/or src/main docs/index.md") == ["pallets/flask"]
 
 
 def test_quoted_text_is_one_value_whatever_is_in_it() -> None:

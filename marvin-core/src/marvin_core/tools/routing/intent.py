@@ -58,7 +58,7 @@ def features(text: str, evidence: Mapping[str, float]) -> dict[str, float]:
     names += [f"word {stem(one)}" for one in map(_spelled, tokens) if one[:1].isalpha() and one not in _COMMON]
     names += [f"length {length}" for length in _LENGTHS if len(shown) >= length]
     names += [f"value {kind}" for kind in _KINDS if next(said.find(kind), None)]
-    names += [f"ends {text.strip()[-1:]}", *_marks(text, tokens)]
+    names += [*(f"ends {mark}" for mark in ".!?" if text.rstrip().endswith(mark)), *_marks(text, tokens)]
     return {**dict.fromkeys(names, 1.0), **evidence}
 
 

@@ -30,7 +30,7 @@ _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
 """The length of the shortest word that is checked for spelling, in characters."""
-_LIKELY = 0.6
+_LIKELY = 0.65
 """The minimum likelihood of a request for which tools are offered."""
 _LONGEST = 400
 """The maximum length of a request that may lead to a call, in characters; no phrase is longer."""
