@@ -10,7 +10,14 @@ from pathlib import Path
 from benchmarks import answers
 from benchmarks.catalogue.embedding import Beside, Comparison, missing
 from benchmarks.catalogue.measure import Measured, measured
-from benchmarks.catalogue.requests import THIRD_AUTHOR, by_another_author, requests, set_aside, third_party_tools
+from benchmarks.catalogue.requests import (
+    THIRD_AUTHOR,
+    by_another_author,
+    by_the_fourth_author,
+    requests,
+    set_aside,
+    third_party_tools,
+)
 from benchmarks.lab import NOTE, Lab, Run, interleaved, median
 from benchmarks.packs import installed
 from benchmarks.table import Row
@@ -68,6 +75,7 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
         ("set aside", [*set_aside(), *theirs], True),
         ("those by another author", theirs, False),
         ("those by a third author", by_another_author(THIRD_AUTHOR), False),
+        ("those by a fourth author", by_the_fourth_author()[1], False),
     )
     beside = None if missing() else Comparison(lab.folder, requests()[0])
     for folder, specs, goal in (("ours", ours, 5.0), ("others", [*ours, *third_party_tools()][:_TOOLS], 10.0)):

@@ -160,7 +160,7 @@ OFFERED: dict[str, str] = {
     "git status; git log": "git_log",
     "do not read README.md": "read_file",
     "don't run the tests": "",
-    "never commit everything with the message x": "git_commit",
+    "never commit everything with the message x": "",
     "read README.md without the header": "read_file",
     "stop the timer instead": "timer_stop",
     "set a tea timer for 4 minutes and remind me of the milk": "timer_start",

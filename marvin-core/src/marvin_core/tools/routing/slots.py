@@ -116,8 +116,9 @@ _TOKEN = re.compile(
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?:\s?([ap])\.?m\.?)?", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"(?=\D)(?:\w*[^\W_]_\w+|_+[^\W_]\w*|[^\W_]*[a-z\d][A-Z][^\W_]*)")
 _PRODUCTS = frozenset(
-    "airpods chatgpt deepmind duckduckgo ebay facetime github gitlab imessage ipad iphone javascript linkedin macbook macos"
-    " openai paypal photoshop playstation powerpoint spacex stackoverflow tiktok typescript whatsapp wordpress youtube".split()
+    "airpods chatgpt deepmind duckduckgo ebay facetime github gitlab imessage ipad iphone javascript linkedin macbook"
+    " macos openai paypal photoshop playstation powerpoint spacex stackoverflow tiktok typescript whatsapp wordpress"
+    " youtube".split()
 )
 """Names of products that are written like identifiers."""
 _SITE = re.compile(

@@ -22,8 +22,8 @@ paper study article publication published research literature scientific journal
 preprint arxiv
 meaning mean define definition
 synonym pronounced pronunciation word
-translate translation say language spanish french german english italian japanese chinese portuguese russian dutch polish
-translate swedish norwegian danish finnish turkish greek arabic hindi korean czech hungarian ukrainian hebrew thai latin
+translate translation say language spanish french german english italian japanese chinese portuguese russian dutch
+translate polish swedish norwegian danish finnish turkish greek arabic hindi korean czech hungarian ukrainian hebrew
 recipe dish cook meal ingredient cuisine bake soup cake curry stew salad pie dessert chicken
 recipe rice pasta bean lentil egg potato tomato breakfast dinner lunch leftover vegetable
 weather forecast rain temperature sunny snow umbrella sunrise sunset wind storm cold hot
