@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -193,14 +193,19 @@ def _subjects(spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str
     known = spec.parameters.get("properties", {})
     required = spec.parameters.get("required") or ()
     first = next(iter((*required, *known)), "")
-    needed = [name for name in arguments if _PATH_NAME.search(name) and (name in required or not required)]
-    if needed or _PATH_NAME.search(first):
+    needed = [name for name in arguments if _holds_path(name) and (name in required or not required)]
+    if needed or _holds_path(first):
         return _paths_in({name: value for name, value in arguments.items() if value is not None})
     return list(texts_in(arguments.get(first))) or values
 
 
 def _paths_in(arguments: Mapping[str, Any]) -> list[str]:
-    return [text for name, value in arguments.items() if _PATH_NAME.search(name) for text in texts_in(value)]
+    return [text for name, value in arguments.items() if _holds_path(name) for text in texts_in(value)]
+
+
+@lru_cache(maxsize=1_024)
+def _holds_path(parameter: str) -> bool:
+    return _PATH_NAME.search(parameter) is not None
 
 
 def _not_read(spec: ToolSpec, path: str, what: str) -> Judgement:
