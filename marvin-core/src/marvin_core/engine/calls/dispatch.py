@@ -29,7 +29,7 @@ from .context import CallContext, ContextOfCall
 from .leaving import asked, held_back
 from .permission import Pending, Permission
 from .results import GO_ON, as_result, as_written, presentable, text_of
-from .timer import CallTimer
+from .timer import CallTimer, limit_of
 
 if TYPE_CHECKING:
     from ...guard.spellings import Spellings
@@ -149,9 +149,8 @@ class Dispatcher:
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` is its caller."""
         looked = await self._parts.redactor.prepare(call.arguments)
-        call = call.replace(
-            arguments=self._parts.redactor.text(call.arguments, looked)
-        )  # no tool stores or sends a secret
+        # No tool stores or sends a secret.
+        call = call.replace(arguments=self._parts.redactor.text(call.arguments, looked))
         started = self._parts.clock.monotonic()
         arguments: dict[str, Any] = {}
         result, of_result = ToolResult(content=INTERRUPTED, is_error=True), None
@@ -264,7 +263,7 @@ class Dispatcher:
 
     async def _run(self, pending: Pending) -> ToolResult:
         loaded, call, values, origin = pending.loaded, pending.call, pending.values, pending.origin
-        timer = CallTimer(self._limit(loaded, values))
+        timer = CallTimer(limit_of(loaded.tool, values, self._parts.config.timeouts))
         of_call = ContextOfCall(id=call.id, origin=origin, timer=timer, outside=pending.outside)
         context = CallContext(self._parts, self._session, loaded.spec, of_call)
         await context.fetch_secrets()
@@ -327,13 +326,6 @@ class Dispatcher:
         if not lines or not isinstance(result.content, (str, tuple)):
             return result
         return result.replace(content=(*result.blocks, Text(text=f"\n{held_back(self._parts, spec, lines)}")))
-
-    def _limit(self, loaded: LoadedTool, values: Mapping[str, Any]) -> float:
-        timeouts = self._parts.config.timeouts
-        declared = loaded.tool.timeout
-        if callable(declared):
-            return declared(values) + timeouts.command_grace
-        return declared or timeouts.tool
 
     @cached_property
     def _recorder(self) -> Recorder:
