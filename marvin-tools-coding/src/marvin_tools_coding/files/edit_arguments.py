@@ -57,7 +57,7 @@ def edit_arguments(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of apply_patch. Parameters of commands that do not edit are no reason to refuse a call."""
     command = given.get("command")
     parts = command if isinstance(command, list) else [command]
-    if all(isinstance(part, str) for part in parts):  # else validation refuses it
+    if command is not None and all(isinstance(part, str) for part in parts):  # else validation refuses it
         _check_command(command)
     return for_real(given)
 
