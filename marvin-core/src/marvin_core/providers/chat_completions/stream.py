@@ -153,7 +153,8 @@ class ChatStream(AnswerStream):
         if self._refused:
             return "refused"
         # Many servers report "stop" after calls as well.
-        return _REASONS.get(self._reason) or ("tool_calls" if self._calls.all else "stop")
+        # A few send an object in its place.
+        return _REASONS.get(str(self._reason)) or ("tool_calls" if self._calls.all else "stop")
 
 
 def _is_signed(extra: Any) -> bool:
