@@ -11,7 +11,7 @@ class Timeouts(Record):
     tool: float = 60.0
     """A tool call that declares no time-out of its own."""
     search_in_order: float = 0.02
-    """For a search through the files in order, which stops at the first matches; after that, many threads search."""
+    """Frequent matches show within this time. A search then goes through the files in order and stops at the first."""
     search: float = 20.0
     """A search in files by Marvin's own program, where ripgrep is missing; longer, and the pattern is given up."""
     preview: float = 5.0

@@ -49,9 +49,7 @@ def with_project(config: Config, warn: Callable[[str], None], *, attended: bool 
         return _taken(config, contents, found.digest, warn)
     names = [exact_line(name) for name in found.brings]
     if names and not config.depth and not (attended and found.asked):
-        warn(
-            f"This folder brings {shortened(names)}, which is not loaded: {found.why}. {how_to_trust(found)}"
-        )
+        warn(f"This folder brings {shortened(names)}, which is not loaded: {found.why}. {how_to_trust(found)}")
     return config
 
 

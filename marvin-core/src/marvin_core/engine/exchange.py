@@ -141,10 +141,11 @@ class Exchange:
             self._give_up_calls(self._finish(ended))
 
     def _count_part(self, *, sent: bool = False) -> None:
-        """Count the known usage of an incomplete answer."""
+        """Count the known usage of an incomplete answer; what the rest of it costs is not known."""
         assembly = self._assembly
         if assembly.usage is not None or assembly.started or sent:
-            self._parts.meter.add(assembly.provider, assembly.model, assembly.usage or Usage())
+            usage = assembly.usage or Usage()
+            self._parts.meter.add(assembly.provider, assembly.model, usage, whole=not assembly.started)
 
     def _give_up_calls(self, answer: Message | None) -> None:
         if answer is not None and answer.calls:

@@ -579,6 +579,53 @@ def test_usage_with_its_details() -> None:
     )
 
 
+COUNTS = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+OWN_KEY = {"is_byok": True, "cost_details": {"upstream_inference_cost": 0.25}}
+
+
+@pytest.mark.parametrize(
+    ("stated", "cost"),
+    [
+        ({"cost": 0.5}, 0.5),
+        ({"cost": 0}, None),  # what a gateway states for what it does not bill itself
+        ({"cost": 0.0, **OWN_KEY}, 0.25),
+        ({"cost": 0.05, **OWN_KEY}, 0.3),
+        ({"cost": 0.5, **OWN_KEY, "is_byok": False}, 0.5),
+        ({"cost": {"input_tokens_cost": 0.1, "request_cost": 0.2, "total_cost": 0.3}}, 0.3),  # Perplexity
+        ({"cost": {"total_cost": "0.3"}}, None),
+        ({"cost": -1}, None),
+    ],
+)
+def test_the_cost_that_a_service_states(stated: dict[str, Any], cost: float | None) -> None:
+    deltas, _ = ask(text("x", usage={**COUNTS, **stated}))
+    assert isinstance(deltas[-2], UsageDelta)
+    assert deltas[-2].usage.cost == (None if cost is None else pytest.approx(cost))
+
+
+def test_a_model_that_is_free_by_its_name_may_cost_nothing() -> None:
+    deltas, _ = ask(text("x", usage={**COUNTS, "cost": 0}), model="maker/model:free")
+    assert isinstance(deltas[-2], UsageDelta)
+    assert deltas[-2].usage.cost == 0
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [
+            {**chunk({"content": "x"}), "usage": COUNTS},
+            chunk({}, "stop"),
+            {"choices": [], "usage": {"prompt_tokens": 0}},
+        ],
+        [chunk({"content": "x"}), {"choices": [{"delta": {}, "finish_reason": "stop", "usage": COUNTS}]}],  # Kimi
+    ],
+    ids=["zeros at the end", "in the choice"],
+)
+def test_counts_in_odd_places(chunks: list[dict[str, Any]]) -> None:
+    deltas, _ = ask(events(*chunks))
+    counts = [delta.usage for delta in deltas if isinstance(delta, UsageDelta)]
+    assert counts[-1] == Usage(input_tokens=100, output_tokens=20)
+
+
 @transports
 @pytest.mark.parametrize("framing", ["chunked", "close"])
 def test_an_end_without_done_is_fine_after_a_reason(transport: Transport, framing: str) -> None:

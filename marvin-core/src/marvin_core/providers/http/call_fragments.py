@@ -109,9 +109,14 @@ class CallAssembler:
         self.all: list[PartialCall] = []
 
     def take(self, item: dict[str, Any]) -> PartialCall:
-        """The call that an entry of `tool_calls` belongs to, with its fragment added."""
+        """The call that an entry of `tool_calls` belongs to, with its fragment added.
+
+        Raises TypeError: its name is no text.
+        """
         function = item.get("function") or {}
         name = function.get("name") or ""
+        if not isinstance(name, str):
+            raise TypeError
         fragment = function.get("arguments")
         if not isinstance(fragment, str):
             # Some servers send the whole arguments as an object.
