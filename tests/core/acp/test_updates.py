@@ -61,7 +61,7 @@ def run(*shown: str, text: str, **details: Any) -> list[Any]:
 
     made = EventUpdates(lambda: Path("/project"), lambda name: COMMAND, terminals=True)
     end = ToolExecutionEnd(call_id="c", name="act", text=text, is_error=False, elapsed=1.0, details=details)
-    events = [
+    events: list[Event] = [
         ToolExecutionStart(call_id="c", name="act", arguments={"command": "make"}),
         *(ToolExecutionUpdate(call_id="c", name="act", text=lines) for lines in shown),
         end,

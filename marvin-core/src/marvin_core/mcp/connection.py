@@ -95,6 +95,8 @@ class Connection:
         Raises:
             ToolError: the server cannot be reached; the text says why, and what to do.
         """
+        if self._client is not None and not self._fault:
+            return self._client
         async with self._making:
             await self._around.keep(self._lasting)
             if self._fault and self._task is not None:

@@ -64,9 +64,9 @@ def list_servers(
     if not servers:
         run.write(f"There are no servers. Add one with `{command_name()} mcp add NAME COMMAND...` or `--url URL`.\n")
     if os.path.lexists(run.config.working_dir / SERVERS):
-        found = TrustStore(run.config).look(run.config.working_dir)
-        if not found.trusted:
-            run.write(f"\n{SERVERS} of this folder is not used: {found.why}. {how_to_trust(found)}\n")
+        trust = TrustStore(run.config).look(run.config.working_dir)
+        if not trust.trusted:
+            run.write(f"\n{SERVERS} of this folder is not used: {trust.why}. {how_to_trust(trust)}\n")
 
 
 def add(
