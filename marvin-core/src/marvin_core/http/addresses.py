@@ -117,7 +117,7 @@ class AddressGuard:
 
 
 def refused_host(guard: AddressGuard, url: str) -> str:
-    """The host of a URL of the web that a guard refuses; empty where it refuses none. Blocks."""
+    """The host of a URL of the web that a guard refuses; empty if it refuses none. Blocks."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _port(parts.scheme)

@@ -81,7 +81,7 @@ class Clients:
         """A proxy for programs, on the network as the tools have it and no further than `decide` lets them.
 
         Raises:
-            ConfigError: where a proxy that the settings name cannot be used.
+            ConfigError: a proxy that the settings name cannot be used.
         """
         from .outward import Outward
         from .proxy_thread import ProxyThread

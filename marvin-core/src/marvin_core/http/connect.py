@@ -48,7 +48,7 @@ class Dialer:
     """Connects to the first address of a host that answers.
 
     Each address gets a head start of `stagger` seconds over the next one, so that a broken IPv6 costs that much and not
-    the whole time-out. Where there is a `guard`, only addresses that it lets pass are connected to.
+    the whole time-out. If there is a `guard`, only addresses that it lets pass are connected to.
     """
 
     def __init__(self, stagger: float, guard: AddressGuard | None = None) -> None:

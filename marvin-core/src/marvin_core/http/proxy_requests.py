@@ -97,7 +97,7 @@ def _authority(text: bytes, default: int | None) -> tuple[str, int]:
 
 
 def checked_port(port: int) -> int:
-    """The port. Raises `ValueError` where there is no such one."""
+    """The port. Raises `ValueError` if there is no such one."""
     if not 0 < port <= _LARGEST_PORT:
         raise ValueError("it has no port")
     return port

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .outward import Outward
 
 Decide: TypeAlias = "Callable[[str, int], Coroutine[Any, Any, str]]"
-"""Why a host and port may not be reached; empty where they may. The host is as `folded` gives it."""
+"""Why a host and port may not be reached; empty if they may. The host is as `folded` gives it."""
 _OVER = "the session has ended"
 
 

@@ -19,7 +19,7 @@ class Redirect:
 
     Args:
         path: where on this machine it is sent to.
-        take: takes the query that it brings; false where that does not belong to this login.
+        take: takes the query that it brings; false if that does not belong to this login.
         limit: how long one request may take, in seconds.
     """
 
@@ -30,7 +30,7 @@ class Redirect:
 
     @asynccontextmanager
     async def listening(self, ports: Sequence[int]) -> AsyncIterator[int | None]:
-        """The first of these ports that is free, 0 for any, on which it waits; None where none of them was free."""
+        """The first of these ports that is free, 0 for any, on which it waits; None if none of them was free."""
         import asyncio
 
         server = None

@@ -42,7 +42,7 @@ class CalledTools:
             self._fresh[self._folder()][event.name] += 1
 
     def counts(self) -> Mapping[str, int]:
-        """How often each tool was called; none where that is not known."""
+        """How often each tool was called; none if that is not known."""
         with suppress(OSError):
             path = self._folder() / _FILE
             status = path.stat()
@@ -51,7 +51,7 @@ class CalledTools:
         return {}
 
     async def flush(self) -> None:
-        """Keep what was counted. Where that is not possible now, it is tried again next time."""
+        """Keep what was counted. If that is not possible now, it is tried again next time."""
         waiting, self._fresh = self._fresh, defaultdict(Counter)
         for folder, counts in waiting.items():
             try:

@@ -60,8 +60,8 @@ class ChatLog:
         """Add entries at the end; the oldest ones beyond `KEPT` go. Blocks while another process writes.
 
         Raises:
-            MarvinError: where another process holds the file for too long.
-            OSError: where it cannot be read or written; the old content is then untouched.
+            MarvinError: another process holds the file for too long.
+            OSError: it cannot be read or written; the old content is then untouched.
         """
         with locked(self._path, self._timeouts.lock, self._timeouts.lock_poll):
             # What another program wrote into an entry is kept as it is.
@@ -69,7 +69,7 @@ class ChatLog:
             replace_file(self._path, json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
 
     def newest(self, count: int, wanted: Callable[[ChatEntry], bool] = lambda one: True) -> list[ChatEntry]:
-        """The last entries that are `wanted`, oldest first; empty where there is no log. Raises as `append`."""
+        """The last entries that are `wanted`, oldest first; empty if there is no log. Raises as `append`."""
         try:
             items = _parsed(self._path.read_bytes())
         except FileNotFoundError:
@@ -95,7 +95,7 @@ class ChatLog:
 
 
 def _parsed(content: bytes) -> list[Any] | None:
-    """The array in the file; None where there is none."""
+    """The array in the file; None if there is none."""
     try:
         data = parse_json(content)
     except ValueError:

@@ -9,7 +9,7 @@ from ..api.record import Record
 
 
 class Personal(Record):
-    """What the prompt says of the user; all but the profile's name is empty where nothing personal may be told."""
+    """What the prompt says of the user; all but the profile's name is empty if nothing personal may be told."""
 
     profile: str = ""
     preferences: Sequence[tuple[str, Any]] = ()

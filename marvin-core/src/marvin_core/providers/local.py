@@ -29,7 +29,7 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Local:
     """The provider of an endpoint whose model is the path of a GGUF file; a relative one counts from the start folder.
 
     Raises:
-        ConfigError: where no file is named.
+        ConfigError: no file is named.
     """
     if not endpoint.model:
         raise ConfigError(

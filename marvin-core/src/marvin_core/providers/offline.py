@@ -69,7 +69,7 @@ class Offline:
         """The call that the last request means, or the output of the last call.
 
         Raises:
-            NotActed: where no call is certain and harmless enough to be made without being asked for.
+            NotActed: no call is certain and harmless enough to be made without being asked for.
         """
         last = request.messages[-1]
         given = TextDelta(text=_output(last)) if last.role == "tool" else self._reply(request)

@@ -67,7 +67,7 @@ class Prices:
         self._free[provider] = free
 
     def cost(self, provider: str, model: str, usage: Usage) -> float | None:
-        """USD for one request; None where no price is known."""
+        """USD for one request; None if no price is known."""
         rates = self._rates(provider, model)
         return None if rates is None else _bill(rates, usage)
 
@@ -140,7 +140,7 @@ class Prices:
 
 
 def listed_rates(facts: ModelFacts, model: str) -> Mapping[str, Any] | None:
-    """The rates that the list of a service gives for a model; None where it gives none that can be relied on.
+    """The rates that the list of a service gives for a model; None if it gives none that can be relied on.
 
     A price of nothing counts only where the name says so, as OpenRouter's `:free` does: gateways have it as the price
     of what they do not know. What goes into a cache, and is not listed, costs what the dearest known service takes.
@@ -180,7 +180,7 @@ def updated_table(cache_folder: Path) -> Path:
 
 
 def bundled_stamp() -> int:
-    """When the bundled table was installed, found without importing it; 0 where there is none."""
+    """When the bundled table was installed, found without importing it; 0 if there is none."""
     return max(map(stamp_of, _table_files()), default=0)
 
 
@@ -190,7 +190,7 @@ def table_stamp(cache_folder: Path) -> int:
 
 
 def stamp_of(path: str | Path) -> int:
-    """When a file was changed last, in nanoseconds; 0 where there is none."""
+    """When a file was changed last, in nanoseconds; 0 if there is none."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:
@@ -274,7 +274,7 @@ def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
 def makers_entry(model: str) -> Any:
     """The table's entry of a model at the service whose name stands before its own, else at the one that makes it.
 
-    None where neither sells it.
+    None if neither sells it.
     """
     from genai_prices.data_snapshot import get_snapshot
 
@@ -312,7 +312,7 @@ def table_rates(entry: Any) -> dict[str, Any] | None:
 
 
 def table_entry(provider: str, address: str, model: str) -> Any:
-    """The table's entry of a model: by the provider's name, else by its address; None where there is none."""
+    """The table's entry of a model: by the provider's name, else by its address; None if there is none."""
     from genai_prices.data_snapshot import get_snapshot
 
     find = get_snapshot().find_provider_model

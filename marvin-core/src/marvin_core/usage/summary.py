@@ -36,7 +36,7 @@ class UsageTotals:
         """What was used since the start; with `lifetime` also the totals of usage.json, this session among them.
 
         Raises:
-            OSError, ConfigError: where usage.json cannot be read or is damaged.
+            OSError, ConfigError: usage.json cannot be read or is damaged.
         """
         ceiling, left = self._left() or (None, None)
         return UsageSummary(
@@ -67,7 +67,7 @@ class UsageTotals:
             What killed runs spent for it beyond that, in USD. It is counted as well, and told once.
 
         Raises:
-            BudgetExceeded: where the ledger is gone or cannot be written.
+            BudgetExceeded: the ledger is gone or cannot be written.
         """
         if self._budget is None:
             return 0.0

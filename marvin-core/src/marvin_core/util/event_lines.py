@@ -15,7 +15,7 @@ def event_line(event: Event) -> str:
     """The event as one line of JSON, its newline left out.
 
     Raises:
-        ValueError: where it holds itself, or what it holds is too large to be written.
+        ValueError: it holds itself, or what it holds is too large to be written.
     """
     data = {"type": event.type, **_plain(event)}
     try:

@@ -41,7 +41,7 @@ def imported(kind: str, name: str) -> Any:
     """What a pack's factory is, by its name, `module:attribute`; `kind` says what it makes.
 
     Raises:
-        PluginError: where it cannot be had.
+        PluginError: it cannot be had.
     """
     module, _, attribute = name.partition(":")
     try:

@@ -20,7 +20,7 @@ def amount(value: Any) -> float | None:
 
 
 def count(value: Any) -> int:
-    """The value as a whole number, rounded up; 0 where it is none."""
+    """The value as a whole number, rounded up; 0 if it is none."""
     if type(value) is int and 0 <= value <= _MOST:
         return value
     found = amount(value)
@@ -28,7 +28,7 @@ def count(value: Any) -> int:
 
 
 def count_at(data: Any, *path: str) -> int:
-    """The whole number at a place in nested objects; 0 where there is none."""
+    """The whole number at a place in nested objects; 0 if there is none."""
     for name in path:
         data = data.get(name) if isinstance(data, dict) else None
     return count(data)

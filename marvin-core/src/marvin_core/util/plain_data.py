@@ -19,7 +19,7 @@ def plain(value: Any) -> Any:
     """The value with nothing in it but what JSON knows; whatever else there is stands as text.
 
     Raises:
-        ValueError: where it holds itself, or is nested too deeply or too large to be written.
+        ValueError: it holds itself, or is nested too deeply or too large to be written.
     """
     return _Plain().of(value, _DEPTH)
 

@@ -132,7 +132,7 @@ def _filled(row: Iterable[str], count: int) -> list[str]:
 
 
 def _widths(natural: list[int], width: int) -> list[int] | None:
-    """The widths of columns that fit side by side: the widest ones give way first. None where they are too narrow."""
+    """The widths of columns that fit side by side: the widest ones give way first. None if they are too narrow."""
     room = width - len(_GAP) * (len(natural) - 1)
     natural = [max(1, each) for each in natural]
     most = max(natural, default=0)
@@ -208,7 +208,7 @@ class ProgressLines:
         self._next: dict[str, float] = {}
 
     def line(self, event: ToolExecutionUpdate) -> str:
-        """The line for a report; empty where it comes too soon after the one before."""
+        """The line for a report; empty if it comes too soon after the one before."""
         now = time.monotonic()
         if now < self._next.get(event.call_id, now):
             return ""

@@ -82,7 +82,7 @@ def forgotten(folder: Path | int, is_ours: Callable[[str], bool], age: float) ->
     """The names of what was left in a folder, by that age in seconds. What is gone meanwhile is none of them.
 
     Raises:
-        OSError: where the folder cannot be listed.
+        OSError: the folder cannot be listed.
     """
     before = time.time() - age
     found = []
@@ -100,7 +100,7 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool 
     The mode of an existing file is kept, unless told otherwise, and a link is followed. `mode` is for a new one.
 
     Raises:
-        OSError: where the folder or the disk does not take it; the old content is then untouched.
+        OSError: the folder or the disk does not take it; the old content is then untouched.
     """
     target = Path(os.path.realpath(path))
     make_private_folder(target.parent)
@@ -131,7 +131,7 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
         poll: between two tries, in seconds.
 
     Raises:
-        LockTimeout: where another process holds it longer than that.
+        LockTimeout: another process holds it longer than that.
     """
     make_private_folder(path.parent)
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -149,7 +149,7 @@ async def renewing(path: Path, timeouts: Timeouts) -> AsyncIterator[None]:
     The lock is a file beside it, as that of `locked`, and an HTTP request is awaited for as long as it may take.
 
     Raises:
-        LockTimeout: where another process takes longer than that.
+        LockTimeout: another process takes longer than that.
     """
     import asyncio
 
@@ -199,12 +199,12 @@ def update_file(path: Path, change: Callable[[bytes | None], bytes | None], time
     Blocks while another process changes it, so an async function calls it by `in_thread`.
 
     Args:
-        change: gets the content, None where there is no file yet; returns the new content, or None to leave it.
+        change: gets the content, None if there is no file yet; returns the new content, or None to leave it.
         timeouts: how long to wait for the other process, where not as long as usual.
 
     Raises:
-        MarvinError: where another process holds the file's lock for too long.
-        OSError: where the file cannot be read or written; the old content is then untouched.
+        MarvinError: another process holds the file's lock for too long.
+        OSError: the file cannot be read or written; the old content is then untouched.
     """
     timeouts = timeouts or Timeouts()
     with locked(path, timeouts.lock, timeouts.lock_poll):
@@ -254,7 +254,7 @@ def read_trusted_json(path: Path) -> Any:
 
 
 def trusted_json(text: bytes | None) -> Any:
-    """The JSON in what `read_trusted` gave; None where it is none."""
+    """The JSON in what `read_trusted` gave; None if it is none."""
     try:
         # Nobody else wrote it, so its depth is not looked at: each start reads one.
         return None if text is None else json.loads(text)

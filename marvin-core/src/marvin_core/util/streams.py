@@ -27,7 +27,7 @@ class StandardStreams:
         """Write to standard output.
 
         Raises:
-            OSError: where nobody reads it any more, or the disk behind it is full.
+            OSError: nobody reads it any more, or the disk behind it is full.
         """
         _write(self.stdout, text)
 
@@ -49,7 +49,7 @@ class StandardStreams:
             return
 
     def stdin_is_terminal(self) -> bool:
-        """Whether standard input is a terminal; false where it is closed."""
+        """Whether standard input is a terminal; false if it is closed."""
         return os.isatty(self.stdin)
 
 

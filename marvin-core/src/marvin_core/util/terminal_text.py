@@ -136,7 +136,7 @@ def exact(text: str) -> str:
     """The text with an escape for each character that cannot be seen, for a person who has to judge what runs.
 
     Controls, marks that reorder or join text, blanks that look like a space, and what is no character are written as
-    Python writes them (`\\x1b`, `\\u202e`); lines and tabs stay. Nothing is left out. Where there is an escape, a
+    Python writes them (`\\x1b`, `\\u202e`); lines and tabs stay. Nothing is left out. If there is an escape, a
     backslash of the text is doubled, so that neither can be mistaken for the other.
     """
     plain = text.replace("\n", "").replace("\t", "")

@@ -84,7 +84,7 @@ def hint_at(asked: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """The question whether one of these names is meant; nothing where there are none."""
+    """The question whether one of these names is meant; nothing if there are none."""
     if not names:
         return ""
     *others, last = map(repr, names)
@@ -150,7 +150,7 @@ def _difference(word: str, name: str) -> tuple[str, str]:
 
 
 def _comparison() -> Callable[[str, str, float], float]:
-    """How alike two short texts are, from 0 to 1: difflib's ratio, or 0 where that cannot be enough."""
+    """How alike two short texts are, from 0 to 1: difflib's ratio, or 0 if that cannot be enough."""
     # Only errors come here, and difflib costs milliseconds to import.
     from difflib import SequenceMatcher
     from functools import cache

@@ -19,7 +19,7 @@ def parse_json(text: _Text, largest: int = LARGEST) -> Any:
     """The value of a JSON text. NaN and the infinities, which are no JSON, count as null.
 
     Raises:
-        ValueError: where it is no JSON, too large, nested too deeply, or holds too many values. Nothing else is raised.
+        ValueError: it is no JSON, too large, nested too deeply, or holds too many values. Nothing else is raised.
     """
     if len(text) > largest:
         raise ValueError(f"it is larger than {largest:,} bytes")

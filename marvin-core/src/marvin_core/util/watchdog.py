@@ -61,7 +61,7 @@ def owner_of(frame: FrameType | None) -> str:
 
 
 def holder(frame: FrameType | None) -> str:
-    """What of a pack runs in a frame, and where it is; empty where that is no pack's code."""
+    """What of a pack runs in a frame, and where it is; empty if that is no pack's code."""
     foreign: FrameType | None = None
     while frame is not None:
         if frame.f_code in _MARKS:
@@ -220,7 +220,7 @@ class Watchdog:
             raise asyncio.CancelledError
 
     def _end_overdue(self, held: str) -> None:
-        """Where no time-out works any more, do what it would do; `held` is empty where the loop has gone on."""
+        """Where no time-out works any more, do what it would do; `held` is empty if the loop has gone on."""
         if self._overdue > _TRIES and held:
             self._leave(held)
         elif self._overdue and held:

@@ -219,7 +219,7 @@ class Batch:
         self._told(f"{task.id}: {record.state}. {record.reason}")
 
     def _order(self, task: Task, led: str) -> Order | None:
-        """The order for a worker, with the budget that is left; None where there is none."""
+        """The order for a worker, with the budget that is left; None if there is none."""
         share, timeouts = self._money.share(task), self._control.config.timeouts
         if share is not None and share.is_nothing:
             return None

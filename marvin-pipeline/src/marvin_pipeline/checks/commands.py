@@ -57,7 +57,7 @@ class ProjectCommands(Record):
 
 
 Which: TypeAlias = Callable[[str], str | None]
-"""Finds a program, as `Processes.which`; None where it is missing."""
+"""Finds a program, as `Processes.which`; None if it is missing."""
 
 
 def find_commands(root: Path, which: Which, test_command: str = "") -> ProjectCommands:

@@ -60,7 +60,7 @@ def _where(folder: Path) -> tuple[str, ...]:
 
 
 def _runner(folder: Path) -> tuple[str, str]:
-    """The test runner, pytest or unittest, and where it was found; nothing where there are no tests."""
+    """The test runner, pytest or unittest, and where it was found; nothing if there are no tests."""
     if why := _declares_pytest(folder):
         return "pytest", why
     texts = [text_of(path) for path in _test_files(folder)]

@@ -49,7 +49,7 @@ def environment(context: ToolContext) -> dict[str, str]:
 
 
 def program(context: ToolContext) -> str:
-    """The path of gh. Raises `ToolError` where it is not installed."""
+    """The path of gh. Raises `ToolError` if it is not installed."""
     found = context.processes.which("gh", outside=True)
     if found is None:
         raise ToolError(
@@ -95,7 +95,7 @@ async def get(
 
 
 def _parsed(output: bytes) -> Answer | None:
-    """An answer with its status line and headers; None where there is none."""
+    """An answer with its status line and headers; None if there is none."""
     head, _, body = output.replace(b"\r\n", b"\n").partition(b"\n\n")
     first, *lines = head.decode("utf-8", "replace").split("\n")
     protocol, _, status = first.partition(" ")

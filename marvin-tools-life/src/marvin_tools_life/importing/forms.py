@@ -32,7 +32,7 @@ class FormError(ValueError):
 
 
 class Merged(NamedTuple):
-    """The result of merging a file: its new content, None where it stays unchanged, and counts for the report.
+    """The result of merging a file: its new content, None if it stays unchanged, and counts for the report.
 
     `taken` counts new entries, `there` existing ones. `problems` are entries that cannot be imported, each with
     the reason.

@@ -43,7 +43,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def why_not(self) -> str:
-        """Why it cannot be used here, and what would help; empty where it can."""
+        """Why it cannot be used here, and what would help; empty if it can."""
 
     @abstractmethod
     def add(self, job: str, due: float, command: Sequence[str]) -> str:

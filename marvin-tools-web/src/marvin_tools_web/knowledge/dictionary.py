@@ -104,7 +104,7 @@ def _words(value: Mapping[str, Any], kind: str) -> list[str]:
 
 
 async def _by_wordnet(word: str, context: ToolContext, *, synonyms: bool) -> str:
-    """WordNet's answer; empty where it is not installed, or does not know the word."""
+    """WordNet's answer; empty if it is not installed, or does not know the word."""
     if context.processes.which("wn") is None:
         return ""
     options = ["-over", *(["-synsn", "-synsv", "-synsa", "-synsr"] if synonyms else [])]

@@ -80,7 +80,7 @@ class InstructionReader:
         return self._with_limits(found)
 
     def read(self, place: InstructionPlace, project: str) -> Instructions | None:
-        """One file, with those of the project that it imports; None where there is nothing in it."""
+        """One file, with those of the project that it imports; None if there is nothing in it."""
         try:
             found = read_text(self._paths(Path(place.base)), place.path)
         except ToolError as error:

@@ -122,7 +122,7 @@ class Imports:
         return os.path.normpath(os.path.join(inside.base, os.path.dirname(inside.path), name))
 
     def _meant(self, full: str) -> _File | None:
-        """The file at a place; None where it is outside."""
+        """The file at a place; None if it is outside."""
         for base in (self._project, f"{self._home}/.marvin"):
             if full.startswith(f"{base}/"):
                 return _File(base=base, path=full[len(base) + 1 :])

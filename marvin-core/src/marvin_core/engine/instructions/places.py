@@ -129,7 +129,7 @@ def skill_names(root: SkillRoot) -> tuple[Sequence[str], int]:
 
 
 def stamp_of(file: str) -> tuple[int, int, int] | None:
-    """What differs once a file has changed; None where there is none."""
+    """What differs once a file has changed; None if there is none."""
     try:
         status = os.stat(file)
     except OSError:

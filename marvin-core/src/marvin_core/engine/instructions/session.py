@@ -47,7 +47,7 @@ class SessionInstructions:
         return files, skill_stamps(self._roots)
 
     async def look(self) -> tuple[list[Document], str]:
-        """The instructions for the prompt, and what it says of the skills, which is nothing where there are none."""
+        """The instructions for the prompt, and what it says of the skills, which is nothing if there are none."""
         return await self._documents() if self._any() else [], await self._skills()
 
     def _any(self) -> bool:

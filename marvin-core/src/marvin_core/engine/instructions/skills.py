@@ -110,7 +110,7 @@ class SkillFinder:
         return skill.replace(**{key: entry[key] for key in _OF_HEAD}, name=entry["name"] or skill.name)
 
     def _head(self, skill: Skill) -> dict[str, Any]:
-        """What its head says, as it is kept. Raises `ToolError` where its file cannot be read."""
+        """What its head says, as it is kept. Raises `ToolError` if its file cannot be read."""
         from ...util.yaml.head import load_head, split_head
 
         read = read_text(self._paths(Path(skill.base)), _below(skill, _FILE))
@@ -134,7 +134,7 @@ class SkillFinder:
         """The text of a skill, or of another file in its folder: `pdf`, `pdf/references/forms.md`. Blocks.
 
         Raises:
-            ToolError: where there is none that can be read.
+            ToolError: there is none that can be read.
         """
         name, _, file = wanted.strip().partition("/")
         usable = {skill.name: skill for skill in skills if not skill.problem}

@@ -32,7 +32,7 @@ def read_text(paths: SandboxPaths, path: str) -> ReadText:
     """The text of a file below the root of `paths`, of which links do not lead out.
 
     Raises:
-        ToolError: where there is none that may be shown to a model; the text says why, in one line.
+        ToolError: there is none that may be shown to a model; the text says why, in one line.
     """
     try:
         with paths.open(path) as stream:
@@ -72,7 +72,7 @@ def seen(text: str) -> str:
 
 
 def _decoded(data: bytes, *, whole: bool) -> str | None:
-    """The text of a file in UTF-8; None where it is something else."""
+    """The text of a file in UTF-8; None if it is something else."""
     if b"\0" in data or data.startswith(_PDF):
         return None
     try:

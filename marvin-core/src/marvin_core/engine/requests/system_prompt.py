@@ -257,7 +257,7 @@ class SystemPrompt:
 
     @property
     def of_repository(self) -> str:
-        """A document in it that a repository brought; empty where there is none."""
+        """A document in it that a repository brought; empty if there is none."""
         shown = self._fit.limits if self._fit is not None else {}
         return next((one.name for one in self._documents if one.name in shown and not one.is_own), "")
 

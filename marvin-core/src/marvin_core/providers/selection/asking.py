@@ -13,7 +13,7 @@ Keep = Callable[[Sequence[ServedModel]], None]
 
 
 def ask(config: Config, endpoint: Endpoint, factory: str) -> list[ServedModel]:
-    """The models that a service lists; empty where it cannot be asked. Blocks, `timeouts.model_list` at most."""
+    """The models that a service lists; empty if it cannot be asked. Blocks, `timeouts.model_list` at most."""
     found: list[ServedModel] = []
     ask_in_background(config, endpoint, factory, found.extend).join(config.timeouts.model_list)
     return list(found)

@@ -91,7 +91,7 @@ class Catalog:
         """The service of this name.
 
         Raises:
-            UsageError, ConfigError: where there is none; `origin` says where it was named, if it was.
+            UsageError, ConfigError: there is none; `origin` says where it was named, if it was.
         """
         if name in self.known:
             return self.known[name]
@@ -100,7 +100,7 @@ class Catalog:
         raise UsageError(text) if by_flag else ConfigError(text)
 
     def reason(self, spec: ProviderSpec) -> str:
-        """Why this service can be used without being asked for by name; empty where it is not set up."""
+        """Why this service can be used without being asked for by name; empty if it is not set up."""
         settings = self._config.endpoints.get(spec.name)
         if spec.login and self._has_login(spec):
             return f"the profile {self._profiles.active} is logged in"
@@ -143,7 +143,7 @@ class Catalog:
         return self.is_local(spec) and not spec.in_process
 
     def is_free(self, spec: ProviderSpec) -> bool | None:
-        """Whether its requests cost nothing; None where that depends on the model.
+        """Whether its requests cost nothing; None if that depends on the model.
 
         A server on this machine may be a gateway to services that cost money, unless it is one that runs models itself.
         """
@@ -160,7 +160,7 @@ class Catalog:
         return [(spec, self.base_url(spec)) for spec in self.known.values() if self.is_local(spec)]
 
     def longest(self, provider: str, model: str) -> int | None:
-        """The longest answer of a model, in tokens; None where it is not known."""
+        """The longest answer of a model, in tokens; None if it is not known."""
         return self.lists.facts(self.known[provider], model).longest if provider in self.known else None
 
     def listed(self, provider: str, model: str) -> ModelFacts:
@@ -170,7 +170,7 @@ class Catalog:
         return self.lists.store.facts(self.lists.address(self.known[provider]), model)
 
     def named_by_variable(self, spec: ProviderSpec) -> str:
-        """The model that the service's own variable names; empty where it names none."""
+        """The model that the service's own variable names; empty if it names none."""
         return (self._secrets.setting(spec.model_variable) if spec.model_variable else None) or ""
 
     def default_model(self, spec: ProviderSpec) -> str:
@@ -244,7 +244,7 @@ class Catalog:
         """Where and as whom to ask for this model; `origin` says where the provider was named, if it was.
 
         Raises:
-            ConfigError: where the key is missing or the address is none.
+            ConfigError: the key is missing or the address is none.
         """
         base_url, key = self.base_url(spec), self._key(spec)
         own_address = spec.keyless and bool(self._secrets.setting(spec.url_variable))
@@ -293,7 +293,7 @@ class Catalog:
         return {**self._secrets.child_environment(spec.handed_on), "HOME": str(self._config.home), **trusted}
 
     def key_variable(self, spec: ProviderSpec) -> str:
-        """The variable that a key for the address in use belongs to; empty where the service takes none."""
+        """The variable that a key for the address in use belongs to; empty if the service takes none."""
         home = spec.home_key_variables if self._at_home(spec) else ()
         return next(iter((*home, *spec.key_variables)), "")
 
@@ -314,7 +314,7 @@ class Catalog:
         """Have the key of a service at hand: the system's keyring may ask the user for it. Blocks.
 
         Raises:
-            ConfigError: where the keyring does not give it.
+            ConfigError: the keyring does not give it.
         """
         for name in self.key_variables(spec):
             self._secrets.fetch([name])

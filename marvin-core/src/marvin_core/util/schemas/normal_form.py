@@ -45,7 +45,7 @@ class Room:
         self.left = left
 
     def take(self, size: int) -> None:
-        """Use some of it. Raises `ValueError` where there is no more."""
+        """Use some of it. Raises `ValueError` if there is no more."""
         self.left -= size
         if self.left < 0:
             raise ValueError("their definitions take too many characters, written out")
@@ -74,7 +74,7 @@ def normal_form(schema: Mapping[str, Any], room: Room | None = None) -> dict[str
         room: what a stranger's definitions may take; without it, as much as they do.
 
     Raises:
-        ValueError: where a definition contains itself, is referred to and not there, or has no room.
+        ValueError: a definition contains itself, is referred to and not there, or has no room.
     """
     definitions = _Definitions(schema, room)
     if schema.get("type") == "object" and "properties" not in schema:

@@ -85,7 +85,7 @@ def reason_text(error: Mapping[str, Any], schema: Schema) -> str:
 
 
 def schema_at(schema: Schema, location: Sequence[str | int]) -> Schema:
-    """The schema of what is at this path of keys and places; empty where nothing is known of it."""
+    """The schema of what is at this path of keys and places; empty if nothing is known of it."""
     for part in location:
         schema = members_of(schema)
         others = schema.get("items" if isinstance(part, int) else "additionalProperties")

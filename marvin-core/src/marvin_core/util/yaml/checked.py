@@ -18,7 +18,7 @@ def check_yaml(text: str) -> None:
     """Refuse a YAML text that no person writes. One that is no YAML passes: whoever loads it says what is wrong.
 
     Raises:
-        ValueError: where it is nested too deeply, or aliases make too much of it.
+        ValueError: it is nested too deeply, or aliases make too much of it.
     """
     if _could_be_deep(text) and _is_deep(text):
         raise ValueError(f"it is nested more than {_DEPTH} deep")

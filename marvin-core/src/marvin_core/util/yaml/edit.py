@@ -13,10 +13,10 @@ _COMPARED = 4_000_000
 
 
 def load_mapping(text: str) -> Any:
-    """The mapping that a YAML text holds; None where it holds nothing but comments.
+    """The mapping that a YAML text holds; None if it holds nothing but comments.
 
     Raises:
-        ValueError: where it is not YAML, no mapping, or nothing that a person writes.
+        ValueError: it is not YAML, no mapping, or nothing that a person writes.
     """
     from ruamel.yaml.error import YAMLError  # the library takes longer to import than all else at the start
 
@@ -74,7 +74,7 @@ def dump_mapping(data: Any) -> str:
     """A mapping as YAML.
 
     Raises:
-        ValueError: where it holds something that YAML cannot.
+        ValueError: it holds something that YAML cannot.
     """
     from io import StringIO
 
@@ -182,7 +182,7 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int,
 
 
 def _key(line: str) -> str:
-    """The key that a line begins with; empty where it has none."""
+    """The key that a line begins with; empty if it has none."""
     import re
 
     found = re.match(r"""(?:- )*(?:"[^"]*"|'[^']*'|[^\s"'#:][^:#]*) ?:(?= |$)""", line)

@@ -13,7 +13,7 @@ _LONGEST = 16_384
 
 
 def split_head(text: str) -> tuple[str | None, str]:
-    """The head of a text and what follows it; None where it has no head."""
+    """The head of a text and what follows it; None if it has no head."""
     lines = text.removeprefix("\ufeff").splitlines(keepends=True)
     if not lines or lines[0].rstrip() != _FENCE:
         return None, text
@@ -27,7 +27,7 @@ def load_head(head: str) -> Mapping[str, Any]:
     """The keys of a head.
 
     Raises:
-        ValueError: where it is too long, no YAML or no mapping, or nothing that a person writes.
+        ValueError: it is too long, no YAML or no mapping, or nothing that a person writes.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
