@@ -46,7 +46,8 @@ def replay(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     as_test: Annotated[
-        bool, typer.Option("--as-test", help="Copy the cassette into a folder where pytest runs it as a test, without replaying it.")
+        bool,
+        typer.Option("--as-test", help="Copy the cassette to the tests that pytest runs; do not replay it."),
     ] = False,
     to: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="The folder for --as-test. Default: tests, if it exists.")
