@@ -124,7 +124,7 @@ def _amount(value: float) -> str:
 
 
 async def _rates(context: ToolContext) -> Rates:
-    """Today's rates: fetched once a day; older ones where that fails."""
+    """Today's rates: fetched once a day; older ones if that fails."""
     path = context.profile_folder / "rates.json"
     kept = await in_thread(lambda: _read(path))
     if kept is not None and 0 <= context.clock.now() - kept.fetched < _DAY:

@@ -81,7 +81,6 @@ class Batch:
     """One run of a batch.
 
     Args:
-        control: the way to the user, and the models of this run.
         control: the connection to the user, and the models of this run.
     tasks: all tasks of the file."""
 
@@ -269,7 +268,7 @@ class Batch:
 
 
 def _bounded(task: Task, options: BatchOptions) -> Task:
-    """A task with the limits of the batch where it has none."""
+    """A task with the limits of the batch if it has none."""
     return task.replace(
         until=task.until or options.until,
         max_cost=options.task_cost if task.max_cost is None else task.max_cost,

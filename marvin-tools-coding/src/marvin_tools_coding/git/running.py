@@ -145,7 +145,7 @@ async def names(context: ToolContext, what: str, arguments: Sequence[str], *, st
 
 
 def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError:
-    """git's error message, with what to do about it where that is known."""
+    """git's error message, with advice if there is any."""
     said = output_text(result.stderr + result.output, result.omitted, "")[:ERROR_LIMIT].strip()
     said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints its usage
     for sign, advice in _ADVICE.items():

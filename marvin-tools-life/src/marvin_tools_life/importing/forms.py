@@ -76,7 +76,7 @@ def merged_entries(form: EntryForm, here: bytes | None, older: bytes, when: floa
     """The entries of today's file, followed by those of the older file whose keys it does not have.
 
     Args:
-        here: today's file; the same bytes as `older` where it is that file itself.
+        here: today's file; the same bytes as `older` if it is that file itself.
         when: the modification time of the older file, in seconds since the epoch.
 
     Raises:

@@ -77,7 +77,7 @@ class JobFile:
     """The jobs of this user, in one private file. Methods block until they are done.
 
     Args:
-        folder: of the file; created where it is missing.
+        folder: of the file; created if it is missing.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -55,7 +55,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def remove(self, job: str, handle: str) -> None:
-        """Remove a job; nothing happens where it is gone already."""
+        """Remove a job; nothing happens if it is already gone."""
 
     @abstractmethod
     def known(self, jobs: Mapping[str, str]) -> set[str]:

@@ -81,7 +81,7 @@ def _names(path: str) -> Sequence[str]:
 
 
 def _none_yet(path: str) -> str:
-    """The message where there is no ticket; those of an older Marvin are JSON files in the same folder."""
+    """The message if there are no tickets; those of an older Marvin are JSON files in the same folder."""
     try:
         is_older = any(name.endswith(".json") for name in os.listdir(path))
     except OSError:

@@ -1,4 +1,4 @@
-"""The dictionary: dictionaryapi.dev, and WordNet where it is installed.
+"""The dictionary: dictionaryapi.dev, and WordNet if it is installed.
 
 Source: dictionaryapi.dev, wordnet.princeton.edu/documentation/wn1wn
 """

@@ -121,7 +121,7 @@ def holds(kept: Mapping[str, Any], now: float) -> bool:
 
 
 def given_tokens(answer: Fetched) -> dict[str, Any]:
-    """The tokens in an answer of a service. Raises ValueError where there are none."""
+    """The tokens in an answer of a service. Raises `ValueError` if there are none."""
     found = answer.json()
     lasts = values.number(found, "expires_in")
     if not isinstance(found, Mapping) or not token_in(found) or lasts is None:
