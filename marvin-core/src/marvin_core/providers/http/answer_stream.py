@@ -175,7 +175,7 @@ class AnswerStream(ABC):
         """Convert the collected data to a delta. With `last`, nothing can be added any more."""
         kind = self._kind
         if isinstance(kind, PartialCall):
-            piece = kind.piece()
+            piece = kind.piece(last=last and bool(kind.name))
             if piece is not None:
                 self._out.append(piece)
         elif self._parts:
