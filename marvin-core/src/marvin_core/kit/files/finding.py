@@ -32,7 +32,7 @@ class FoundFile(NamedTuple):
 
 
 class FoundFiles(Sequence[FoundFile]):
-    """What was found, in order. A `FoundFile` is made for those that are looked at: there may be 100,000."""
+    """What `find_files` found, in order. A `FoundFile` is made when it is looked at, since there may be 100,000."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
