@@ -1,4 +1,4 @@
-"""Which tool call a streamed fragment belongs to, however a server numbers and names them."""
+"""Assigns streamed fragments to tool calls, however a server numbers and names them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MARKS = re.compile(r'\\.|["\\{}\[\]]', re.DOTALL)
 _LONGEST_NAME = 1_000
 """Far more than any service accepts for the name of a tool: what is longer is no name."""
 _CALL_SIZE = 200
-"""How many characters a call counts as that has no arguments."""
+"""The size in characters that is counted for a call without arguments."""
 
 
 class PartialCall:
-    """One tool call while it streams in."""
+    """One tool call while it is streamed."""
 
     def __init__(self, key: int, index: object, call_id: str, *, made_up: bool) -> None:
         self.index = index
@@ -50,18 +50,18 @@ class PartialCall:
             self.name = name if name.startswith(self.name) else self.name + name
 
     def is_whole(self) -> bool:
-        """Whether its arguments are complete, so that more of them can only belong to another call."""
+        """Whether its arguments are complete, so that further fragments must belong to another call."""
         self._look()
         return self._object.is_whole
 
     def _look(self) -> None:
-        """Look at what is new: each fragment once, so that many of them stay linear."""
+        """Check the new fragments, each once, so that the time stays linear."""
         for fragment in self._fragments[self._looked_at :]:
             self._object.feed(fragment)
         self._looked_at = len(self._fragments)
 
     def piece(self, *, last: bool = False) -> CallDelta | None:
-        """What came since the last piece; None while there is nothing, or the name may not be complete yet."""
+        """The part since the last piece; None while there is none, or the name may not be complete yet."""
         if not last and not (self.name and (self.has_arguments or self._announced)):
             return None
         if self._announced and not self._fragments and self.extra is None:
@@ -82,7 +82,8 @@ class PartialCall:
 
 
 class _FirstObject:
-    """Where the object ends that a text begins with, however the text is cut; `is_whole` where nothing follows it."""
+    """Finds the end of the object at the beginning of a text that arrives in pieces; `is_whole` if nothing follows
+    it."""
 
     def __init__(self) -> None:
         self.is_whole = False
@@ -90,7 +91,7 @@ class _FirstObject:
         self._in_string = self._escaped = self._is_over = False
 
     def feed(self, fragment: str) -> None:
-        """Take the next part of the text."""
+        """Process the next part of the text."""
         if self._is_over or (self.is_whole and fragment.strip()):
             self._is_over, self.is_whole = True, False
             return
@@ -111,7 +112,7 @@ class _FirstObject:
 
 
 class CallAssembler:
-    """The calls of one answer. `taken` gives the ids that the conversation uses already."""
+    """The calls of one answer. `taken` returns the ids that the conversation already uses."""
 
     def __init__(self, provider: str, taken: Callable[[], Collection[str]]) -> None:
         self._provider = provider
@@ -121,13 +122,13 @@ class CallAssembler:
         self._last: PartialCall | None = None
         self._free: Iterator[str] | None = None
         self.size = 0
-        """The characters of all arguments and of what goes back with the calls, and some for each call."""
+        """The size of all arguments and of the data sent back with the calls in characters, with some for each call."""
         self.all: list[PartialCall] = []
 
     def take(self, item: dict[str, Any]) -> PartialCall:
-        """The call that an entry of `tool_calls` belongs to, with its fragment added.
+        """The call that an entry of `tool_calls` belongs to, after its fragment was added.
 
-        Raises TypeError: its name is none.
+        Raises TypeError if its name is not one.
         """
         function = item.get("function") or {}
         name = function.get("name") or ""
@@ -142,7 +143,7 @@ class CallAssembler:
         call.add(fragment)
         self.size += len(fragment)
         if item.get("extra_content"):
-            # Gemini's thought signature, which it wants back with the call.
+            # Gemini's thought signature, which must be sent back with the call.
             call.extra = ProviderData(provider=self._provider, data={"extra_content": item["extra_content"]})
             self.size += len(str(item["extra_content"]))
         self._last = call
