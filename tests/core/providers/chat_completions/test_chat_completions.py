@@ -947,6 +947,7 @@ def test_a_model_that_is_listed_and_refused_is_told_as_that() -> None:
     found = failure(error(404, "The model `scripted` does not exist or you do not have access to it."))
     assert isinstance(found, ModelNotFound)
     assert "lists the model 'scripted', but this account may not use it" in str(found)
+    assert str(found).count("scripted") == 1, "it is not offered as another one"
 
 
 def test_a_list_of_models_is_taken_as_it_can_be_used() -> None:

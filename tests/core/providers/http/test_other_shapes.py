@@ -79,7 +79,7 @@ DOCUMENTS: Mapping[type[AnswerStream], Any] = {
         "usage": {"input_tokens": 5},
     },
 }
-OTHERS = st.sampled_from(
+OTHERS: st.SearchStrategy[Any] = st.sampled_from(
     [
         *(None, True, 0, 5, -1, 1.5, 10**400, float("inf"), float("nan"), "", "x", "5", "<think>", "\ud800"),
         *([], {}, [1], ["x"], [None], [[]], {"a": 1}, {"text": 5}, {"type": []}, "x" * 2000),

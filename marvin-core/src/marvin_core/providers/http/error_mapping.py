@@ -161,13 +161,15 @@ def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) 
     """The error with the models that the service serves, the nearest names first; unchanged if they are unknown."""
     if not served:
         return error
-    near = near_names(endpoint.model, served, _LISTED, enough=FAINTLY_LIKE)
-    shown = list(dict.fromkeys([*near, *served]))[:_LISTED]
-    more = f" and {len(served) - len(shown)} more" if len(served) > len(shown) else ""
+    others = [name for name in served if name != endpoint.model]
+    near = near_names(endpoint.model, others, _LISTED, enough=FAINTLY_LIKE)
+    shown = list(dict.fromkeys([*near, *others]))[:_LISTED]
+    more = f" and {len(others) - len(shown)} more" if len(others) > len(shown) else ""
     if endpoint.model in served:
         what = f"{endpoint.provider} lists the model {endpoint.model!r}, but this account may not use it."
+        choice = f": {', '.join(shown)}{more}." if shown else " of another provider: it lists no other."
         return ModelNotFound(
-            f"{what} Choose another one with /model or --model: {', '.join(shown)}{more}.",
+            f"{what} Choose another one with /model or --model{choice}",
             provider=endpoint.provider,
             status=error.status,
             served=served,
