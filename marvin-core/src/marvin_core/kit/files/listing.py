@@ -102,7 +102,7 @@ async def _looked_at(
                 if (name[-1] == "/" or has_modules or wanted(name))
                 and (not ("/." in name or name[0] == ".") or _is_listed(name, start, hidden))
             ]
-            # What is not there was deleted, and git not told yet; or it is behind a link.
+            # A missing file was deleted without git knowing yet, or is behind a link.
             for name, status in statuses.of_all(asked):
                 if stat.S_ISDIR(status.st_mode):  # a repository in this one
                     found += [entry async for entry in _walk(context, name.rstrip("/"), wanted, hidden)]
