@@ -280,7 +280,8 @@ RUN = {
     "how-to/evidence-in-ci.md": {"yaml": 4},  # tests/pipeline/evidence/test_ci_page.py
     "how-to/review-a-code-base.md": {"console": 2, "yaml": 1},  # tests/pipeline/test_review_jobs.py
     "how-to/mcp-servers.md": {"sh": 2, "yaml": 1, "json": 1},  # tests/e2e/test_mcp_servers.py
-    "how-to/editors.md": {"sh": 1, "json": 2},  # tests/core/acp/test_page.py; .ci/run installs the extra
+    # tests/core/acp/test_page.py, and in tests/real test_acp_in_marimo.py and test_acp_client_in_a_shell.py
+    "how-to/editors.md": {"sh": 3, "json": 2},
     "how-to/tracing.md": {"sh": 1, "yaml": 2},  # tests/core/config/test_telemetry_settings.py
     "how-to/language-servers.md": {"yaml": 1},  # tests/tools_coding/test_lsp_commands.py
     "how-to/web.md": {"yaml": 1},  # tests/tools_web/test_services.py

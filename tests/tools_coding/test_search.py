@@ -485,6 +485,18 @@ class TestWhatIsShown:
         for pattern, expected in (("*.log", "keep.log"), ("*.py", "src/a.py"), ("src/**", "src/a.py")):
             assert either.call(code_grep, pattern="needle", glob_filter=pattern) == f"{expected}:1: needle"
 
+    def test_what_gitignore_brings_back_stays_hidden(self, either: Project) -> None:
+        """Whoever writes the rules could show .git so, which holds passwords of remotes."""
+        either.write(".gitignore", "!.*\n!.git/\n")
+        for name in (".git/config", ".git/x/y", ".tickets/t.md", ".env2", "src/.hidden", "src/.d/a.py", "src/a.py"):
+            either.write(name, "needle\n")
+        for output in ("lines", "files", "count"):
+            shown = either.call(code_grep, pattern="needle", output=output)
+            assert "src/a.py" in shown
+            assert not [name for name in (".git", ".tickets", ".env2", ".hidden", ".d/") if name in shown]
+        assert either.call(code_grep, pattern="needle", glob_filter="*.py") == "src/a.py:1: needle"
+        assert either.call(code_grep, pattern="needle", path="src") == "src/a.py:1: needle"
+
 
 def test_a_pattern_that_never_ends_is_given_up_with_advice(either: Project) -> None:
     """With look-ahead ripgrep counts its steps; Marvin's own program has a time."""

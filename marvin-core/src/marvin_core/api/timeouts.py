@@ -11,7 +11,7 @@ class Timeouts(Record):
     tool: float = 60.0
     """A tool call that declares no timeout of its own."""
     search_in_order: float = 0.02
-    """How long files are searched in order, which ends early if there are many matches. Then many threads search."""
+    """Frequent matches show within this time. A search then goes through the files in order and stops at the first."""
     search: float = 20.0
     """A search in files by Marvin's own program, which is used if ripgrep is missing. Then the pattern is given up."""
     preview: float = 5.0

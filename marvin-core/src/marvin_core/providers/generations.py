@@ -3,13 +3,14 @@
 These are rules, not a list, so a new model has its full context window and thinks from its first day on: a newer
 generation is treated like the newest one here. The sources are the services' own pages of models:
 developers.openai.com/api/docs/models, platform.claude.com/docs/en/about-claude/models/overview,
-ai.google.dev/gemini-api/docs/models and docs.x.ai/docs/models.
+ai.google.dev/gemini-api/docs/models and docs.x.ai/docs/models. Those of models with open weights are platform.kimi.ai,
+docs.z.ai, api-docs.deepseek.com, help.aliyun.com/model-studio and platform.minimax.io.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from ..api.providers import ModelFacts
@@ -20,6 +21,7 @@ _O = r"o(\d)(?!\d)"
 _CLAUDE = r"claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
 _GEMINI = r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)"
 _GROK = r"grok-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
+_FIRST_CLAUDE_WITH_FAMILIES = (3, 0)
 _HOSTED = r"(?:[a-z][a-z-]*\.)+(?=[a-z])|databricks-"
 """Prefixes of Bedrock and Databricks: `us.anthropic.claude-opus-4-6-v1:0`, `databricks-gpt-5`."""
 _TUNED = "ft:"
@@ -70,6 +72,20 @@ def defers_tools(model: str) -> bool:
     return claude is not None and claude[1] >= (4, 5)
 
 
+def hosted_window(model: str) -> int | None:
+    """The context window of a model with open weights at a service, by its generation; None for other families.
+
+    A server of one's own may give less, so this is for services that say nothing and that no table knows.
+    """
+    name = base_name(model)
+    for family, windows in _OPEN.items():
+        found = re.match(rf"{family}(\d{{1,2}})(?:[.p](\d{{1,2}}))?(?![\d.])", name)
+        if found is not None:
+            version = _version(found)
+            return next(window for least, window in windows if version >= least)
+    return None
+
+
 def thinks(model: str) -> bool:
     """Whether the name of a model shows that it thinks."""
     return bool(facts_by_name(model).thinks)
@@ -84,7 +100,12 @@ def gpt_version(name: str) -> tuple[int, int] | None:
 def claude_version(model: str) -> tuple[str, tuple[int, int]] | None:
     """The family and the version of a Claude model, anywhere in the name; None without a number."""
     found = re.search(_CLAUDE, model)
-    return None if found is None else (found[1] or "", (int(found[2]), int(found[3] or 0)))
+    if found is None:
+        return None
+    family, version = found[1] or "", (int(found[2]), int(found[3] or 0))
+    if family not in ("", "instant") and version < _FIRST_CLAUDE_WITH_FAMILIES:
+        return family, _NEWEST  # a new family that counts from one
+    return family, version
 
 
 def _version(found: re.Match[str] | None) -> tuple[int, int]:
@@ -161,6 +182,14 @@ def _grok(name: str) -> ModelFacts:
     return ModelFacts(window=1_000_000 if version < (4, 5) else 500_000, thinks=thinking, images=True)
 
 
+_OPEN: Mapping[str, tuple[tuple[tuple[int, int], int], ...]] = {
+    r"kimi-k": (((3, 0), 1_000_000), ((0, 0), 131_072)),
+    r"glm-": (((5, 2), 1_000_000), ((4, 6), 200_000), ((0, 0), 65_536)),
+    r"deepseek-[vr]": (((4, 0), 1_000_000), ((0, 0), 64_000)),
+    r"qwen-?": (((3, 8), 1_000_000), ((3, 5), 262_144), ((3, 0), 131_072), ((0, 0), 32_768)),
+    r"minimax-m": (((3, 0), 524_288), ((0, 0), 204_800)),
+}
+"""How the names of models with open weights begin, and the least window that services give from each version on."""
 _FAMILIES: tuple[tuple[str, Callable[[str], ModelFacts]], ...] = (
     ("gpt-oss", _open_gpt),
     ("gpt-", _gpt),

@@ -9,6 +9,7 @@ from typing import Any
 
 from .untrusted_json import LARGEST
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 BLOCK = 128 * 1024
 _HEAD = 256
 """Bytes of a line that is too long which are still returned, to identify it."""
@@ -17,7 +18,7 @@ _HEAD = 256
 def record_line(record: Mapping[str, Any]) -> bytes:
     """A record as a line, with its newline."""
     try:
-        return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+        return (_encode(record) + "\n").encode()
     except UnicodeEncodeError:  # half of a surrogate pair has no bytes of its own, only an escape
         return (json.dumps(record, separators=(",", ":")) + "\n").encode()
 

@@ -26,7 +26,7 @@ from marvin_core import (
 
 from ..adapters import IGNORED, PATHS, for_real
 from ..lsp.catalog import SUFFIXES
-from .edit_arguments import EVERY, NEWS, OLDS, PATCHES, EditArguments, patches_of
+from .edit_arguments import EVERY, NEWS, OLDS, PATCHES, EditArguments, edit_arguments, patches_of
 
 FilePath = Annotated[str, "File below the working directory"]
 Content = Annotated[str, "Its whole content"]
@@ -103,7 +103,7 @@ async def write_file(context: ToolContext, path: FilePath, content: Content) -> 
     aliases={"path": PATHS, "old_str": OLDS, "new_str": NEWS, "patch": PATCHES, "replace_all": EVERY},
     unlisted=["edits", "replace_all", "expected_replacements", "keep_earlier", "command"],
     ignores=IGNORED,
-    adapt=for_real,
+    adapt=edit_arguments,
 )
 async def apply_patch(
     context: ToolContext,

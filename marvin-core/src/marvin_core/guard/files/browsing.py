@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from heapq import nsmallest
 from operator import itemgetter
 from typing import TypeAlias
@@ -72,9 +72,7 @@ class Search:
         hidden: whether a path must not be shown.
     """
 
-    def __init__(
-        self, pattern: Parts, descent: Callable[[], AbstractContextManager[Descent]], hidden: IsHidden
-    ) -> None:
+    def __init__(self, pattern: Parts, descent: Callable[[], Descent], hidden: IsHidden) -> None:
         if pattern[-1:] == ("**",):
             pattern = (*pattern, "*")  # the content, not the folder itself
         self._shown = "/".join(pattern)

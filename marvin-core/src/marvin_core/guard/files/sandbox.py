@@ -11,6 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -73,7 +74,7 @@ class SandboxPaths(FolderPaths):
                 self._regular(path, os.fstat(descriptor))
                 self._check(path, descent.locate(descriptor), writing=False)
                 self._opened(place)
-                return os.fdopen(descriptor, "rb")
+                return BufferedReader(FileIO(descriptor))
             except BaseException:
                 os.close(descriptor)
                 raise

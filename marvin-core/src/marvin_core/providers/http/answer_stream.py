@@ -125,6 +125,8 @@ class AnswerStream(ABC):
                 self.failure = self._broken("broke off before the answer was complete")
         except ProviderError as error:
             self.failure = error
+        except (AttributeError, TypeError, KeyError, IndexError):
+            self.failure = self._broken("sent an answer of an unknown shape", bytes(self._plain or b""))
         self._out.extend(piece for call in self._calls.all if (piece := call.piece(last=True)))
         return self._take() if self.failure else [*self._take(), Stop(reason=self._stop_reason())]
 
@@ -157,6 +159,9 @@ class AnswerStream(ABC):
             raise self._broken("sent something that is not JSON", payload) from None
 
     def _add(self, kind: Kind, text: str) -> None:
+        """Add text to the answer. Raises TypeError: the service sent something else in its place."""
+        if not isinstance(text, str):
+            raise TypeError
         self._switch(kind)
         self._parts.append(text)
         self._size += len(text)
@@ -170,7 +175,7 @@ class AnswerStream(ABC):
         """Convert the collected data to a delta. With `last`, nothing can be added any more."""
         kind = self._kind
         if isinstance(kind, PartialCall):
-            piece = kind.piece()
+            piece = kind.piece(last=last and bool(kind.name))
             if piece is not None:
                 self._out.append(piece)
         elif self._parts:

@@ -12,6 +12,8 @@ from ...api.messages import ProviderData
 from ...api.providers import CallDelta
 
 _MARKS = re.compile(r'\\.|["\\{}\[\]]', re.DOTALL)
+_LONGEST_NAME = 1_000
+"""Far more than any service accepts for the name of a tool: what is longer is no name."""
 _CALL_SIZE = 200
 """The size in characters that is counted for a call without arguments."""
 
@@ -28,12 +30,24 @@ class PartialCall:
         self._key = key
         self._fragments: list[str] = []
         self._announced = False
+        self.has_arguments = False
+        """Whether any of its arguments have come, so that its name is complete."""
         self._looked_at = 0
         self._object = _FirstObject()
 
     def add(self, fragment: str) -> None:
         """Take a fragment of the arguments."""
         self._fragments.append(fragment)
+        self.has_arguments = self.has_arguments or bool(fragment)
+
+    def add_to_name(self, name: object) -> None:
+        """Take the name: whole, once more, or a piece of it. Raises TypeError: it is no name."""
+        if not isinstance(name, str) or len(self.name) + len(name) > _LONGEST_NAME:
+            raise TypeError
+        if not self.name:
+            self.name = name
+        elif not (self.has_arguments or self._announced):
+            self.name = name if name.startswith(self.name) else self.name + name
 
     def is_whole(self) -> bool:
         """Whether its arguments are complete, so that further fragments must belong to another call."""
@@ -47,8 +61,10 @@ class PartialCall:
         self._looked_at = len(self._fragments)
 
     def piece(self, *, last: bool = False) -> CallDelta | None:
-        """The part since the last piece; None while there is none, or the name is not known yet."""
-        if not (self.name or last) or (self._announced and not self._fragments and self.extra is None):
+        """The part since the last piece; None while there is none, or the name may not be complete yet."""
+        if not last and not (self.name and (self.has_arguments or self._announced)):
+            return None
+        if self._announced and not self._fragments and self.extra is None:
             return None
         self._look()
         text = "".join(self._fragments)
@@ -110,16 +126,19 @@ class CallAssembler:
         self.all: list[PartialCall] = []
 
     def take(self, item: dict[str, Any]) -> PartialCall:
-        """The call that an entry of `tool_calls` belongs to, after its fragment was added."""
+        """The call that an entry of `tool_calls` belongs to, after its fragment was added.
+
+        Raises TypeError if its name is not one.
+        """
         function = item.get("function") or {}
         name = function.get("name") or ""
         fragment = function.get("arguments")
         if not isinstance(fragment, str):
             # Some servers send the whole arguments as an object.
             fragment = "" if fragment is None else json.dumps(fragment, ensure_ascii=False)
-        call = self._find(item.get("index"), str(item.get("id") or ""), name, fragment)
-        if not call.name:
-            call.name = name
+        call = self._find(item, name, fragment)
+        if name and name != call.name:
+            call.add_to_name(name)
             self.size += len(name)
         call.add(fragment)
         self.size += len(fragment)
@@ -130,12 +149,13 @@ class CallAssembler:
         self._last = call
         return call
 
-    def _find(self, index: object, call_id: str, name: str, fragment: str) -> PartialCall:
+    def _find(self, item: dict[str, Any], name: str, fragment: str) -> PartialCall:
+        index, call_id = item.get("index"), str(item.get("id") or "")
         known = self._by_id.get(call_id)
         if known is not None and index in (None, known.index):
             return known
         call = self._last if index is None else self._by_index.get(index)
-        if call is None or _begins_another(call, call_id, name, fragment):
+        if call is None or _begins_another(call, item, name, fragment):
             call = self._new(index, call_id)
         return call
 
@@ -154,9 +174,10 @@ class CallAssembler:
         return next(name for name in self._free if name not in self._by_id)
 
 
-def _begins_another(call: PartialCall, call_id: str, name: str, fragment: str) -> bool:
-    if call_id and not call.made_up:
+def _begins_another(call: PartialCall, item: dict[str, Any], name: str, fragment: str) -> bool:
+    if item.get("id") and not call.made_up:
         return True
     if name and call.name and name != call.name:
-        return True
+        # Else a piece of its name, which a few servers cut.
+        return call.has_arguments or bool(fragment or item.get("id") or item.get("type")) or item.get("index") is None
     return bool(name) and fragment.lstrip().startswith("{") and call.is_whole()

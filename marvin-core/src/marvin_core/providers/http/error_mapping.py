@@ -44,6 +44,8 @@ _WITHOUT_STATUS: tuple[tuple[Kind, int], ...] = (
     ("invalid", 400),
 )
 """The HTTP status for an error inside an answer, by its words; the first match counts."""
+_PASSING = (408, 409, 425, 498)
+"""Statuses below 500 of what passes by itself: late, in conflict with another request, too early, Groq's full tier."""
 _OLD_TLS = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "VERSION_TOO_LOW", "NO_PROTOCOLS_AVAILABLE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "RECORD_LAYER_FAILURE")
 """OpenSSL's names for its errors."""
@@ -215,7 +217,7 @@ def _kind(status: int, report: ErrorReport) -> type[ProviderError]:
         return ContextOverflow
     if says("images", words):
         return BadRequest
-    if status == 408 or status >= 500:
+    if status in _PASSING or status >= 500:
         return Overloaded
     return _kind_of_refusal(status, words)
 
@@ -230,7 +232,7 @@ def _kind_of_refusal(status: int, words: str) -> type[ProviderError]:
         return AuthFailed
     if status in (400, 401, 403, 404, 410, 422) and says("model", words):
         return ModelNotFound
-    return AuthFailed if status in (401, 403) else BadRequest
+    return AuthFailed if status in (401, 403) and not says("place", words) else BadRequest
 
 
 def _closed(error: Exception) -> str:
