@@ -18,15 +18,15 @@ Source: TypeAlias = Literal["", "flag", "environment", "file"]
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
 """What happens in a non-interactive run to a call that needs approval."""
 SandboxUse: TypeAlias = Literal["auto", "required", "off"]
-"""Whether commands run in a sandbox: where one works, only in one, or never."""
+"""Whether commands run in a sandbox: if one works, always, or never."""
 ToolSearchUse: TypeAlias = Literal["on", "off", "auto"]
-"""Whether tools are deferred until the model searches for them: most of them, none, or only if there are many."""
+"""Whether tools are deferred until the model searches for them: most of them, none, or if there are many."""
 PermissionMode: TypeAlias = Literal["ask", "edit", "auto", "readonly"]
-"""How much needs approval where no rule applies. Reading never does.
+"""How much needs approval if no rule applies. Reading never does.
 
 `ask`: everything that writes or runs something needs approval. `edit`: files inside the working directory may be
-written; everything else needs approval. `auto`: as edit, and commands may run in the sandbox. `readonly`:
-whatever writes or runs something is denied.
+written; everything else needs approval. `auto`: as edit, and commands may run in the sandbox. `readonly`: whatever
+writes or runs something is denied.
 """
 NetworkKind: TypeAlias = Literal["none", "loopback", "hosts", "all"]
 

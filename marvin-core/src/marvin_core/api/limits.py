@@ -63,9 +63,9 @@ class Limits(Record):
     output_file: int = 100_000_000
     """Bytes of a command's output that are kept in a file, if the model gets only its start and its end."""
     output_files: int = 500_000_000
-    """The size of all such files of a working directory, beyond which the oldest ones are removed."""
+    """The size of all files with output of a working directory, beyond which the oldest ones are removed."""
     output_days: int = 7
-    """The age, in days, beyond which such a file is removed."""
+    """The age, in days, beyond which a file with output is removed."""
     pack_memory: int = 2_000_000_000
     """Bytes of memory that `marvin packs check` lets a pack take."""
     pack_file: int = 100_000_000

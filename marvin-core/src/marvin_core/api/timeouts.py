@@ -29,7 +29,7 @@ class Timeouts(Record):
     browser_settle: float = 8.0
     """The longest wait until a loaded page stops changing."""
     browser_poll: float = 0.4
-    """Between two checks whether it still changes."""
+    """Between two checks whether a loaded page still changes."""
     http_turn: float = 20.0
     """The longest wait of a request for its turn, if a service limits the number of requests."""
     notice: float = 10.0
@@ -40,7 +40,7 @@ class Timeouts(Record):
     """Silence of a model service since the last piece of its answer; data that only keep the connection alive do not
     count."""
     model_idle_coding: float = 900.0
-    """The same in coding mode."""
+    """The same silence of a model service in coding mode."""
     probe: float = 0.15
     """For all local servers together to list their models, if a chat starts without a model."""
     model_list: float = 5.0
@@ -128,7 +128,7 @@ class Timeouts(Record):
     ceiling: float = 900.0
     """With a cost ceiling: until money becomes available that is reserved for requests of other agents."""
     ceiling_poll: float = 0.2
-    """Between two checks whether it has."""
+    """Between two checks whether reserved money has become available."""
     redraw: float = 0.03
     """Between two updates of the chat's screen while an answer arrives."""
     answer_key: float = 0.5

@@ -127,7 +127,7 @@ class Exchange:
         self._break_off()
 
     def _break_off(self, reason: StopReason = "broken") -> None:
-        """End an answer of which nothing is kept."""
+        """End an answer and discard it."""
         if self._assembly.started:
             self._bus.emit(MessageEnd(message=self._assembly.message(reason), stop_reason=reason))
 

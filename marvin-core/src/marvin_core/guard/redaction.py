@@ -170,7 +170,7 @@ class Redactor:
 class StreamRedactor:
     """Removes secrets from one text that arrives in pieces.
 
-    The possible beginning of a secret is held back until it is clear that it is none.
+    The possible beginning of a secret is held back until it turns out to be none.
     """
 
     def __init__(self, spellings: Spellings) -> None:

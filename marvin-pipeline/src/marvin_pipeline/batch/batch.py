@@ -82,7 +82,8 @@ class Batch:
 
     Args:
         control: the connection to the user, and the models of this run.
-    tasks: all tasks of the file."""
+        tasks: all tasks of the file.
+    """
 
     def __init__(
         self, control: RunControl, settings: PipelineSettings, options: BatchOptions, tasks: Sequence[Task]

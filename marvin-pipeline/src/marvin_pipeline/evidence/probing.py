@@ -120,7 +120,7 @@ async def _taken_out(run: Run, copy: Path, names: Sequence[str], marker: Path) -
 
 
 async def _gutted(run: Run, texts: Mapping[str, str], marker: Path) -> Mapping[str, str]:
-    """The texts without their code; empty ones where that fails."""
+    """The texts without their code; empty ones if that fails."""
     try:
         done = await run.control.session.processes.run(
             [sys.executable, "-P", "-m", _PROGRAM],

@@ -81,7 +81,7 @@ class Gate(Record):
     also one that continues this run."""
     excused: str = ""
     """Why `--strict` ignores that it was not measured: the user disabled the measurement, or there was
-    nothing to measure. Empty where it does."""
+    nothing to measure. Empty if it does not ignore that."""
 
 
 class EvidenceLog:

@@ -139,7 +139,7 @@ class Checkpoints:
         """Commit all changes of the project; returns the newest commit, which is an old one without changes.
 
         New files that should not be committed, such as keys and logs, are left out, and so are the tickets.
-        is staged beside the project, in a repository around it, stays so.
+        Files that are staged outside of the project, in a repository around it, stay staged.
 
         Raises:
             GitFault: a merge or the like is not finished, or git fails.
@@ -237,7 +237,7 @@ class Checkpoints:
 
         Args:
             commit: as `checkpoint` returned it.
-            paths: the files and folders to look at, relative to the project; all where there are none.
+            paths: the files and folders to look at, relative to the project; all if it is empty.
 
         Raises:
             GitFault: git fails.

@@ -175,7 +175,7 @@ class ProjectFiles:
             os.close(descriptor)
 
     def remove(self, name: str) -> None:
-        """Remove a file or a link; nothing happens where there is none.
+        """Remove a file or a link; nothing happens if there is none.
 
         Raises:
             FileFault: it cannot be removed.

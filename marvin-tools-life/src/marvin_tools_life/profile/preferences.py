@@ -48,7 +48,7 @@ async def update_preferences(
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     context: ToolContext,
 ) -> ToolResult:
-    """Keep what the user prefers, in the profile. Where the user states something lasting, such as a diet, units, a
+    """Keep what the user prefers, in the profile. If the user states something lasting, such as a diet, units, a
     tone (notes) or a home (save_place), offer once to keep it, and say in one line what was kept."""
     results: list[Any] = []
 

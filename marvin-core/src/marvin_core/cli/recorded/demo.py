@@ -50,14 +50,14 @@ _PROJECT: Mapping[str, str] = {
 
 
 def mean(values):
-    """The arithmetic mean; None where there are no values."""
+    """The arithmetic mean; None if there are no values."""
     if not values:
         return None
     return sum(values) / len(values)
 
 
 def median(values):
-    """The value in the middle; of an even number of values, the mean of the two in the middle."""
+    """The value in the middle; for an even number of values, the mean of the two in the middle."""
     if not values:
         return None
     ordered = sorted(values)

@@ -39,7 +39,7 @@ def replay(
     ] = "recorded",
     on_ask: Annotated[
         Literal["deny", "allow", "allow-all"],
-        typer.Option(help="With --tools real: what happens to calls that would be asked about."),
+        typer.Option(help="With --tools real: what happens to calls that need approval."),
     ] = "deny",
     strict: Annotated[
         bool, typer.Option("--strict", help="Count other instructions and other tools as differences, too.")

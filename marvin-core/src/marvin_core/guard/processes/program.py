@@ -47,7 +47,7 @@ class Program(Protocol):
         ...
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Have the event loop call this once when it has ended."""
+        """Register a function that the event loop calls once when the program has ended."""
         ...
 
 
@@ -114,7 +114,7 @@ class OwnProgram:
         return self._popen.returncode
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Have the event loop call this once when it has ended."""
+        """Register a function that the event loop calls once when the program has ended."""
         loop = asyncio.get_running_loop()
 
         def ended() -> None:

@@ -137,6 +137,6 @@ def _anchored(context: ToolContext, pattern: str) -> str:
 
 def _leads_to_file(context: ToolContext, name: str, mode: int) -> bool:
     if stat.S_ISLNK(mode):
-        with suppress(ToolError):  # a link that leads outside is none of the project's files
+        with suppress(ToolError):  # the target of a link that leads outside is not a file of the project
             return context.paths.stat(name).kind == "file"
     return False

@@ -287,9 +287,9 @@ def _place(line: RawLine) -> list[bytes]:
 
 
 def _confirmed(root: Path, path: bytes, lines: list[RawLine]) -> list[FoundLine]:
-    """Those of the lines of a file that it has, reached without a link. Blocks.
+    """The given lines that a file has, if it is reached without a link. Blocks.
 
-    A program opens files by their names. Where a folder became a link meanwhile, it has read what is outside.
+    The program opens files by name. If a folder became a link meanwhile, it has read files outside.
     """
     try:
         with open_file(root, os.fsdecode(path)) as file:

@@ -159,7 +159,7 @@ class AnswerStream(ABC):
             raise self._broken("sent something that is not JSON", payload) from None
 
     def _add(self, kind: Kind, text: str) -> None:
-        """Add text to the answer. Raises TypeError: the service sent something else in its place."""
+        """Add text to the answer. Raises `TypeError` if the service sent something else."""
         if not isinstance(text, str):
             raise TypeError
         self._switch(kind)

@@ -13,7 +13,7 @@ from ...api.providers import CallDelta
 
 _MARKS = re.compile(r'\\.|["\\{}\[\]]', re.DOTALL)
 _LONGEST_NAME = 1_000
-"""Far more than any service accepts for the name of a tool: what is longer is no name."""
+"""Far more than any service accepts for the name of a tool: a longer text is not a name."""
 _CALL_SIZE = 200
 """The size in characters that is counted for a call without arguments."""
 
@@ -41,7 +41,7 @@ class PartialCall:
         self.has_arguments = self.has_arguments or bool(fragment)
 
     def add_to_name(self, name: object) -> None:
-        """Take the name: whole, once more, or a piece of it. Raises TypeError: it is no name."""
+        """Add to the name: the whole name, a repetition, or a piece. Raises `TypeError` if it is not a name."""
         if not isinstance(name, str) or len(self.name) + len(name) > _LONGEST_NAME:
             raise TypeError
         if not self.name:

@@ -54,7 +54,7 @@ def read_lines(data: bytes, folder: str = ".") -> ReadReport:
 
 
 def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
-    """The lines of a report; an error text where it is missing or incomplete."""
+    """The lines of a report; an error text if it is missing or incomplete."""
     if not data.strip():
         return "The runner reported nothing."
     if len(data) >= LARGEST:

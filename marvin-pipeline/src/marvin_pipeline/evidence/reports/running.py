@@ -88,7 +88,7 @@ def _bytes(done: CommandRun) -> bytes:
 def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadReport) -> TestReport:
     fault = read.fault
     if done.exit_code is None:
-        fault = f"The command did not come to its end: {done.ending}."
+        fault = f"The command did not finish: {done.ending}."
     elif runner and not fault:
         fault = _contradiction(read, runner, done.exit_code)
     if fault and (said := one_line(done.output[-_SAID:])):

@@ -154,7 +154,7 @@ class Weakening(Record):
     file: str
     line: int
     test: str
-    """Empty where it is about several tests."""
+    """Empty if it is about several tests."""
     what: str
     before: str = ""
     after: str = ""
