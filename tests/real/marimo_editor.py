@@ -22,6 +22,7 @@ _PORT = 3023
 """The port at which the panel expects an agent of a kind; it connects to Marvin instead."""
 _KIND = "OpenCode"
 _NOTEBOOK = "import marimo\n\napp = marimo.App()\n\n\n@app.cell\ndef _():\n    return\n"
+_BUSY = ("Agent is working", "Waiting for permission", "Processing...")
 _LIMIT = 60.0
 
 
@@ -70,9 +71,10 @@ class Page:
         self.until("You can start chatting with your agent now")
 
     def say(self, words: str) -> None:
-        """Send a prompt."""
+        """Send a prompt, after the one before has ended."""
         from selenium.webdriver.common.keys import Keys
 
+        wait_until(lambda: not any(words in self.text for words in _BUSY), "the end of the prompt", _LIMIT)
         boxes = self._driver.find_elements("css selector", ".cm-content")
         box = min(boxes, key=lambda one: one.location["x"])
         self._act().click(box).send_keys(words).pause(0.3).send_keys(Keys.ENTER).perform()

@@ -250,7 +250,7 @@ def check_configuration(
         content: that of the file, where it does not hold it yet.
 
     Raises:
-        ConfigError: where a start would be refused; the text names the line.
+        ConfigError: a start would be refused; the text names the line.
     """
     from .plugins.settings_check import check_settings
 

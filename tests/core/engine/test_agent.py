@@ -208,6 +208,13 @@ def test_thinking_is_shown_apart_and_is_no_part_of_the_answer(tmp_path: Path) ->
 
 # --- counting ------------------------------------------------------------------------------------------------------
 
+
+def test_an_answer_that_the_safety_system_stopped_is_told(tmp_path: Path) -> None:
+    made = make(tmp_path, [TextDelta(text="Half of it"), Stop(reason="refused")])
+    assert ask(made).text == "Half of it"
+    assert any("safety system" in notice.text for notice in made.seen(Notice))
+
+
 PRICES = {"scripted": Price(input=10_000.0, output=100_000.0)}
 """A cent for each token in, ten for each token out."""
 

@@ -158,6 +158,8 @@ class Exchange:
         self._bus.emit(MessageEnd(message=answer, stop_reason=answer.stop_reason or "stop"))
         if answer.stop_reason == "length":
             self._bus.warn("The answer was cut off at the model's output limit.")
+        elif answer.stop_reason == "refused":
+            self._bus.warn(f"{answer.provider} stopped this answer: its safety system, or the model, refused to go on.")
         return answer
 
     async def _count(self) -> None:

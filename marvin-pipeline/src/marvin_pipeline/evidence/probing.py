@@ -46,7 +46,7 @@ class Probe(Record):
     is_loaded: bool = False
     """Whether the copy was used: some of its new code was loaded."""
     fault: str = ""
-    """Why there is no result although there is new code; empty where there is one."""
+    """Why there is no result although there is new code; empty if there is one."""
 
 
 async def without_code(run: Run) -> Probe:

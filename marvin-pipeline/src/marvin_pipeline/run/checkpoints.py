@@ -171,7 +171,7 @@ class Checkpoints:
         return bool((await self._run("rev-parse", "--show-prefix")).strip())
 
     async def branch(self) -> str:
-        """The current branch; empty where HEAD is detached."""
+        """The current branch; empty if HEAD is detached."""
         found = await self._try("symbolic-ref", "--quiet", "--short", "HEAD")
         return found.output.decode("utf-8", "replace").strip() if found.exit_code == 0 else ""
 
@@ -182,7 +182,7 @@ class Checkpoints:
         return (await self._try("cat-file", "-e", f"{commit}^{{commit}}")).exit_code == 0
 
     async def newest(self) -> str:
-        """The newest commit; empty where there is none."""
+        """The newest commit; empty if there is none."""
         found = await self._try("rev-parse", "--verify", "--quiet", "HEAD")
         return found.output.decode().strip() if found.exit_code == 0 else ""
 

@@ -94,7 +94,7 @@ def _words(line: str) -> list[str]:
 
 
 async def _user(context: ToolContext) -> str:
-    """The name of the git user; empty where git is missing or has none."""
+    """The name of the git user; empty if git is missing or has none."""
     try:
         told = await context.processes.run(["git", "config", "--get", "user.name"], cwd=context.paths.root)
     except ToolError:

@@ -75,7 +75,7 @@ async def update_preferences(
 
 
 def _changed(key: str, before: Any, action: str, value: str) -> Any:
-    """The new value of a preference; None where it becomes empty."""
+    """The new value of a preference; None if it becomes empty."""
     if len(value) > _LONGEST:
         raise ToolError(f"The value has {len(value):,} characters; the limit is {_LONGEST:,}. Shorten it.")
     if isinstance(before, dict) and action != "set":

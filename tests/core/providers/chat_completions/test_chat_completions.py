@@ -476,6 +476,23 @@ CALL_STREAMS: Mapping[str, tuple[list[dict[str, Any]], list[tuple[str, str, str]
         [call_piece('{"a"', index=0, id="x"), call_piece(": 1}", index=0, name="f")],
         [("x", "f", '{"a": 1}')],
     ),
+    "the name in pieces": (
+        [
+            call_piece("", index=0, id="x", name="read"),
+            call_piece("", index=0, name="_fi"),
+            call_piece("", index=0, id="x", name="le"),
+            call_piece('{"a": 1}', index=0, name="read_file"),
+        ],
+        [("x", "read_file", '{"a": 1}')],
+    ),
+    "the name so far in each piece": (
+        [call_piece("", index=0, id="x", name="gl"), call_piece("", index=0, id="x", name="glob")],
+        [("x", "glob", "")],
+    ),
+    "two calls without arguments at one place": (
+        [call_piece("", index=0, name="f", type="function"), call_piece("", index=0, name="g", type="function")],
+        [("call_0", "f", ""), ("call_1", "g", "")],
+    ),
     "no name at all": ([call_piece("{}", index=0, id="x")], [("x", "", "{}")]),
     "arguments as an object": (
         [call_piece({"a": [1, "ü"]}, index=0, id="x", name="f")],
@@ -499,6 +516,24 @@ def test_calls_are_told_apart_however_a_server_numbers_them(kind: str) -> None:
     assert calls_of(deltas) == expected
     assert deltas[-1] == Stop(reason="tool_calls")
     assert len({delta.key for delta in deltas if isinstance(delta, CallDelta)}) == len(expected)
+
+
+def test_a_name_in_pieces_that_are_read_one_by_one_comes_whole() -> None:
+    pieces = [call_piece("", index=0, id="x", name="read"), call_piece("", index=0, name="_file")]
+    deltas, _ = ask(paced(0.01, events(*pieces, call_piece("{}", index=0), chunk({}, "stop"))))
+    assert next(delta.name for delta in deltas if isinstance(delta, CallDelta)) == "read_file"
+    assert calls_of(deltas) == [("x", "read_file", "{}")]
+
+
+def test_a_call_without_arguments_keeps_its_place() -> None:
+    pieces = [call_piece("", index=0, id="x", name="f"), call_piece("{}", index=1, id="y", name="g")]
+    deltas, _ = ask(paced(0.01, events(*pieces, chunk({}, "stop"))))
+    assert calls_of(deltas) == [("x", "f", ""), ("y", "g", "{}")]
+
+
+def test_a_name_that_no_tool_can_have_makes_the_answer_a_broken_one() -> None:
+    with pytest.raises(StreamBroken, match="unknown shape"):
+        ask(events(call_piece("{}", index=0, id="x", name="g" * 10_000), chunk({}, "stop")))
 
 
 def test_made_up_ids_are_new_to_the_conversation() -> None:

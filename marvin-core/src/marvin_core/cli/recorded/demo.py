@@ -95,7 +95,7 @@ def demo(
 ) -> None:
     """Watch how a bug is found and fixed. It needs no model and no key: a script answers, and the tools are real.
 
-    The exit code is 0 where the tests pass at the end, and 1 otherwise.
+    The exit code is 0 if the tests pass at the end, and 1 otherwise.
     """
     run: CommandContext = context.obj
     with as_file(files("marvin_core.recording") / "demo.cassette.jsonl") as bundled:

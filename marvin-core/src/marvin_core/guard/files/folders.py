@@ -21,8 +21,8 @@ class FolderPaths(PathChecks):
         """Create a folder and its missing parents; returns whether it was missing.
 
         Raises:
-            PathRefused: where the path, or its link target, is outside or protected.
-            ToolError: where it cannot be created, for example because a file has that name.
+            PathRefused: the path, or its link target, is outside or protected.
+            ToolError: it cannot be created, for example because a file has that name.
         """
 
         def guard(made: tuple[str, ...]) -> None:
@@ -44,8 +44,8 @@ class FolderPaths(PathChecks):
         """Delete an empty folder.
 
         Raises:
-            PathRefused: where the path is outside or protected.
-            ToolError: where it does not exist, is not empty, or is a link.
+            PathRefused: the path is outside or protected.
+            ToolError: it does not exist, is not empty, or is a link.
         """
         parts = self._parts(path)
         self._check(path, parts, writing=True)

@@ -192,7 +192,7 @@ def start(request: Request) -> OwnProgram:
     """Start a program as a child of this process.
 
     Raises:
-        OSError, ValueError: where it cannot be started.
+        OSError, ValueError: it cannot be started.
     """
     import subprocess  # the import takes 10 ms, and a run without tools does not need it
 
