@@ -213,6 +213,8 @@ class SessionProfile:
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
+    if not os.access(path, os.F_OK):  # as usual, and each request asks: an exception takes longer
+        return None
     try:
         status = os.stat(path)
     except OSError:
