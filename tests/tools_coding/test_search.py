@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -587,6 +588,23 @@ def test_a_tree_of_many_files_is_shown(repository: Project) -> None:
     shown = repository.call(tree)
     assert "d0/" in shown
     assert "Only 500 entries are shown" in shown
+
+
+def test_a_file_in_conflict_is_listed_once_and_a_deleted_one_not_at_all(repository: Project) -> None:
+    repository.write("a.txt", "first\n")
+    repository.write("gone.txt", "x\n")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "first")
+    repository.git("checkout", "-qb", "other")
+    repository.write("a.txt", "other\n")
+    repository.git("commit", "-qam", "other")
+    repository.git("checkout", "-q", "-")
+    repository.write("a.txt", "this\n")
+    repository.git("commit", "-qam", "this")
+    subprocess.run(["git", "merge", "-q", "other"], cwd=repository.root, check=False, capture_output=True)
+    (repository.root / "gone.txt").unlink()
+    for pattern in ("*.txt", "**/*.txt", "**/*"):
+        assert repository.call(glob, pattern=pattern) == "a.txt"
 
 
 def test_what_is_there_but_excluded_is_explained(repository: Project) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from marvin_core import FilePatch, Hunk, Record, ToolError, is_patch, read_patch
 
-from ..adapters import PATHS, for_real
+from ..adapters import PATHS, for_real, refuse, taken, truth
 
 OLDS = ("old_string", "oldString", "oldText", "old_text", "old", "search", "oldStr", "original", "target_content")
 NEWS = ("new_string", "newString", "newText", "new_text", "new", "replace", "newStr", "replacement", "updated")
@@ -59,6 +59,14 @@ def edit_arguments(given: dict[str, Any]) -> dict[str, Any]:
     parts = command if isinstance(command, list) else [command]
     if command is not None and all(isinstance(part, str) for part in parts):  # else validation refuses it
         _check_command(command)
+    return for_real(given)
+
+
+def written_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of write_file, which overwrites and does not append."""
+    if truth(taken(given, "overwrite", "force")) is False:
+        raise ToolError("Nothing was done: write_file overwrites. Use create_file, which fails if the file exists.")
+    refuse(given, ("append",), "To add text at the end of a file, use append_file.")
     return for_real(given)
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple, overload
 
 from ...api.errors import ToolError
 from ...api.tool_context import ToolContext
-from ...guard.files.no_links import Entry
 from .globs import GlobFilter, at_any_depth, compile_glob, literal_tails, names_hidden, split_globs
 from .listing import Wanted, list_files
 from .names import shown_name
@@ -34,7 +33,7 @@ class FoundFile(NamedTuple):
 class FoundFiles(Sequence[FoundFile]):
     """What `find_files` found, in order. A `FoundFile` is made when it is looked at, since there may be 100,000."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[tuple[str, int, int, int]]) -> None:
         self._entries = entries
 
     def __len__(self) -> int:

@@ -266,8 +266,8 @@ def whole_lines(text: str, wanted: Wanted) -> TextSection | None:
         return None
     is_cut = first - 1 + wanted.most < end
     ends_open = ends_open and first - 1 + len(chosen) == total
-    has_crlf = any(line.endswith("\r") for line in (chosen[:-1] if ends_open else chosen))
-    if has_crlf:
+    with_return = [line.endswith("\r") for line in chosen]
+    if any(with_return):
         chosen = [line.removesuffix("\r") for line in chosen]
     if first == 1:
         chosen[0] = chosen[0].removeprefix("\ufeff")
@@ -276,7 +276,7 @@ def whole_lines(text: str, wanted: Wanted) -> TextSection | None:
         lines=tuple(chosen),
         total=total,
         is_cut=is_cut,
-        has_crlf=has_crlf,
+        has_crlf=any(with_return[:-1] if ends_open else with_return),
         ends_without_newline=ends_open,
     )
 
