@@ -132,7 +132,7 @@ def configuration(index: Index) -> str:
     keys = dict(file_schema(described=True)["properties"])
     own = {key: keys.pop(key) for key in ("limits", "timeouts")}
     lines = [CONFIGURATION, *_KEYS, *_rows({"properties": keys}, "")]
-    lines += ["", "## Settings of packs", "", "A variable, where there is one, counts more than config.yaml.", ""]
+    lines += ["", "## Settings of packs", "", "An environment variable takes precedence over config.yaml.", ""]
     lines += ["| key | value | default | variable | meaning |", "|---|---|---|---|---|"]
     for _, declared in index.settings:
         lines += _rows(declared.schema, f"packs.{declared.name}", variables=declared.variables)

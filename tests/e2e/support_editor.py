@@ -16,12 +16,22 @@ from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin
 LINE = 64 * 1024 * 1024
 
 
+class Terminal:
+    """A terminal that an editor shows: what stands in it, and how its program ended."""
+
+    def __init__(self, cwd: str) -> None:
+        self.cwd = cwd
+        self.text = ""
+        self.exits: list[tuple[int | None, str | None]] = []
+
+
 class Editor:
     """Takes what it is told, and picks the kinds of options that it was given, the last one again and again."""
 
-    def __init__(self, *picks: str, files: dict[str, str] | None = None) -> None:
+    def __init__(self, *picks: str, files: dict[str, str] | None = None, terminals: bool = False) -> None:
         self.picks = list(picks) or ["allow_once"]
         self.files = files or {}
+        self.shows_terminals = terminals
         self.updates: list[tuple[str, Any]] = []
         self.asked: list[schema.ToolCallUpdate] = []
         self.options: list[list[schema.PermissionOption]] = []
@@ -65,6 +75,21 @@ class Editor:
         """The text of the answers."""
         return "".join(one.content.text for one in self.of("agent_message_chunk", session_id))
 
+    def terminals(self) -> dict[str, Terminal]:
+        """The terminals that it shows, as Zed reads them: opened by a call, filled and closed by its updates."""
+        shown: dict[str, Terminal] = {}
+        for _, update in self.updates:
+            meta = getattr(update, "field_meta", None) or {}
+            if update.session_update == "tool_call" and (opened := meta.get("terminal_info")):
+                assert opened["terminal_id"] not in shown
+                shown[opened["terminal_id"]] = Terminal(opened["cwd"])
+            elif update.session_update == "tool_call_update":
+                if more := meta.get("terminal_output"):
+                    shown[more["terminal_id"]].text += more["data"]
+                if left := meta.get("terminal_exit"):
+                    shown[left["terminal_id"]].exits.append((left["exit_code"], left["signal"]))
+        return shown
+
     async def until(self, reached: Callable[[], object]) -> None:
         """Wait for something that is told."""
         async with asyncio.timeout(LIMIT):
@@ -101,7 +126,8 @@ def text(words: str) -> schema.TextContentBlock:
 async def talking(marvin: Marvin, editor: Editor) -> AsyncIterator[Talk]:
     """Have an editor start Marvin, and shake hands."""
     fs = schema.FileSystemCapabilities(read_text_file=bool(editor.files), write_text_file=False)
-    able = schema.ClientCapabilities(fs=fs, terminal=False)
+    meta = {"terminal_output": True} if editor.shows_terminals else None
+    able = schema.ClientCapabilities(fs=fs, terminal=False, field_meta=meta)
     async with spawn_agent_process(
         editor,  # type: ignore[arg-type]  # it has what Marvin asks for
         *PROGRAM,

@@ -18,12 +18,18 @@ import pytest
 
 import marvin_core
 from marvin_core import Hook, testing
+from marvin_core.config.services import service_table
 from marvin_core.testing import ModelServer, answers
 from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, put_away
 from tests.support.folders import own_temproot
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+
+
+def services_of(*wires: str) -> list[str]:
+    """The model services with one of these wire formats; each has a page."""
+    return [name for name, service in service_table().items() if service["wire"] in wires]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -225,6 +231,9 @@ def test_the_rules_and_the_answers_of_the_permissions_page_hold(tmp_path: Path, 
 
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
 RUN = {
+    **{  # tests/e2e/test_provider_docs.py
+        f"how-to/provider-{name}.md": {"sh": 1} for name in services_of("chat-completions", "responses")
+    },
     "tutorial/first-run.md": {"sh": 4},
     # tests/packs/test_tutorial.py, and tests/core/engine/test_blocking_code.py
     "tutorial/your-first-pack.md": {"sh": 4, "python": 3, "toml": 1},
@@ -232,15 +241,7 @@ RUN = {
     "how-to/import.md": {"sh": 1},
     "how-to/provider-local.md": {"sh": 1, "yaml": 1},  # tests/real/test_local_model.py
     "how-to/provider-copilot.md": {"sh": 1, "yaml": 1},  # tests/real/test_copilot_runtime.py
-    "how-to/provider-gemini.md": {"sh": 1},  # tests/e2e/test_provider_docs.py, as the eight below
-    "how-to/provider-deepseek.md": {"sh": 1},
-    "how-to/provider-mistral.md": {"sh": 1},
-    "how-to/provider-xai.md": {"sh": 1},
-    "how-to/provider-groq.md": {"sh": 1},
-    "how-to/provider-llama-server.md": {"sh": 1},
     "how-to/provider-ollama.md": {"sh": 1, "yaml": 1},
-    "how-to/provider-openai.md": {"sh": 1},
-    "how-to/provider-openai-compat.md": {"sh": 1},
     "how-to/keys.md": {"yaml": 1},  # tests/core/config/test_secrets.py
     "how-to/limit-cost.md": {"sh": 1, "yaml": 1},  # tests/e2e/test_max_cost.py
     "how-to/permissions.md": {"sh": 1, "yaml": 3},
@@ -279,7 +280,8 @@ RUN = {
     "how-to/evidence-in-ci.md": {"yaml": 4},  # tests/pipeline/evidence/test_ci_page.py
     "how-to/review-a-code-base.md": {"console": 2, "yaml": 1},  # tests/pipeline/test_review_jobs.py
     "how-to/mcp-servers.md": {"sh": 2, "yaml": 1, "json": 1},  # tests/e2e/test_mcp_servers.py
-    "how-to/editors.md": {"sh": 1, "json": 2},  # tests/core/acp/test_page.py; .ci/run installs the extra
+    # tests/core/acp/test_page.py, and in tests/real test_acp_in_marimo.py and test_acp_client_in_a_shell.py
+    "how-to/editors.md": {"sh": 3, "json": 2},
     "how-to/tracing.md": {"sh": 1, "yaml": 2},  # tests/core/config/test_telemetry_settings.py
     "how-to/language-servers.md": {"yaml": 1},  # tests/tools_coding/test_lsp_commands.py
     "how-to/web.md": {"yaml": 1},  # tests/tools_web/test_services.py

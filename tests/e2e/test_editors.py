@@ -16,11 +16,12 @@ from acp import schema
 
 from marvin_core.testing import ModelServer, answers
 from tests.e2e.support_e2e import Marvin, assert_gone, conversation, told
-from tests.e2e.support_editor import Editor, talking
+from tests.e2e.support_editor import Editor, Terminal, talking
 
 pytestmark = pytest.mark.slow
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+ANSWER = answers.text("Done.")
 SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 
 
@@ -137,6 +138,67 @@ def test_a_cancelled_prompt_leaves_no_program_behind(marvin: Marvin, marvin_mode
             assert await marvin_acp.ask(session, "Go on.") == "end_turn"
             assert editor.said() == "Again."
             assert not (marvin.project / "never").exists()
+
+    asyncio.run(talk())
+
+
+def test_the_editor_shows_a_command_in_a_terminal_and_marvin_runs_it(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    steps = "echo line 1; until test -e go; do sleep 0.05; done; echo line 2; rm go"
+    outside = marvin.home.parent / "outside"
+    commands = [
+        f"{steps}; echo new > made; exit 3",
+        f"echo x > {outside}",
+        "echo $$ > pids; echo begun; sleep 600",
+        "touch refused",
+        "kill -TERM $$",
+    ]
+    calls = [answers.calls(("run_command", {"command": command})) for command in commands]
+    marvin_model_server.script(calls[0], ANSWER, calls[1], ANSWER, calls[2], calls[3], ANSWER, calls[4], ANSWER)
+
+    async def talk() -> None:
+        picks = ["allow_once"] * 3 + ["reject_once", "allow_once"]
+        editor = Editor(*picks, terminals=True)
+        async with talking(marvin, editor) as marvin_acp:
+            session = await marvin_acp.session(marvin.project)
+
+            def terminal() -> Terminal:
+                return list(editor.terminals().values())[-1]
+
+            running = asyncio.ensure_future(marvin_acp.ask(session, "Count."))
+            await editor.until(lambda: editor.terminals() and "line 1" in terminal().text)
+            (marvin.project / "go").touch()  # it was shown while the command runs
+            assert await running == "end_turn"
+            assert terminal().cwd == str(marvin.project)
+            assert [line for line in terminal().text.splitlines() if line] == [
+                "line 1",
+                "line 2",
+                "[exit code 3]",
+            ]
+            assert terminal().exits == [(3, None)]
+            (last,) = editor.of("tool_call_update")[-1].content
+            assert (last.type, last.terminal_id) == ("terminal", list(editor.terminals())[-1])
+            assert (marvin.project / "made").exists()
+            await marvin_acp.ask(session, "/undo")  # what the command did is undone like that of any tool
+            assert not (marvin.project / "made").exists()
+
+            await marvin_acp.ask(session, "Write elsewhere.")
+            assert not outside.exists()  # the sandbox holds
+
+            running = asyncio.ensure_future(marvin_acp.ask(session, "Sleep."))
+            await editor.until(lambda: "begun" in terminal().text)
+            await marvin_acp.agent.cancel(session_id=session)
+            assert await running == "cancelled"
+            assert terminal().exits == [(None, None)]
+            marvin.assert_nothing_left()
+
+            await marvin_acp.ask(session, "Touch it.")
+            assert editor.of("tool_call_update")[-1].content[0].type == "content"  # it says why, not an empty terminal
+            assert terminal().exits == [(None, None)]
+
+            await marvin_acp.ask(session, "End.")
+            assert terminal().exits == [(None, "SIGTERM")]
 
     asyncio.run(talk())
 

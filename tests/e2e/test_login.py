@@ -121,7 +121,7 @@ def test_a_key_is_set_in_a_chat_on_a_terminal(groq: Marvin, server: Strict) -> N
     terminal = Terminal(groq)
     terminal.ready()
     terminal.say(
-        f"/login groq {KEY[::-1]}", "Do not type the key after the name, where it stays on the screen. Type /login"
+        f"/login groq {KEY[::-1]}", "Do not type the key after the name: it would stay on the screen. Type /login"
     )
     terminal.say("/login groq", "which is not shown:")
     terminal.until("[hidden]")

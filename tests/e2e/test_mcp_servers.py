@@ -88,10 +88,24 @@ def test_the_servers_of_a_project_wait_for_trust(marvin: Marvin, marvin_model_se
     marvin_model_server.script(text("Nothing."), text("Something."))
     assert marvin.run("--non-interactive", "--prompt", "hello").code == 0
     assert "theirs__add" not in json.dumps(marvin_model_server.requests[0].body)
-    assert "is not used: the folder is not trusted" in marvin.run("mcp", "list").text
+    assert "is not used: you were not asked yet" in marvin.run("mcp", "list").text
     trusted = marvin.run("--non-interactive", "--trust-project", "--prompt", "hello", "--tool-search", "off")
     assert trusted.code == 0, trusted.said
     assert "theirs__add" in json.dumps(marvin_model_server.requests[1].body["tools"])
+
+
+def test_a_linked_file_of_servers_is_never_used_and_says_so(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    elsewhere = marvin.home.parent / "elsewhere.json"
+    elsewhere.write_text(json.dumps({"mcpServers": {"theirs": entry(command(marvin, "good"))}}))
+    (marvin.project / ".mcp.json").symlink_to(elsewhere)
+    marvin_model_server.script(text("Nothing."))
+    tried = marvin.run("--trust-project", "--non-interactive", "--prompt", "hello")
+    assert "theirs__add" not in json.dumps(marvin_model_server.requests[0].body)
+    listed = marvin.run("--trust-project", "mcp", "list")
+    for said in (tried.err.decode(), listed.text):
+        assert "a link" in said
+        assert "replace it by a file" in said
+        assert "--trust-project loads it" not in said  # it was given, and does not help
 
 
 def test_no_server_outlives_a_killed_marvin(marvin: Marvin, marvin_model_server: ModelServer) -> None:

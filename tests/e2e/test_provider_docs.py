@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from marvin_core.config.services import service_table
 from marvin_core.testing import Answer, ModelServer, text
-from tests.e2e.test_docs import DOCS, blocks, environment, shell
+from tests.e2e.test_docs import DOCS, blocks, environment, services_of, shell
 from tests.support import answers_ollama, answers_responses
 
 __all__ = ["environment"]  # a fixture
 
 SAYS = "There are two files."
+WIRES: Mapping[str, Callable[[str], Answer]] = {
+    "chat-completions": text,
+    "responses": answers_responses.text,
+    "ollama": answers_ollama.text,
+}
+"""The wire formats of the services whose page has a command, and what answers in them."""
 
 
 def page(name: str) -> Path:
@@ -21,34 +29,15 @@ def page(name: str) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "variable", "path", "key", "answer"),
-    [
-        ("gemini", "GEMINI_BASE_URL", "/v1beta/openai", "GEMINI_API_KEY", text),
-        ("groq", "GROQ_BASE_URL", "/openai/v1", "GROQ_API_KEY", text),
-        ("mistral", "MISTRAL_BASE_URL", "/v1", "MISTRAL_API_KEY", text),
-        ("deepseek", "DEEPSEEK_BASE_URL", "", "DEEPSEEK_API_KEY", text),
-        ("xai", "XAI_BASE_URL", "/v1", "XAI_API_KEY", text),
-        ("openai", "OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY", answers_responses.text),
-        ("openai-compat", "OPENAI_COMPAT_URL", "/api/v1", "OPENAI_COMPAT_API_KEY", text),
-        ("llama-server", "LLAMA_SERVER_URL", "/v1", "", text),
-        ("ollama", "OLLAMA_URL", "", "", answers_ollama.text),
-    ],
-)
-def test_the_command_of_the_page_gets_an_answer(
-    name: str,
-    variable: str,
-    path: str,
-    key: str,
-    answer: Callable[[str], Answer],
-    tmp_path: Path,
-    environment: dict[str, str],
-) -> None:
+@pytest.mark.parametrize("name", services_of(*WIRES))
+def test_the_command_of_the_page_gets_an_answer(name: str, tmp_path: Path, environment: dict[str, str]) -> None:
+    service = service_table()[name]
     (command,) = blocks(page(name), "sh")
-    with ModelServer(answer(SAYS)) as server:
+    path = urlsplit(service["base_url"]).path
+    with ModelServer(WIRES[service["wire"]](SAYS)) as server:
         address = f"http://127.0.0.1:{server.port}{path}"
-        keys = {key: "sk-0123456789"} if key else {}
-        done = shell(command, tmp_path, {**environment, variable: address, **keys})
+        keys = dict.fromkeys(service.get("key_variables", ()), "sk-0123456789")
+        done = shell(command, tmp_path, {**environment, service["url_variable"]: address, **keys})
         (asked,) = [request for request in server.requests if request.method == "POST" and request.path != "/api/show"]
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{SAYS}\n"

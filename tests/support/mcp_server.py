@@ -56,6 +56,9 @@ def tools() -> list[dict[str, Any]]:
         wide = {"type": "object", "properties": {"a": {"type": "string", "enum": ["y" * 150_000]}}}
         found += [{"name": f"wide_{number}", "inputSchema": wide} for number in range(60)]
         found.append({"name": "z" * 1_000_000, "inputSchema": {"type": "object"}})
+    if WAY == "outputs":
+        found[1]["outputSchema"] = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+        found[2]["outputSchema"] = {"type": "object", "required": ["a"]}
     if WAY == "many":
         found += [{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(5_000)]
     return found
@@ -68,6 +71,9 @@ def call(number: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]
         answer(number, {"content": [{"type": "text", "text": str(arguments["a"] + arguments["b"])}]})
     elif WAY == "hang-call":
         return
+    elif WAY == "outputs":
+        content = [{"type": "text", "text": "done"}]
+        answer(number, {"content": content, "structuredContent": {"a": "a" * 60 + "!"} if name == "act" else {}})
     elif WAY == "crash-call":
         sys.stderr.write("a line before\nout of cheese\n")
         sys.stderr.flush()

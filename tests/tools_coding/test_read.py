@@ -326,6 +326,7 @@ class TestKinds:
                 "1\t€ and \\xe9\n" + UNCERTAIN,
             ),
             (b"a\r\nb\r\n", "1\ta\n2\tb\n[Line endings are CRLF; apply_patch keeps them.]"),
+            (b"a\rb\r", "1\ta\rb\n[No newline at the end of the file.]"),
         ],
     )
     def test_encodings_and_line_ends_are_shown_as_text_with_a_note(

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -485,6 +486,18 @@ class TestWhatIsShown:
         for pattern, expected in (("*.log", "keep.log"), ("*.py", "src/a.py"), ("src/**", "src/a.py")):
             assert either.call(code_grep, pattern="needle", glob_filter=pattern) == f"{expected}:1: needle"
 
+    def test_what_gitignore_brings_back_stays_hidden(self, either: Project) -> None:
+        """Whoever writes the rules could show .git so, which holds passwords of remotes."""
+        either.write(".gitignore", "!.*\n!.git/\n")
+        for name in (".git/config", ".git/x/y", ".tickets/t.md", ".env2", "src/.hidden", "src/.d/a.py", "src/a.py"):
+            either.write(name, "needle\n")
+        for output in ("lines", "files", "count"):
+            shown = either.call(code_grep, pattern="needle", output=output)
+            assert "src/a.py" in shown
+            assert not [name for name in (".git", ".tickets", ".env2", ".hidden", ".d/") if name in shown]
+        assert either.call(code_grep, pattern="needle", glob_filter="*.py") == "src/a.py:1: needle"
+        assert either.call(code_grep, pattern="needle", path="src") == "src/a.py:1: needle"
+
 
 def test_a_pattern_that_never_ends_is_given_up_with_advice(either: Project) -> None:
     """With look-ahead ripgrep counts its steps; Marvin's own program has a time."""
@@ -575,6 +588,23 @@ def test_a_tree_of_many_files_is_shown(repository: Project) -> None:
     shown = repository.call(tree)
     assert "d0/" in shown
     assert "Only 500 entries are shown" in shown
+
+
+def test_a_file_in_conflict_is_listed_once_and_a_deleted_one_not_at_all(repository: Project) -> None:
+    repository.write("a.txt", "first\n")
+    repository.write("gone.txt", "x\n")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "first")
+    repository.git("checkout", "-qb", "other")
+    repository.write("a.txt", "other\n")
+    repository.git("commit", "-qam", "other")
+    repository.git("checkout", "-q", "-")
+    repository.write("a.txt", "this\n")
+    repository.git("commit", "-qam", "this")
+    subprocess.run(["git", "merge", "-q", "other"], cwd=repository.root, check=False, capture_output=True)
+    (repository.root / "gone.txt").unlink()
+    for pattern in ("*.txt", "**/*.txt", "**/*"):
+        assert repository.call(glob, pattern=pattern) == "a.txt"
 
 
 def test_what_is_there_but_excluded_is_explained(repository: Project) -> None:

@@ -102,7 +102,7 @@ REFUSED = {
     "status t-1 done": "invalid status 'done'. Must be one of: open in_progress closed",
     "ls --colour": "unknown option '--colour'. Known options: --status=",
     "closed --limit=all": "invalid limit 'all'.",
-    "undep t-1 t-2": "Dependency not found. `show` tells what there is.",
+    "undep t-1 t-2": "Dependency not found. Use `show` to see the ticket.",
     "add-note t-1": "no note provided.",
     "create " + "x" * 200_000: "The line has 200,007 characters; the limit is 100,000.",
 }

@@ -236,7 +236,7 @@ if TYPE_CHECKING:
     from .kit.files.committable import HABITUALLY_IGNORED, KEY_SAMPLE, why_content_left_out, why_left_out
     from .kit.files.diffs import unified_diff
     from .kit.files.encodings import binary_kind, count_lines, image_type
-    from .kit.files.finding import FoundFile, find_files
+    from .kit.files.finding import FoundFile, FoundFiles, find_files
     from .kit.files.listing import real_place
     from .kit.files.reading import TextSource
     from .kit.files.search_lines import FoundLine
@@ -331,7 +331,7 @@ _NAMES_IN = {
     "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE why_content_left_out why_left_out",
     "kit.files.diffs": "unified_diff",
     "kit.files.encodings": "binary_kind count_lines image_type",
-    "kit.files.finding": "FoundFile find_files",
+    "kit.files.finding": "FoundFile FoundFiles find_files",
     "kit.files.listing": "real_place",
     "kit.files.reading": "TextSource",
     "kit.files.search_lines": "FoundLine",
@@ -434,6 +434,7 @@ __all__ = [
     "FileWrite",
     "FolderTree",
     "FoundFile",
+    "FoundFiles",
     "FoundLine",
     "Gate",
     "Hook",

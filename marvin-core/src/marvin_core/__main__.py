@@ -1,4 +1,4 @@
-"""The launcher. What can be answered without importing anything is answered here."""
+"""The launcher. It answers what it can without importing anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WRITE = frozenset({"__main__", "marvin_core.__main__", "marvin_core.util.stream
 
 
 def main() -> None:
-    """Run Marvin as a program; never returns but for --version."""
+    """Run Marvin as a program; returns only for --version."""
     if sys.argv[1:] == ["--version"]:
         from .version import __version__
 
@@ -27,6 +27,7 @@ def main() -> None:
     import os
 
     gc.disable()  # the heap only grows until the first answer is in; the interface enables it again
+    gc.set_threshold(10_000, 20, 20)  # a round of tool calls creates thousands of objects, and hardly any cycle
     env = dict(os.environ)
     # At the first tool call pydantic would look for plugins in every installed package. Not in `env`: children may.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
@@ -51,7 +52,7 @@ def main() -> None:
         from .api.errors import EXIT_INTERRUPTED
 
         code = EXIT_INTERRUPTED
-    os._exit(code)  # daemon threads and libraries' exit handlers must not hold the end up
+    os._exit(code)  # daemon threads and libraries' exit handlers must not delay the exit
 
 
 def tickets() -> None:
@@ -63,7 +64,7 @@ def tickets() -> None:
 
 
 def _run_tickets(words: list[str], name: str = "") -> None:
-    """Run the ticket program, which needs nothing of the rest; never returns."""
+    """Run the ticket program, which needs nothing else of Marvin; never returns."""
     import os
 
     from .tickets.program import TicketProgram
@@ -72,7 +73,7 @@ def _run_tickets(words: list[str], name: str = "") -> None:
 
 
 def _prepare() -> None:
-    """What has to hold before anything is read or written."""
+    """Set up the process before anything is read or written."""
     import os
 
     _occupy_closed_streams()
@@ -82,7 +83,8 @@ def _prepare() -> None:
 
 
 def _is_of_a_stream(error: OSError) -> bool:
-    """Whether a standard stream is closed or full. Code of packs fails with the same numbers, and that is told."""
+    """Whether a standard stream is closed or full. Code of packs may fail with the same error numbers, which is
+    reported."""
     import errno
 
     unwritable = (errno.EPIPE, errno.EBADF, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -95,7 +97,7 @@ def _is_of_a_stream(error: OSError) -> bool:
 
 
 def _is_unread() -> bool:
-    """Whether whoever read what this process writes is gone, whatever function met that."""
+    """Whether the reader of this process's output is gone, in whichever function the error occurred."""
     import fcntl
     import os
     import select
@@ -109,13 +111,13 @@ def _is_unread() -> bool:
 
 
 def _occupy_closed_streams() -> None:
-    """A closed one would become the next file that is opened, and what is for it be written there."""
+    """Open a replacement for each closed stream: the next opened file would take its number, and get its output."""
     import os
 
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
-        except OSError:  # what takes its place refuses every read and write, as a closed one does
+        except OSError:  # the replacement refuses reads and writes, as a closed stream does
             os.open(os.devnull, os.O_RDONLY if descriptor else os.O_WRONLY)
 
 

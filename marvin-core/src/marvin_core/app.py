@@ -1,4 +1,4 @@
-"""Putting a run together: the configuration, the packs, the provider, the session, the interface."""
+"""Puts a run together: the configuration, the packs, the provider, the session, the interface."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 
 _PERSONAL = ("sessions", "profiles", "logs", "memories")
-"""What a folder holds once Marvin was used; before, there was nothing to be read in it."""
+"""The contents of a folder that Marvin has used; without them, there is nothing to read in it."""
 
 
 class App:
-    """One run of the program. `warn` is told, in one line, of what went wrong on the way.
+    """One run of the program. `warn` gets one line about each problem that does not end the run.
 
-    A `chat` also looks for local servers, and goes on without a model where there is none.
+    A `chat` also looks for local servers, and continues without a model if there is none.
     """
 
     def __init__(self, config: Config, secrets: Secrets, warn: Callable[[str], None], *, chat: bool = False) -> None:
@@ -56,9 +56,9 @@ class App:
         self._check_settings()
         self._profile: SessionProfile | None = None
         self.telemetry: Telemetry | None = None
-        """What sends traces and metrics of the session, where config.yaml says that something does."""
+        """Sends traces and metrics of the session, if config.yaml enables that."""
         self.watch: SessionWatch | None = None
-        """What records the session, or replays one; it has a say in what the session is made of."""
+        """Records the session, or replays one; it can replace parts of the session."""
         self.catalog = _catalog(config, secrets, self.plugins, self._pack_of)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
@@ -80,7 +80,7 @@ class App:
         )
 
     def _check_settings(self) -> None:
-        """Refuse a section of config.yaml that its pack cannot use; a start that nothing was set for reads none."""
+        """Refuse a section of config.yaml that its pack cannot use; a start without any setting reads none."""
         settings, sections = self.plugins.settings, self.config.pack_sections
         if sections or any(self.secrets.setting(name) for one in settings for name in one.variables.values()):
             from .plugins.settings_check import check_settings
@@ -89,7 +89,7 @@ class App:
 
     @cached_property
     def packs(self) -> Packs:
-        """What the code of each pack reaches of its own."""
+        """The settings, secrets and folders of each pack."""
         from .plugins.pack_access import Packs
         from .profiles.store import Profiles
 
@@ -111,7 +111,7 @@ class App:
         return probe(self.catalog.local(), self.config.timeouts)
 
     def _notice(self, text: str) -> None:
-        """Tell it where the session is shown, if there is one: a chat draws its screen by itself."""
+        """Tell the loader that a session is shown: a chat draws its screen itself."""
         self._warn_in_session(text)
 
     def keys(self, ui: UI | None = None) -> ServiceKeys:
@@ -121,10 +121,10 @@ class App:
         return ServiceKeys(self.catalog, self.secrets, self.models, ui)
 
     def session(self, *, asker: Asker | None, interactive: bool, ui: UI | None = None) -> Session:
-        """The session of this run, shown by an interface, if by any.
+        """The session of this run, with its interface if there is one.
 
         Raises:
-            UsageError: where --on-ask names a tool that there is not.
+            UsageError: --on-ask names an unknown tool.
         """
         if self.config.on_ask_tools:
             self._check_tools(self.config.on_ask_tools)
@@ -181,7 +181,7 @@ class App:
         return parts
 
     def _servers(self) -> SessionServers | None:
-        """The MCP servers of the user and of a project that is trusted; most runs have none, and import nothing."""
+        """The MCP servers of the user and of a trusted project; most runs have none, and import nothing."""
         if not self.config.mcp_servers:
             return None
         from .mcp.session import session_servers
@@ -189,7 +189,7 @@ class App:
         return session_servers(self.config, self.secrets)
 
     def _trace(self) -> None:
-        """Have what the session does be traced; most runs are not, and import nothing."""
+        """Trace the session; most runs are not traced, and import nothing."""
         if not self.config.telemetry.enabled:
             return
         from .telemetry.session import telemetry_of
@@ -208,7 +208,7 @@ class App:
                 raise UsageError(f"--on-ask {name}=...: {unknown_name('tool', name, known)}")
 
     def _close_folders(self) -> None:
-        """Have nobody else of this machine read what Marvin keeps. A folder that holds the home folder is not ours."""
+        """Restrict Marvin's folders to this user. A folder that contains the home folder is not Marvin's own."""
         config = self.config
         own = dict.fromkeys((config.config_folder, config.data_folder, config.cache_folder, config.state_folder))
         for folder in own:
@@ -220,7 +220,7 @@ class App:
                 )
 
     def ui(self) -> UI:
-        """The interface that was asked for, else the plain chat."""
+        """The requested interface; by default the plain chat."""
         wanted = "plain" if self.config.plain else self.config.ui or "plain"
         if self.config.curses:
             self._warn("--curses opens the ordinary chat, because there is no separate full-screen chat any more.")
@@ -232,7 +232,7 @@ class App:
         return made
 
     def save_usage(self) -> None:
-        """Add this session to the lifetime totals; where that fails only the totals suffer."""
+        """Add this session to the lifetime totals. If that fails, only the totals are affected."""
         try:
             self.meter.save_lifetime(self.config.config_folder / "usage.json", self.config.timeouts)
         except Exception as error:  # the run is over and its result must not depend on this
@@ -242,15 +242,15 @@ class App:
 def check_configuration(
     config: Config, secrets: Secrets, warn: Callable[[str], None], content: bytes | None = None
 ) -> None:
-    """Check what config.yaml says of packs, services and models, as a start does.
+    """Check what config.yaml says about packs, services and models, as a start does.
 
     Args:
-        config: with what the file says.
-        warn: is told of what is of no use.
-        content: that of the file, where it does not hold it yet.
+        config: the configuration with the values of the file.
+        warn: gets warnings about settings without effect.
+        content: the new content of the file, if it is not written yet.
 
     Raises:
-        ConfigError: where a start would be refused; the text names the line.
+        ConfigError: a start would be refused; the text names the line.
     """
     from .plugins.settings_check import check_settings
 
@@ -266,7 +266,7 @@ def _catalog(
     pack_of: Callable[[ProviderSpec], PackContext | None],
     content: bytes | None = None,
 ) -> Catalog:
-    """The services, where config.yaml names no others."""
+    """The services, if config.yaml names no others."""
     try:
         made = Catalog(config, secrets, plugins.providers, pack_of)
         if config.fallback or (config.provider_from == "file" and config.provider not in made.known):
@@ -279,14 +279,14 @@ def _catalog(
 
 
 def _text_asker(ui: UI) -> TextAsker | None:
-    """How an interface asks for a text, where it can."""
+    """How an interface asks for a text, if it can."""
     from .api.ui import AsksText
 
     return ui.ask_text if isinstance(ui, AsksText) else None
 
 
 def _permitter(ui: UI) -> Permitter | None:
-    """How an interface asks about calls, where it has a form of its own for that."""
+    """How an interface asks for approval of calls, if it has a form of its own for that."""
     from .api.permissions import PermissionUI
 
     return ui.permit if isinstance(ui, PermissionUI) else None

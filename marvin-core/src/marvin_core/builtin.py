@@ -1,4 +1,4 @@
-"""What marvin-core itself registers, through the same door as any pack."""
+"""Registers Marvin's own parts, through the same hooks as any pack."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ def review(
 ) -> None:
     """Review and fix the code of DIR in rounds, on a separate branch.
 
-    Without DIR it lists the reviews of this folder. The exit code is 0 where nothing of weight is left, 4 where
-    findings are, 5 where tests fail that passed before.
+    Without DIR it lists the reviews of this folder. The exit code is 0 if no findings above the threshold are left, 4
+    if some are, and 5 if tests fail that passed before.
     """
     from .jobs.command import ReviewCommand, Typed
 
@@ -129,8 +129,8 @@ def batch(
 ) -> None:
     """Run the pipeline for many tasks, each in a separate clone and on a separate branch.
 
-    The same command goes on where the last one ended, also where that was killed. Other flags are those of Marvin:
-    --max-cost USD is the ceiling of all tasks together. The exit code is that of the worst task.
+    The same command continues a batch that ended early or was killed. Other flags are those of Marvin: --max-cost USD
+    is the ceiling of all tasks together. The exit code is that of the worst task.
     """
     from .batch.batch import BatchOptions
     from .batch.command import start

@@ -56,15 +56,15 @@ class Progress:
         self._files.append(self._name, f"\n{json.dumps(fields)}\n".encode())
 
     def keep(self, document: bytes) -> None:
-        """Back up a document before it is fixed. Raises `FileFault` where that cannot be written."""
+        """Back up a document before it is fixed. Raises `FileFault` if that cannot be written."""
         self._files.write(self._copy, document)
 
     def kept(self) -> bytes | None:
-        """The last backup of the document; None without one. Raises `FileFault` where it cannot be read."""
+        """The last backup of the document; None without one. Raises `FileFault` if it cannot be read."""
         return self._files.read(self._copy)
 
     def forget(self) -> None:
-        """Remove all entries. Raises `FileFault` where a file cannot be removed."""
+        """Remove all entries. Raises `FileFault` if a file cannot be removed."""
         self._files.remove(self._name)
         self._files.remove(self._copy)
 

@@ -37,9 +37,9 @@ class PipelineSettings(Settings):
     reserve: float = Field(default=0.05, ge=0.0, le=0.9)
     """The part of --max-cost that is reserved so that running agents can finish; no new agent is started with it."""
     max_time: float | None = Field(default=None, gt=0)
-    """The seconds that a run may take, where no --max-time is given."""
+    """The seconds that a run may take, if --max-time is not given."""
     fallback: dict[str, str] = Field(default={})
-    """By tier, the model that goes on where an agent with the tier's own fails."""
+    """For each tier, the model that continues if an agent with the tier's own model fails."""
     tickets_dir: str = ""
     """The folder of the tickets; default: the nearest `.tickets` from the project upwards."""
     step_summary: str = ""

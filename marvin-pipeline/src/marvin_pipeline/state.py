@@ -69,7 +69,7 @@ class PipelineState:
         return _index(phase) <= (-1 if last is None else _index(last))
 
     def next_phase(self) -> str | None:
-        """The first phase that is not finished; None where all are."""
+        """The first phase that is not finished; None if all are."""
         last = self.last_finished()
         following = PHASES[0 if last is None else _index(last) + 1 :]
         return following[0] if following else None
@@ -78,7 +78,7 @@ class PipelineState:
         """Record that a phase is finished, unless a later one is; returns whether it was recorded.
 
         Raises:
-            StateError: where the file is damaged or cannot be written.
+            StateError: the file is damaged or cannot be written.
         """
         wanted = _index(phase)
         with self._changing():
@@ -111,7 +111,7 @@ class PipelineState:
                 self._files.remove(_NAME)
 
     def _content(self) -> bytes | None:
-        """The start of the file; None where there is none."""
+        """The start of the file; None if there is none."""
         try:
             content = self._files.read(_NAME, _LONGEST)
             if content is not None or not self._files.is_there(_NAME):

@@ -37,7 +37,7 @@ def says_yes(given: dict[str, Any], *names: str) -> bool:
 
 
 def number(name: str, value: Any) -> int:
-    """A whole number, rounded up. Raises `ToolError` where it is not a number."""
+    """A whole number, rounded up. Raises `ToolError` if it is not a number."""
     try:
         if isinstance(value, bool):
             raise ValueError

@@ -70,7 +70,7 @@ class Rates(Record):
 
 
 def recognized(from_unit: str, to_unit: str) -> tuple[str, str] | None:
-    """The codes of two currencies, or None where neither unit is a currency.
+    """The codes of two currencies, or None if neither unit is a currency.
 
     Raises:
         ToolError: only one of them is.
@@ -124,7 +124,7 @@ def _amount(value: float) -> str:
 
 
 async def _rates(context: ToolContext) -> Rates:
-    """Today's rates: fetched once a day; older ones where that fails."""
+    """Today's rates: fetched once a day; older ones if that fails."""
     path = context.profile_folder / "rates.json"
     kept = await in_thread(lambda: _read(path))
     if kept is not None and 0 <= context.clock.now() - kept.fetched < _DAY:
@@ -155,7 +155,7 @@ async def _fetch(context: ToolContext) -> Rates:
 
 
 def _read(path: Path) -> Rates | None:
-    """The rates in a file; None where it has no valid ones."""
+    """The rates in a file; None if it has no valid ones."""
     try:
         return _rates_in(json.loads(path.read_bytes())) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
@@ -163,7 +163,7 @@ def _read(path: Path) -> Rates | None:
 
 
 def _rates_in(data: Any) -> Rates | None:
-    """The rates in a service's answer or the cache; None where there are no rates of the euro."""
+    """The rates in a service's answer or the cache; None if there are no rates of the euro."""
     try:
         found = {code: float(rate) for code, rate in data["rates"].items() if _CODE.fullmatch(code)}
         rates = {code: rate for code, rate in found.items() if 0 < rate < math.inf}

@@ -122,10 +122,10 @@ def _battery() -> str:
 
 
 def battery_text(percent: float, seconds_left: float | None, *, plugged: bool | None) -> str:
-    """The charge of a battery and its remaining time; `plugged` is None where unknown.
+    """The charge of a battery and its remaining time; `plugged` is None if unknown.
 
     Args:
-        seconds_left: None or negative where unknown.
+        seconds_left: None or negative if unknown.
     """
     if plugged:
         return f"{percent:.0f} %, plugged in"

@@ -44,7 +44,7 @@ class Spoken(NamedTuple):
 
 
 def spoken(text: str, base: datetime) -> Spoken | None:
-    """The meaning of a text; None where it is not clear. Blocks, as the library does.
+    """The meaning of a text; None if it is not clear. Blocks, as the library does.
 
     Args:
         base: the reference for relative times, in local time.

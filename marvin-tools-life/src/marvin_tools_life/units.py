@@ -135,7 +135,7 @@ def _converted(registry: Registry, value: float, from_unit: str, to_unit: str) -
 
 
 def _in(registry: Registry, quantity: Any, target: str) -> Any:
-    """A quantity in another unit; its reciprocal where that is the inverse, as km/L and L/100km."""
+    """A quantity in another unit; its reciprocal for an inverse unit, as with km/L and L/100km."""
     unit = registry.Unit(target)
     dimensions = quantity.dimensionality, (1 / quantity.units).dimensionality  # the same for angles and bytes
     is_reverse = unit.dimensionality == dimensions[1] != dimensions[0]
@@ -214,7 +214,7 @@ def _parsed(registry: Registry, text: str) -> str:
 
 
 def _written(text: str) -> str:
-    """The unit in ASCII: superscripts as powers, and one character where there are several."""
+    """The unit in ASCII: superscripts as powers, and one character for several equivalent ones."""
     raised = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text.translate(_TIMES))
     written = _SHORTENED.sub("", " ".join(unicodedata.normalize("NFKC", raised).split()))
     found = _SYMBOLS.get(written) or _ALIASES.get(written.lower())

@@ -16,7 +16,7 @@ MEMORY = 800 * 1024 * 1024
 
 
 def serve(work: Callable[[Mapping[str, Any], bytes], Any], memory: int | None = MEMORY) -> None:
-    """Answer one request from standard input, within `memory` bytes; None where its own child processes need more."""
+    """Answer one request from standard input, within `memory` bytes; None if its own child processes need more."""
     try:
         import resource
 

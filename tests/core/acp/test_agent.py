@@ -103,3 +103,29 @@ def test_of_two_loads_of_one_session_the_later_ends_the_earlier(tmp_path: Path) 
         sessions = Sessions(tmp_path, server.url)
         asyncio.run(talk(sessions))
     assert sessions.count == {"opened": 3, "ended": 3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("said", [[], "all", None, {"terminal": "maybe"}, {"_meta": [1], "fs": {}}])
+def test_an_editor_that_says_oddly_what_it_can_do_has_a_session(tmp_path: Path, said: Any) -> None:
+    async def talk(sessions: Sessions) -> None:
+        agent = EditorAgent(sessions, sessions.folder, "")
+        (reading, sending), (taking, writing) = os.pipe(), os.pipe()
+        served = asyncio.ensure_future(agent.serve(reading, writing, 1.0))
+        editor = Line(taking, sending)
+        editor.send(1, "initialize", protocolVersion=1, clientCapabilities=said)
+        await editor.answer(1)
+        editor.send(2, "session/new", cwd=str(tmp_path), mcpServers=[])
+        session = (await editor.answer(2)).get("sessionId")
+        assert session
+        editor.send(3, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Hi."}])
+        assert (await editor.answer(3))["stopReason"] == "end_turn"
+        editor.hang_up()
+        await served
+        await agent.close()
+        os.close(writing)
+        os.close(reading)
+        editor.close()
+
+    with ModelServer(answers.text("Hello.")) as server:
+        asyncio.run(talk(Sessions(tmp_path, server.url)))

@@ -18,6 +18,7 @@ from marvin_core.api.events import (
     ToolExecutionUpdate,
 )
 from marvin_core.api.messages import Message, Text, ToolCall, ToolOutput, tool, user
+from marvin_core.api.tools import Access, ToolSpec
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +50,67 @@ def test_the_lines_of_a_running_call_add_up_and_its_result_takes_their_place() -
     *_, under_way, ended = told(*call("c", "``` a fence of its own"))
     assert under_way.content[0].content.text == "```\nfirst\nsecond\n```"
     assert ended.content[0].content.text == "````\n``` a fence of its own\n````"
+
+
+COMMAND = ToolSpec(name="act", description="", parameters={}, access=frozenset[Access]({"exec"}), group="t")
+
+
+def run(*shown: str, text: str, **details: Any) -> list[Any]:
+    """What an editor with terminals is told of a command."""
+    from marvin_core.acp.updates import EventUpdates
+
+    made = EventUpdates(lambda: Path("/project"), lambda name: COMMAND, terminals=True)
+    end = ToolExecutionEnd(call_id="c", name="act", text=text, is_error=False, elapsed=1.0, details=details)
+    events: list[Event] = [
+        ToolExecutionStart(call_id="c", name="act", arguments={"command": "make"}),
+        *(ToolExecutionUpdate(call_id="c", name="act", text=lines) for lines in shown),
+        end,
+    ]
+    return [update for event in events for update in made.of(event)]
+
+
+def terminal(updates: list[Any]) -> str:
+    """What stands in the terminal."""
+    assert updates[0].field_meta == {"terminal_info": {"terminal_id": "c", "cwd": "/project"}}
+    return "".join(
+        update.field_meta["terminal_output"]["data"] for update in updates if "terminal_output" in update.field_meta
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "text", "stands"),
+    [
+        ((), "a\nb\n[exit code 0]", "a\nb\n"),
+        (("a",), "a\n\nb\n[exit code 0]", "a\n\nb\n"),
+        (("a", "b"), "a\n\nb\n[exit code 0]", "a\nb\n"),
+        (("b",), "a\nb\n[exit code 0]", "b\n\n[All of the output:]\na\nb\n"),
+        (("a", "b"), "a\n[exit code 0]", "a\nb\n\n[All of the output:]\na\n"),
+        (("x" * 200_000,), "x\n[exit code 0]", "x" * 200_000 + "\n\n[All of the output:]\nx\n"),
+        (("a\x1b]52;c;aGk=\x07",), "a\n[exit code 0]", "a\n"),
+    ],
+)
+def test_a_terminal_ends_with_all_that_a_command_printed(shown: tuple[str, ...], text: str, stands: str) -> None:
+    updates = run(*shown, text=text, exit_code=0, aside="\n[exit code 0]")
+    assert terminal(updates) == stands
+    assert updates[-1].field_meta == {"terminal_exit": {"terminal_id": "c", "exit_code": 0, "signal": None}}
+    assert [part.type for part in updates[-1].content] == ["terminal"]
+
+
+def test_a_command_that_never_ran_says_why_in_words() -> None:
+    updates = run(text="Error: they refused it.")
+    assert terminal(updates) == ""
+    assert "refused" in updates[-1].content[0].content.text
+    assert "terminal_exit" in updates[-1].field_meta
+
+
+@pytest.mark.parametrize("said", [None, {}, {"terminal_output": "yes"}, {"terminal_output": False}])
+def test_without_the_extension_there_are_no_terminals(said: Any) -> None:
+    from acp import schema
+
+    from marvin_core.acp.terminals import shows_terminals
+
+    assert not shows_terminals(None)
+    assert not shows_terminals(schema.ClientCapabilities(terminal=True, field_meta=said))
 
 
 def test_an_answer_that_broke_off_is_told_from_the_one_in_its_place() -> None:

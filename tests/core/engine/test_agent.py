@@ -208,6 +208,13 @@ def test_thinking_is_shown_apart_and_is_no_part_of_the_answer(tmp_path: Path) ->
 
 # --- counting ------------------------------------------------------------------------------------------------------
 
+
+def test_an_answer_that_the_safety_system_stopped_is_told(tmp_path: Path) -> None:
+    made = make(tmp_path, [TextDelta(text="Half of it"), Stop(reason="refused")])
+    assert ask(made).text == "Half of it"
+    assert any("safety system" in notice.text for notice in made.seen(Notice))
+
+
 PRICES = {"scripted": Price(input=10_000.0, output=100_000.0)}
 """A cent for each token in, ten for each token out."""
 
@@ -220,10 +227,9 @@ def test_every_request_is_counted_and_its_cost_told(tmp_path: Path) -> None:
     assert made.meter.summary()["model_cost"] == {"scripted": 4.0}
 
 
-def test_what_broke_off_or_came_empty_was_paid_for_as_well(tmp_path: Path) -> None:
+def test_what_came_empty_was_paid_for_as_well(tmp_path: Path) -> None:
     """I11."""
     scripts: list[list[Delta | BaseException]] = [
-        [USED, TextDelta(text="Half"), StreamBroken("gone")],
         [USED, Stop(reason="stop")],
         [USED, StreamBroken("gone")],
     ]
@@ -233,9 +239,10 @@ def test_what_broke_off_or_came_empty_was_paid_for_as_well(tmp_path: Path) -> No
         assert made.meter.summary()["model_cost"] == {"scripted": 2.0}
 
 
-def test_what_broke_off_before_it_was_counted_has_an_unknown_cost(tmp_path: Path) -> None:
-    """I11: and not none."""
-    made = make(tmp_path, [TextDelta(text="Half"), StreamBroken("gone")], prices=PRICES)
+@pytest.mark.parametrize("counted", [[], [USED], [UsageDelta(usage=Usage(cost=0.01))]], ids=str)
+def test_what_broke_off_has_an_unknown_cost(tmp_path: Path, counted: list[Delta]) -> None:
+    """I11: and not none; a count at the beginning of an answer is not that of its end."""
+    made = make(tmp_path, [*counted, TextDelta(text="Half"), StreamBroken("gone")], prices=PRICES)
     ask(made)
     assert made.meter.summary()["session_cost"] is None
     refused = make(tmp_path, [Overloaded("busy")], prices=PRICES)

@@ -57,10 +57,10 @@ def test_what_each_file_is_and_where_its_code_runs_is_told(config: Config) -> No
     root = fill(config.working_dir, {**FILES, ".marvin/agents/look.md": "x", ".marvin/prompts/plan.md": "y"})
     details = TrustStore(config).look(root).details
     told = dict(line.split(": ", 1) for line in details if line[:1] == ".")
-    assert told[".marvin/hooks/guard.py"] == "code that runs at prompts and at calls, in the sandbox where one works"
+    assert told[".marvin/hooks/guard.py"] == "code that runs at prompts and at calls, in the sandbox if one works"
     assert "runs as Marvin itself does" in told[".marvin/tools/dice.py"]
     assert "  1 line of Python" in details
-    assert told[".mcp.json"] == "servers with tools, which run in the sandbox where one works"
+    assert told[".mcp.json"] == "servers with tools, which run in the sandbox if one works"
     assert details[details.index(".marvin/config.yaml: settings") + 1] == "  | model: x"
 
 

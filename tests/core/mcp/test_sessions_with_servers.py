@@ -123,6 +123,13 @@ def test_a_call_that_hangs_is_ended_and_the_server_goes_on(tmp_path: Path) -> No
         assert text_of(made.call("trial__add", a=2, b=2)) == "4"
 
 
+def test_the_schema_of_a_servers_results_cannot_hold_the_program(tmp_path: Path) -> None:
+    with desk(tmp_path, "outputs") as at:
+        at.learn()
+        assert text_of(at.call("trial__act")) == "done"
+        assert text_of(at.call("trial__look")) == "done"  # whatever its schema says, this is what the server answered
+
+
 def test_a_server_that_does_not_end_is_ended(tmp_path: Path) -> None:
     noted = tmp_path / "pids"
     with desk(tmp_path, "hang-close", str(noted)) as made:

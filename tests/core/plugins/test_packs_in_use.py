@@ -132,6 +132,9 @@ def test_config_shows_and_sets_what_packs_are_configured_with(place: Place) -> N
     assert place.marvin("config", "set", "packs.garden.season", "summer").code == 0
     assert place.marvin("config", "set", "packs.garden.pump.hours", "[7, 8]").code == 0
     assert place.marvin("config", "set", "packs.garden.pump.address", "http://pump.example").code == 0
+    misspelled = place.marvin("config", "set", "packs.gardn.season", "summer")
+    assert misspelled.code == 1
+    assert "No pack with settings is called 'gardn'. Did you mean 'garden'?" in misspelled.err
     shown = place.marvin("config", "show", GARDEN_LITRES="9", GARDEN_KEY=KEY)
     assert shown.code == 0
     for line in (

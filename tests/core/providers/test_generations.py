@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.providers.generations import base_name, facts_by_name, thinks
+from marvin_core.providers.generations import base_name, facts_by_name, hosted_window, thinks
 
 ROWS = [
     ("gpt-6.1-sol", 1_050_000, 128_000, True),
@@ -33,6 +33,10 @@ ROWS = [
     ("claude-haiku-5-5", 1_000_000, 128_000, True),
     ("claude-fable-7", 1_000_000, 128_000, True),
     ("claude-next", 1_000_000, 128_000, True),
+    ("claude-mirage-1", 1_000_000, 128_000, True),  # a new family that counts from one
+    ("claude-mirage-2-1", 1_000_000, 128_000, True),
+    ("claude-2.1", 200_000, 4_096, False),
+    ("claude-instant-1.2", 200_000, 4_096, False),
     ("claude-opus-4-20250514", 200_000, 32_000, True),
     ("claude-3-5-sonnet-20241022", 200_000, 8_192, False),
     ("claude-3-opus", 200_000, 4_096, False),
@@ -68,6 +72,35 @@ def test_a_name_tells_its_generation(
     facts = facts_by_name(model)
     assert (facts.window, facts.longest, facts.thinks) == (window, longest, thinking)
     assert thinks(model) is bool(thinking)
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("kimi-k3.1-pro", 1_000_000),
+        ("moonshotai/Kimi-K9", 1_000_000),  # not there yet: as the newest that is
+        ("kimi-k2-instruct", 131_072),
+        ("z-ai/glm-5.3-flash:free", 1_000_000),
+        ("zai-org/GLM-7", 1_000_000),
+        ("accounts/fireworks/models/glm-5p3", 1_000_000),
+        ("glm-4.7", 200_000),
+        ("deepseek-ai/DeepSeek-V5", 1_000_000),
+        ("deepseek-r1", 64_000),
+        ("qwen/qwen3.9-max", 1_000_000),
+        ("Qwen/Qwen5-Coder", 1_000_000),
+        ("qwen3-32b", 131_072),
+        ("qwen-2.5-72b-instruct", 32_768),
+        ("MiniMax-M4", 524_288),
+        ("glm-4-32b", 65_536),
+        ("qwen-max", None),
+        ("kimi-latest", None),
+        ("llama-5", None),
+        ("gpt-7", None),
+        ("", None),
+    ],
+)
+def test_open_models_at_a_service_have_the_window_of_their_generation(model: str, window: int | None) -> None:
+    assert hosted_window(model) == window
 
 
 def test_open_models_think_and_have_the_window_that_their_server_gives_them() -> None:

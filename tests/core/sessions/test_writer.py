@@ -50,6 +50,47 @@ def test_messages_are_on_disk_as_soon_as_they_are_saved(tmp_path: Path) -> None:
     assert load(path).header.id == recorder.id == "19700101-000000-000-a-chat"
 
 
+OUTPUTS = tool([ToolOutput(call_id="c", name="t", content=(Text(text="out"),))])
+
+
+def test_outputs_are_written_when_the_event_loop_is_free_and_in_their_order(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    path = tmp_path / f"{recorder.id}.jsonl"
+
+    async def said() -> list[int]:
+        counts = []
+        for message in (user("one"), OUTPUTS):
+            recorder.save(message)
+            counts.append(len(load(path).messages))
+        await asyncio.sleep(0)
+        counts.append(len(load(path).messages))
+        recorder.save(OUTPUTS)
+        recorder.save(user("two"))  # what comes after them is written after them
+        counts.append(len(load(path).messages))
+        return counts
+
+    assert run(said()) == [1, 1, 2, 4]
+    assert [message.role for message in load(path).messages] == ["user", "tool", "tool", "user"]
+
+
+@pytest.mark.parametrize(
+    "end", [lambda recorder: recorder.close(), lambda recorder: recorder.rescue(), lambda recorder: recorder.position]
+)
+def test_outputs_that_are_not_written_yet_are_written_first(
+    end: Callable[[SessionWriter], object], tmp_path: Path
+) -> None:
+    recorder = begun(tmp_path, [])
+    path = tmp_path / f"{recorder.id}.jsonl"
+
+    async def said() -> None:
+        recorder.save(user("one"))
+        recorder.save(OUTPUTS)
+        end(recorder)
+        assert len(load(path).messages) == 2
+
+    run(said())
+
+
 def test_a_long_first_prompt_makes_a_short_title(tmp_path: Path) -> None:
     recorder = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     recorder.begin(0.0, "word " * 1_000, "p", "m", "/w")

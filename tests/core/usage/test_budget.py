@@ -195,6 +195,16 @@ def test_an_answer_that_was_cut_off_is_charged_by_what_came_where_that_is_more(d
     assert left(budget) == pytest.approx(10 - 0.0009 - 0.02)
 
 
+def test_the_cost_stated_at_the_beginning_of_an_answer_that_was_cut_off_is_not_all_of_it(desk: Desk) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    settle(budget, hold, Usage(input_tokens=900, output_tokens=1, cost=0.000001), 4_000, complete=False)
+    assert left(budget) == pytest.approx(10 - 0.0009 - 0.02)
+    _, hold = reserve(budget)
+    settle(budget, hold, Usage(input_tokens=900, output_tokens=1, cost=3.0), 4_000, complete=False)
+    assert left(budget) == pytest.approx(10 - 0.0209 - 3.0)
+
+
 def test_a_request_that_the_service_refused_costs_nothing(desk: Desk) -> None:
     budget = desk.budget("10")
     _, hold = reserve(budget)

@@ -90,7 +90,9 @@ class EditorAgent:
         self, protocol_version: int, client_capabilities: schema.ClientCapabilities | None = None, **_: Any
     ) -> schema.InitializeResponse:
         """Return the capabilities of this agent."""
-        self._capabilities = client_capabilities
+        # The SDK hands on what it cannot read, such as a list: then nothing is known of the editor.
+        known = isinstance(client_capabilities, schema.ClientCapabilities)
+        self._capabilities = client_capabilities if known else None
         return schema.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=schema.Implementation(name="marvin", title="Marvin", version=__version__),

@@ -15,9 +15,8 @@ from ..api.permissions import NO, AskedCall, PermissionAnswer, Question, Reply
 from ..api.session import SessionControl
 from ..util.text import cut, one_line
 from .differences import differences
+from .terminals import CallContent, shows_terminals
 from .updates import (
-    CallContent,
-    CallNames,
     EventUpdates,
     Update,
     content_of,
@@ -49,9 +48,11 @@ class EditorClient(Protocol):
 class EditorPerson:
     """The interface of one session in an editor: `UI` and `PermissionUI`."""
 
-    def __init__(self, client: EditorClient, root: Path) -> None:
+    def __init__(self, client: EditorClient, root: Path, *, terminals: bool) -> None:
         self._client = client
         self._root = root
+        self.terminals = terminals
+        """Whether the editor shows the output of commands in terminals."""
         self._numbers = count(1)
         self._refused: set[tuple[str, str]] = set()
         self.session_id = ""
@@ -108,7 +109,8 @@ class EditorPerson:
         said += [*call.findings, f"Asked because {call.reason}."]
         content.append(schema.ContentToolCallContent(type="content", content=text_block("\n".join(said))))
         title = call.command or f"{call.name}: {', '.join(call.paths)}" if call.paths or call.command else ""
-        calls = self.updates.calls if self.updates is not None else CallNames()
+        assert self.updates is not None
+        calls = self.updates.calls
         asked = schema.ToolCallUpdate(
             tool_call_id=calls.of(call.call_id),
             title=cut(one_line(title or title_of(call.name, {"": call.text}, None)), 2 * _NAME),
@@ -119,7 +121,7 @@ class EditorPerson:
         )
         if asked.tool_call_id not in calls.known:  # one question may cover several calls before they begin
             calls.known.add(asked.tool_call_id)
-            self.tell(_announced(asked))
+            self.tell(self.updates.announced(asked))
         return asked
 
     def _question(self, title: str, text: str = "") -> schema.ToolCallUpdate:
@@ -165,7 +167,8 @@ class EditorPersonWithForms(EditorPerson):
 def person_for(client: EditorClient, root: Path, capabilities: schema.ClientCapabilities | None) -> EditorPerson:
     """The interface for an editor with these capabilities."""
     forms = capabilities.elicitation if capabilities is not None else None
-    return (EditorPersonWithForms if forms is not None and forms.form is not None else EditorPerson)(client, root)
+    kind = EditorPersonWithForms if forms is not None and forms.form is not None else EditorPerson
+    return kind(client, root, terminals=shows_terminals(capabilities))
 
 
 def _options(call: AskedCall) -> list[schema.PermissionOption]:
@@ -186,10 +189,3 @@ def _options(call: AskedCall) -> list[schema.PermissionOption]:
 
 def _option(identity: str, name: str, kind: OptionKind) -> schema.PermissionOption:
     return schema.PermissionOption(option_id=identity, name=cut(one_line(name), _NAME), kind=kind)
-
-
-def _announced(call: schema.ToolCallUpdate) -> Update:
-    """The first update about a call for which approval is requested before it begins."""
-    return schema.ToolCallStart(
-        session_update="tool_call", tool_call_id=call.tool_call_id, title=call.title or "", kind=call.kind
-    )

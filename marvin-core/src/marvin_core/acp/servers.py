@@ -42,7 +42,7 @@ def _server(given: GivenServer) -> McpServer:
     if _VARIABLE.search(repr(entry)):  # otherwise the value of a user's variable would replace it
         raise ConfigError(
             f"The server {given.name!r:.80} of the editor was left out: it has ${{...}} in a value. Name it in "
-            "mcp_servers of config.yaml, where that stands for a variable."
+            "mcp_servers of config.yaml: there, ${...} stands for a variable."
         )
     name = _FORBIDDEN.sub("-", given.name).strip("-._")[:64] or "server"
     return server_of(name, entry, ORIGIN)

@@ -66,7 +66,7 @@ class EditorSession:
         self._titled = self._asked = False
         self._shown_mode = ""
         self._model_changed = False
-        self._updates = EventUpdates(lambda: self.engine.working_dir, self._spec)
+        self._updates = EventUpdates(lambda: self.engine.working_dir, self._spec, terminals=person.terminals)
         person.updates, person.tell = self._updates, self.tell
         self._lines = LineInterpreter(
             self.engine,

@@ -22,6 +22,7 @@ from ..api.events import (
 from ..api.tools import ToolSpec
 from ..util.text import cut, one_line
 from .differences import Difference, differences
+from .terminals import CallContent, Meta, Terminals
 
 Update: TypeAlias = (
     schema.UserMessageChunk
@@ -39,7 +40,6 @@ Update: TypeAlias = (
 Kind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
-CallContent: TypeAlias = schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
 
 _TITLE = 200
 """The maximum length of a title, in characters."""
@@ -148,12 +148,16 @@ class EventUpdates:
     Args:
         root: the working directory.
         spec: returns the tool with a name.
+        terminals: whether the editor shows the output of commands in terminals.
     """
 
-    def __init__(self, root: Callable[[], Path], spec: Callable[[str], ToolSpec | None]) -> None:
+    def __init__(
+        self, root: Callable[[], Path], spec: Callable[[str], ToolSpec | None], *, terminals: bool = False
+    ) -> None:
         self._root = root
         self._spec = spec
         self.calls = CallNames()
+        self._terminals = Terminals(on=terminals)
         self._progress: dict[str, str] = {}
         self._said = self._broken = False
 
@@ -194,8 +198,10 @@ class EventUpdates:
         name, spec = self.calls.of(event.call_id), self._spec(event.name)
         given = dict(event.arguments)
         if name in self.calls.known:  # approval was requested before it began
-            return [schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=name, status="in_progress")]
+            return [self._progressed(name, self._terminals.content(name))]
         self.calls.known.add(name)
+        is_command = spec is not None and bool(spec.command) and isinstance(given.get(spec.command), str)
+        meta = self._terminals.open(name, self._root()) if is_command else None
         return [
             schema.ToolCallStart(
                 session_update="tool_call",
@@ -203,10 +209,25 @@ class EventUpdates:
                 title=title_of(event.name, given, spec),
                 kind=kind_of(spec),
                 status="in_progress",
+                content=self._terminals.content(name),
                 locations=self._named(given),
                 raw_input=given,
+                field_meta=meta,
             )
         ]
+
+    def announced(self, call: schema.ToolCallUpdate) -> Update:
+        """The first update about a call for which approval is requested before it begins."""
+        name = call.tool_call_id
+        meta = self._terminals.open(name, self._root()) if call.kind == "execute" else None
+        return schema.ToolCallStart(
+            session_update="tool_call",
+            tool_call_id=name,
+            title=call.title or "",
+            kind=call.kind,
+            content=self._terminals.content(name),
+            field_meta=meta,
+        )
 
     def _named(self, arguments: Mapping[str, Any]) -> list[schema.ToolCallLocation]:
         """The files in the arguments of a call."""
@@ -219,16 +240,20 @@ class EventUpdates:
 
     def _under_way(self, event: ToolExecutionUpdate) -> list[Update]:
         name = self.calls.of(event.call_id)
+        if (terminal := self._terminals.content(name)) is not None:
+            return [self._progressed(name, terminal, self._terminals.add(name, event.text))]
         whole = "\n".join(filter(None, [self._progress.get(name, ""), event.text]))[-_PROGRESS:]
         self._progress[name] = whole
-        return [
-            schema.ToolCallProgress(
-                session_update="tool_call_update",
-                tool_call_id=name,
-                status="in_progress",
-                content=[quoted(whole)],
-            )
-        ]
+        return [self._progressed(name, [quoted(whole)])]
+
+    def _progressed(self, name: str, content: list[CallContent] | None = None, meta: Meta | None = None) -> Update:
+        return schema.ToolCallProgress(
+            session_update="tool_call_update",
+            tool_call_id=name,
+            status="in_progress",
+            content=content,
+            field_meta=meta,
+        )
 
     def _end(self, event: ToolExecutionEnd) -> list[Update]:
         name = self.calls.ended(event.call_id)
@@ -239,6 +264,12 @@ class EventUpdates:
         content = content_of(found)
         if not content and event.text.strip():
             content = [quoted(event.text)]
+        before: list[Update] = []
+        meta: Meta | None = None
+        if (terminal := self._terminals.content(name)) is not None:
+            more, meta, has_run = self._terminals.end(name, event.text, details)
+            content = terminal if has_run else content
+            before = [self._progressed(name, terminal, more)] if more is not None else []
         update = schema.ToolCallProgress(
             session_update="tool_call_update",
             tool_call_id=name,
@@ -246,9 +277,10 @@ class EventUpdates:
             content=content,
             locations=locations_of(found) or None,
             raw_output={"text": cut(event.text, _OUTPUT)},
+            field_meta=meta,
         )
         plan = None if event.is_error else _plan(details)
-        return [update] if plan is None else [update, plan]
+        return [*before, update] if plan is None else [*before, update, plan]
 
 
 def _plan(details: Mapping[str, Any]) -> schema.AgentPlanUpdate | None:

@@ -60,7 +60,7 @@ class AgentResult(Record):
     exit_code: int | None = None
     """Negative for a signal; None if it did not end by itself."""
     cost: float | None = None
-    """USD, including nested agents; None where it did not report it."""
+    """USD, including nested agents; None if it did not report it."""
     session_id: str = ""
     """Its session ID, for `marvin sessions show`; empty if it had none yet."""
     log: Path | None = None

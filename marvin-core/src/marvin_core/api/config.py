@@ -18,15 +18,15 @@ Source: TypeAlias = Literal["", "flag", "environment", "file"]
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
 """What happens in a non-interactive run to a call that needs approval."""
 SandboxUse: TypeAlias = Literal["auto", "required", "off"]
-"""Whether commands run in a sandbox: where one works, only in one, or never."""
+"""Whether commands run in a sandbox: if one works, always, or never."""
 ToolSearchUse: TypeAlias = Literal["on", "off", "auto"]
-"""Whether tools are deferred until the model searches for them: most of them, none, or only if there are many."""
+"""Whether tools are deferred until the model searches for them: most of them, none, or if there are many."""
 PermissionMode: TypeAlias = Literal["ask", "edit", "auto", "readonly"]
-"""How much needs approval where no rule applies. Reading never does.
+"""How much needs approval if no rule applies. Reading never does.
 
 `ask`: everything that writes or runs something needs approval. `edit`: files inside the working directory may be
-written; everything else needs approval. `auto`: as edit, and commands may run in the sandbox. `readonly`:
-whatever writes or runs something is denied.
+written; everything else needs approval. `auto`: as edit, and commands may run in the sandbox. `readonly`: whatever
+writes or runs something is denied.
 """
 NetworkKind: TypeAlias = Literal["none", "loopback", "hosts", "all"]
 
@@ -77,8 +77,8 @@ class Labels(Record):
     secret: tuple[Sink, ...] = ("send",)
     """The same for results from which a key or password was removed."""
     tools: tuple[Sink, ...] = ("send",)
-    """The same once a request carried descriptions of tools that neither Marvin nor you wrote, as those of packs of
-    others and of projects."""
+    """The same once a request contained descriptions of tools that neither Marvin nor you wrote, such as those of
+    third-party packs and of projects."""
     unattended: bool = False
     """Whether this also applies to non-interactive runs. If so, these calls are denied."""
 
@@ -112,36 +112,37 @@ class ProjectFiles(Record):
 class McpSettings(Record):
     """One entry below `mcp_servers:` in config.yaml: a program to start, or an address to connect to.
 
-    Its texts may hold `${NAME}` or `${NAME:-DEFAULT}`, which stand for environment variables.
+    Its texts may contain `${NAME}` or `${NAME:-DEFAULT}`, which stand for environment variables.
     """
 
     command: str = ""
-    """The program of a server with tools (MCP), started when one of them is wanted; see
-    [MCP servers](../how-to/mcp-servers.md). `${NAME}` stands for a variable here and below."""
+    """The program of a server with tools (MCP). It is started when one of its tools is needed; see [MCP
+    servers](../how-to/mcp-servers.md). `${NAME}` stands for a variable, also in the keys below."""
     args: tuple[str, ...] = ()
-    """Its arguments."""
+    """The arguments of the program."""
     env: Mapping[str, str] = MappingProxyType({})
-    """Variables for it."""
+    """Environment variables for the program."""
     cwd: str = ""
-    """The folder that it runs in; without it, the working directory."""
+    """The folder that the program runs in; default: the working directory."""
     url: str = ""
-    """The address of a server that runs already, in place of a command."""
+    """The address of a running server, instead of a command."""
     headers: Mapping[str, str] = MappingProxyType({})
-    """Sent with every request to that address."""
+    """HTTP headers that are sent with every request to the address."""
     client_id: str = ""
-    """What the log-in service of that address knows Marvin by; without it, Marvin registers there by itself."""
+    """The client id for logging in at the address; without it, Marvin registers itself there."""
     client_secret: str = ""
-    """What goes with it, where the service gave one."""
+    """The secret of the client id, if the service gave one."""
     login_port: int = 0
-    """The port of this machine that the log-in leads back to; 0 takes a free one."""
+    """The port on this machine for the redirect after a login; 0 takes a free one."""
     sampling: Literal["deny", "ask", "allow"] = "deny"
-    """Whether it may put questions to the model (sampling): `deny`; `ask`, each time; or `allow`."""
+    """Whether the server may send prompts to the model (sampling): `deny`; `ask`, each time; or `allow`."""
     sandbox: bool = True
-    """Whether its program runs in the sandbox, where there is one."""
+    """Whether the program runs in the sandbox, if there is one."""
     read_only: tuple[str, ...] = ()
-    """Its tools that change nothing, with * and ?. What the server says of them does not count."""
+    """Patterns with * and ? of the server's tools that change nothing. What the server itself says about this does not
+    count."""
     off: bool = False
-    """Whether it is left out."""
+    """Whether the server is disabled."""
 
 
 class McpServer(McpSettings):
@@ -151,7 +152,7 @@ class McpServer(McpSettings):
     origin: str = "config.yaml"
     """The file that names it."""
     of_project: bool = False
-    """Whether a project's file names it. No key of the user's is filled into the setup of such a server."""
+    """Whether a file of the project names it. Then none of the user's keys are filled into its settings."""
 
 
 class EndpointSettings(Record):
@@ -181,15 +182,15 @@ class EndpointSettings(Record):
 
 
 class PackSettings(Record):
-    """What a pack is configured with; `marvin_register_settings` returns it.
+    """The configuration of a pack; `marvin_register_settings` returns it.
 
-    `model` is `module:class`, a class derived from `Settings`; a module that begins with a dot counts from the package
-    of the plugin. Its fields are the keys of `packs.NAME:` in config.yaml, NAME being the name of the pack's entry
-    point. `variables` names an environment variable for a key, which counts more than config.yaml: `{"units":
-    "ACME_UNITS"}`, a dot leading below. Of a list its entries are separated by commas there.
-    `secrets` are the variables that hold keys and passwords, each with what it is, for people: `{"ACME_KEY": "the key
-    of Acme"}`. Their values are never in config.yaml, are redacted wherever something is shown or written, and reach no
-    program that tools start.
+    `model` is `module:class`, a class derived from `Settings`; a module that begins with a dot is relative to the
+    package of the plugin. Its fields are the keys of `packs.NAME:` in config.yaml, where NAME is the name of the pack's
+    entry point. `variables` names an environment variable for a key, which takes precedence over config.yaml:
+    `{"units": "ACME_UNITS"}`; a dot leads to a nested key. The entries of a list are separated by commas there.
+    `secrets` are the variables with keys and passwords, each with a description for people: `{"ACME_KEY": "the key of
+    Acme"}`. Their values are never in config.yaml, are redacted in everything that is shown or written, and are not
+    passed to programs that tools start.
     """
 
     model: str = ""
@@ -231,7 +232,7 @@ class ChatPreferences(Record):
     completion: Literal["typing", "tab"] = "typing"
     """When completions are shown: `typing` (while a name or a file is typed) or `tab`."""
     pictures: bool = True
-    """Whether pictures of tools are drawn where the terminal says that it can; else their paths are told."""
+    """Whether pictures from tools are drawn if the terminal supports it; otherwise their paths are shown."""
     attention: tuple[Attention, ...] = ("bell",)
     """How the chat asks for your attention: bell, notify, title."""
 

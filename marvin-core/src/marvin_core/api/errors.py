@@ -90,7 +90,7 @@ class AddressRefused(ToolError):
 class RequestFailed(ToolError):
     """A request of a tool or a hook failed; the text is written for the model.
 
-    `status` is the HTTP status, None where there was no answer. `retry_after` is the number of seconds that the service
+    `status` is the HTTP status, None if there was no answer. `retry_after` is the number of seconds that the service
     asks to wait, if it says so.
     """
 

@@ -59,8 +59,8 @@ class TurnStart(Record):
 
 
 MessageOrigin: TypeAlias = Literal["model", "typed", "steered", "hook", "auto", "marvin"]
-"""Where a message comes from: an answer of the model; a prompt; a line sent while an answer runs; a
-hook; auto-continue or play mode; Marvin itself, as where an answer does not fit its schema."""
+"""The origin of a message: an answer of the model; a prompt; a line sent while an answer runs; a hook; auto-continue or
+play mode; Marvin itself, for example if an answer does not fit its schema."""
 
 
 class MessageStart(Record):

@@ -9,13 +9,13 @@ class Limits(Record):
     """Ceilings; `limits:` in config.yaml changes them. Each is a whole number from 1 on."""
 
     event: int = 4_000_000
-    """Bytes of one event of a streamed answer, and of what stands between two events."""
+    """Bytes of one event of a streamed answer."""
     document: int = 4_000_000
-    """Bytes of an answer that is one JSON document, not a stream."""
+    """Bytes of an answer that is one JSON document instead of a stream."""
     values: int = 200_000
-    """Objects and lists in one event or document: each takes far more memory than it takes bytes."""
+    """Objects and lists in one event or document; each takes far more memory than bytes."""
     answer: int = 4_000_000
-    """Characters of the text and the thinking of an answer, and of the data that goes back with them."""
+    """Characters of the text and the thinking of an answer, and of the data that is sent back with them."""
     arguments: int = 4_000_000
     """Characters of the arguments of all calls of an answer."""
     stream: int = 400_000_000
@@ -23,9 +23,9 @@ class Limits(Record):
     body: int = 50_000_000
     """Bytes of what a tool reads from one address, decompressed."""
     download: int = 20_000_000_000
-    """Bytes of one file that a tool saves, as they come."""
+    """Bytes of one file that a tool downloads, as they are sent."""
     shown: int = 200_000
-    """Characters of what a tool shows people beside its output; rows of tables beyond that are left out."""
+    """Characters of what a tool shows people in addition to its output; further rows of tables are left out."""
     parallel_calls: int = 8
     """Calls of one answer that run in parallel."""
     agents: int = 8
@@ -34,11 +34,11 @@ class Limits(Record):
     agent_days: int = 30
     """The age, in days, beyond which the prompts of agents and the lists of their calls are removed."""
     proxy_connections: int = 256
-    """Connections that commands in the sandbox have at a time, where a proxy leads them to the hosts they may reach."""
+    """Connections that commands in the sandbox have at a time, if a proxy restricts them to certain hosts."""
     sandbox_memory: int = 75
-    """Percent of the machine's memory that all commands in the sandbox may take together."""
+    """Percent of the machine's memory that all commands in the sandbox may use together."""
     sandbox_processes: int = 4_000
-    """Processes that may be in the sandbox at a time."""
+    """Processes that may run in the sandbox at a time."""
     session_line: int = 32_000_000
     """Bytes of a line of a session file. A longer line is cut when it is written, and skipped when it is read."""
     backup_days: int = 90
@@ -52,20 +52,20 @@ class Limits(Record):
     undo_file: int = 20_000_000
     """Bytes of a file beyond which a change of it cannot be undone."""
     undo_snapshots: int = 1_000_000_000
-    """Bytes of all snapshots of folders that are taken around commands; those used longest ago are removed first. Of a
-    folder that has more, none is taken."""
+    """Bytes of all snapshots of folders around commands. The least recently used ones are removed first. A folder that
+    is larger gets no snapshot."""
     instruction_file: int = 16_000
-    """Characters of one file with instructions that go into the prompt, those that it imports included."""
+    """Characters of one file with instructions in the prompt, including the files that it imports."""
     instructions: int = 32_000
     """Characters of all files with instructions together; the nearest ones come first."""
     skills: int = 12_000
-    """Characters of the names and descriptions of all skills in the prompt; beyond that, names alone."""
+    """Characters of the names and descriptions of all skills in the prompt; beyond that, only names are listed."""
     output_file: int = 100_000_000
-    """Bytes of a command's output that are kept in a file, where the model is shown only its head and its tail."""
+    """Bytes of a command's output that are kept in a file, if the model gets only its start and its end."""
     output_files: int = 500_000_000
-    """The size of all such files of a working directory, beyond which the oldest ones are removed."""
+    """The size of all files with output of a working directory, beyond which the oldest ones are removed."""
     output_days: int = 7
-    """The age, in days, beyond which such a file is removed."""
+    """The age, in days, beyond which a file with output is removed."""
     pack_memory: int = 2_000_000_000
     """Bytes of memory that `marvin packs check` lets a pack take."""
     pack_file: int = 100_000_000
@@ -73,13 +73,13 @@ class Limits(Record):
     command: int = 65_536
     """Bytes of a shell command that is parsed to check it against rules; a longer one counts as not understood."""
     command_operators: int = 128
-    """Pipes, lists, substitutions and brackets of such a command; with more of them it counts as not understood."""
+    """Pipes, lists, substitutions and brackets of such a command; one with more counts as not understood."""
     command_words: int = 2_000
-    """Words of such a command, as far as blanks tell; with more of them it counts as not understood."""
+    """Words of such a command, separated by blanks; one with more counts as not understood."""
     command_parts: int = 1_000
-    """The commands that such a command is made of, those of scripts within it included."""
+    """The commands in such a command, including those of scripts in it."""
     command_scripts: int = 24
-    """Scripts within such a command, as in `sh -c SCRIPT`, that are taken apart."""
+    """Scripts in such a command that are parsed, as in `sh -c SCRIPT`."""
     command_tree: int = 3_000_000
     """Bytes of the syntax tree of such a command."""
     command_memory: int = 400_000_000

@@ -70,7 +70,13 @@ class Record:
 
     def replace(self, **changes: Any) -> Self:
         """A copy with these fields changed."""
-        return type(self)(**{**self.__dict__, **changes})
+        made = object.__new__(type(self))
+        state = made.__dict__
+        state.update(self.__dict__)
+        state.update(changes)
+        if len(state) != len(self._defaults):
+            made._refuse(changes)
+        return made
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, in the order of declaration; nested records stay records."""

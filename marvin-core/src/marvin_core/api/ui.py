@@ -106,8 +106,8 @@ class RunControl(Protocol):
         Empty if there is none. Known secrets are redacted.
 
         Args:
-            required: whether to wait for standard input, where nothing there is an error. Otherwise only what has
-                arrived already is read, and empty input is allowed.
+            required: whether to wait for standard input; then empty input is an error. Otherwise only data that has
+                already arrived is read, and empty input is allowed.
         """
         ...
 

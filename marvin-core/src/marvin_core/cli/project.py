@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..api.config import Config, ProjectFiles
 from ..api.errors import ConfigError, MarvinError
@@ -12,6 +13,9 @@ from ..config.program import command_name
 from ..util.streams import StandardStreams
 from ..util.terminal_text import exact_line
 from ..util.text import shortened
+
+if TYPE_CHECKING:
+    from ..api.permissions import ProjectTrust
 
 _PLACES = (
     ".mcp.json",
@@ -45,11 +49,15 @@ def with_project(config: Config, warn: Callable[[str], None], *, attended: bool 
         return _taken(config, contents, found.digest, warn)
     names = [exact_line(name) for name in found.brings]
     if names and not config.depth and not (attended and found.asked):
-        warn(
-            f"This folder brings {shortened(names)}, which is not loaded: {found.why}. "
-            "--trust-project loads it for one run, /permissions trust in a chat from then on."
-        )
+        warn(f"This folder brings {shortened(names)}, which is not loaded: {found.why}. {how_to_trust(found)}")
     return config
+
+
+def how_to_trust(found: ProjectTrust) -> str:
+    """What the user can do to load the extensions of a folder."""
+    if not found.digest:
+        return "Remove that part, or replace it by a file that can be read."
+    return "--trust-project loads it for one run, /permissions trust in a chat from then on."
 
 
 def _taken(config: Config, contents: Mapping[str, bytes], digest: str, warn: Callable[[str], None]) -> Config:

@@ -21,22 +21,25 @@ from .tiers import tier_models
 if TYPE_CHECKING:
     from argparse import Namespace
 
-_AS_THEY_ARE = (
-    "transport",
-    "permissions",
-    "labels",
-    "prices",
-    "instructions",
-    "seed",
-    "theme",
-    "fallback",
-    "allow_addresses",
-    "telemetry",
-    "timeouts",
-    "limits",
+_ELSEWHERE = frozenset(
+    (
+        "provider",
+        "model",
+        "thinking",
+        "tier_thinking",
+        "tools",
+        "tool_search",
+        "screen_reader",
+        "packs",
+        "permission_mode",
+        "sandbox",
+        "network",
+    )
 )
-"""The keys of config.yaml whose values are fields of `Config` of the same name."""
-
+"""The keys of config.yaml that do not set the field of `Config` of the same name by themselves: flags and variables do
+too, or only they."""
+_AS_THEY_ARE = (FileSettings.__annotations__.keys() & Config.__annotations__.keys()) - _ELSEWHERE
+"""The keys of config.yaml whose values are fields of `Config` of the same name, unless `fields_of` converts them."""
 
 SERVED_BEHIND = "MARVIN_MCP_TOKEN"
 """The variable with the token that clients of `marvin mcp serve --http` send: a secret, and not part of `Config`."""
@@ -225,6 +228,7 @@ def fields_of(settings: FileSettings, env: Mapping[str, str]) -> dict[str, Any]:
     """The fields that config.yaml sets, and that have no flag."""
     ui = settings.ui.as_dict()
     return {
+        **{name: getattr(settings, name) for name in _AS_THEY_ARE},
         "ca_file": settings.ca_file or env.get("SSL_CERT_FILE", ""),
         "ui": ui.pop("name"),
         "chat": ChatPreferences(**ui),
@@ -236,7 +240,6 @@ def fields_of(settings: FileSettings, env: Mapping[str, str]) -> dict[str, Any]:
         "endpoints": settings.providers,
         "cache": settings.cache or "",
         "child_env": frozenset(settings.child_env),
-        **{name: getattr(settings, name) for name in _AS_THEY_ARE},
     }
 
 

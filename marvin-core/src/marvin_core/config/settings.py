@@ -158,6 +158,7 @@ def _parsed(content: bytes, path: Path) -> Any:
     """The content of the file as parsed by the YAML library; None for an empty file."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.reader import ReaderError
 
     from ..util.yaml.checked import check_yaml
 
@@ -172,6 +173,10 @@ def _parsed(content: bytes, path: Path) -> Any:
         mark = error.context_mark if "stream end" in (error.problem or "") else error.problem_mark
         line = mark.line + 1 if mark else 1
         raise ConfigError(f"{path}, line {line}: {error.problem or 'not YAML'}. Correct that line.") from error
+    except ReaderError as error:
+        line = content.decode("utf-8").count("\n", 0, error.position) + 1
+        fault = f"the character U+{error.character:04X} is not allowed"
+        raise ConfigError(f"{path}, line {line}: {fault}. Correct that line.") from error
     except (YAMLError, ValueError, RecursionError) as error:  # the latter for invalid dates and numbers
         raise ConfigError(f"{path}: {error}. Correct it, or move it away to start from defaults.") from error
     if data is not None and not isinstance(data, dict):

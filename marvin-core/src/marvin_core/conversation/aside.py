@@ -50,7 +50,7 @@ class Aside(Record):
     def _count_part(self, came: PartialAnswer) -> None:
         """Count the known usage of an incomplete answer."""
         if came.begun:
-            self.meter.add(came.provider, came.model, came.usage or Usage())
+            self.meter.add(came.provider, came.model, came.usage or Usage(), whole=not came.text)
 
 
 class PartialAnswer:

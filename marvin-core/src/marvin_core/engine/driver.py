@@ -20,7 +20,7 @@ from .hook_runner import HookRunner
 from .parts import SessionParts
 
 STOPS = 3
-"""How often hooks may have a prompt go on."""
+"""How often hooks may continue a prompt."""
 Reason: TypeAlias = Literal["done", "cancelled", "error", "rounds", "budget"]
 
 
@@ -67,7 +67,7 @@ class Driver:
                 output = await self._in_form(answers)
             finally:
                 await self._parts.progress.settled()
-        except BaseException as raised:  # told to whoever submitted; a chat must outlive any failure
+        except BaseException as raised:  # the caller gets the error; a chat must outlive any failure
             if not is_failure(raised):
                 raise
             error = _shown(_told(raised), self._parts.bus.clean)

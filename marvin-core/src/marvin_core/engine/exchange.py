@@ -127,7 +127,7 @@ class Exchange:
         self._break_off()
 
     def _break_off(self, reason: StopReason = "broken") -> None:
-        """End an answer of which nothing is kept."""
+        """End an answer and discard it."""
         if self._assembly.started:
             self._bus.emit(MessageEnd(message=self._assembly.message(reason), stop_reason=reason))
 
@@ -141,10 +141,11 @@ class Exchange:
             self._give_up_calls(self._finish(ended))
 
     def _count_part(self, *, sent: bool = False) -> None:
-        """Count the known usage of an incomplete answer."""
+        """Count the known usage of an incomplete answer; what the rest of it costs is not known."""
         assembly = self._assembly
         if assembly.usage is not None or assembly.started or sent:
-            self._parts.meter.add(assembly.provider, assembly.model, assembly.usage or Usage())
+            usage = assembly.usage or Usage()
+            self._parts.meter.add(assembly.provider, assembly.model, usage, whole=not assembly.started)
 
     def _give_up_calls(self, answer: Message | None) -> None:
         if answer is not None and answer.calls:
@@ -157,6 +158,8 @@ class Exchange:
         self._bus.emit(MessageEnd(message=answer, stop_reason=answer.stop_reason or "stop"))
         if answer.stop_reason == "length":
             self._bus.warn("The answer was cut off at the model's output limit.")
+        elif answer.stop_reason == "refused":
+            self._bus.warn(f"{answer.provider} stopped this answer: its safety system, or the model, refused to go on.")
         return answer
 
     async def _count(self) -> None:

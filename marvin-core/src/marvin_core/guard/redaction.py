@@ -90,11 +90,15 @@ class Redactor:
         if len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
 
-    def texts(self, texts: Sequence[str]) -> list[str]:
-        """Consecutive texts without secrets; a secret that is split over several of them is removed as well."""
+    def texts(self, texts: Sequence[str], looked: Spellings | None = None) -> list[str]:
+        """Consecutive texts without secrets; a secret that is split over several of them is removed as well.
+
+        `looked` is as for `text`.
+        """
+        spellings = self._current() if looked is None else looked
         if len(texts) == 1:
-            return [self.text(texts[0])]
-        whole, spellings = "".join(texts), self._current()
+            return [self._text(texts[0], spellings)]
+        whole = "".join(texts)
         spans = [
             (begin + start, begin + stop)
             for begin, end in self._unread(texts, spellings.margin)
@@ -166,7 +170,7 @@ class Redactor:
 class StreamRedactor:
     """Removes secrets from one text that arrives in pieces.
 
-    The possible beginning of a secret is held back until it is clear that it is none.
+    The possible beginning of a secret is held back until it turns out to be none.
     """
 
     def __init__(self, spellings: Spellings) -> None:

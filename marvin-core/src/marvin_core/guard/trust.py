@@ -24,9 +24,9 @@ from ..util.untrusted_json import parse_json
 
 SETTINGS, HOOKS, TOOLS, COMMANDS = ".marvin/config.yaml", ".marvin/hooks", ".marvin/tools", ".marvin/commands"
 SERVERS = ".mcp.json"
-_FILES = {SERVERS: "servers with tools, which run in the sandbox where one works", SETTINGS: "settings"}
+_FILES = {SERVERS: "servers with tools, which run in the sandbox if one works", SETTINGS: "settings"}
 _FOLDERS = {
-    HOOKS: (".py", "code that runs at prompts and at calls, in the sandbox where one works"),
+    HOOKS: (".py", "code that runs at prompts and at calls, in the sandbox if one works"),
     TOOLS: (".py", "code of tools, which runs as Marvin itself does, with all that you may do"),
     COMMANDS: (".md", "a slash command"),
     ".marvin/agents": (".md", "an agent: its instructions and tools"),
@@ -223,7 +223,7 @@ def _servers(content: bytes) -> Iterator[str]:
 
 
 def _digest(contents: dict[str, bytes | None]) -> str:
-    """One value for all names and hashes, lengths among them; empty where a part could not be looked at."""
+    """One value for all names and hashes, lengths among them; empty if a part could not be looked at."""
     total = hashlib.sha256()
     for name, content in contents.items():
         if content is None:

@@ -1,4 +1,4 @@
-"""Which addresses tools may reach: those of the public internet, and what the configuration allows."""
+"""The addresses that tools may reach: those of the public internet, and those that the configuration allows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..api.errors import AddressRefused
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Written out, as what Python calls private or global differs between its versions.
-# The registries: https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry.
+# Written out because Python versions differ in what they call private or global. The registries:
+# https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry.
 _SPECIAL_4 = tuple(
     map(
         ipaddress.IPv4Network,
@@ -28,12 +28,13 @@ _SPECIAL_4 = tuple(
 _GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
 _SPECIAL_6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""IPv4 addresses behind NAT64, as networks without IPv4 reach them."""
+"""IPv4 addresses in NAT64 form, as used by networks without IPv4."""
 _LOCAL_NAMES = ("localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "localdomain")
 
 
 def is_public(address: _Address) -> bool:
-    """Whether an address is one of the public internet; one with an IPv4 address inside is what that is."""
+    """Whether an address belongs to the public internet; for one that contains an IPv4 address, that address
+    decides."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _SPECIAL_4)
     if address.ipv4_mapped is not None:
@@ -46,10 +47,10 @@ def is_public(address: _Address) -> bool:
 
 
 class AddressGuard:
-    """Lets tools reach public addresses, and those that `allow_addresses:` in config.yaml names.
+    """Lets tools reach public addresses, and those in `allow_addresses:` of config.yaml.
 
     Args:
-        allowed: host names, which stand for their sub-domains too, addresses, and networks as in 10.1.0.0/16.
+        allowed: host names, which include their sub-domains, addresses, and networks such as 10.1.0.0/16.
     """
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
@@ -63,19 +64,19 @@ class AddressGuard:
                 self._names.append(_folded(entry))
 
     def trust(self, url: str) -> None:
-        """Let tools reach the server at this URL, which the user named."""
+        """Let tools reach the server of this URL, which the user named."""
         try:
             parts = urlsplit(url)
             if parts.hostname:
                 self._trusted.add((_folded(parts.hostname), parts.port or _port(parts.scheme)))
         except ValueError:
-            return  # no URL: whoever asks for it is told so
+            return  # no URL: the request itself reports it
 
     def check(self, host: str, port: int, addresses: Sequence[str]) -> None:
-        """Look at the addresses that a host turned out to have.
+        """Check the addresses of a host after its look-up.
 
         Raises:
-            AddressRefused: one of them is not public, and not allowed.
+            AddressRefused: one of them is neither public nor allowed.
         """
         if self._is_allowed(host, port):
             return
@@ -85,13 +86,13 @@ class AddressGuard:
                 raise _refused(host, text)
 
     def check_behind_proxy(self, host: str, port: int) -> None:
-        """Look at a host that a proxy will look up. Blocks.
+        """Check a host whose address a proxy will look up. Blocks.
 
-        What can be looked up here must be public. What cannot is left to the proxy, names for this machine and
-        private networks aside.
+        A host that can be looked up here must be public. Any other one is left to the proxy, except for names of this
+        machine and of private networks.
 
         Raises:
-            AddressRefused: it is not public, and not allowed.
+            AddressRefused: it is neither public nor allowed.
         """
         name = _folded(host)
         if self._is_allowed(host, port):
@@ -100,7 +101,7 @@ class AddressGuard:
             infos = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
             last = name.rpartition(".")[2]
-            # A proxy may read a number as an address that is none here.
+            # A proxy may accept a number as an address that is none here.
             if "." not in name or last in _LOCAL_NAMES or last[:1].isdigit():
                 raise _refused(host, "") from None
             return
@@ -117,7 +118,7 @@ class AddressGuard:
 
 
 def refused_host(guard: AddressGuard, url: str) -> str:
-    """The host of a URL of the web that a guard refuses; empty where it refuses none. Blocks."""
+    """The host of an http(s) URL that a guard refuses; empty if it is allowed. Blocks."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _port(parts.scheme)

@@ -1,4 +1,4 @@
-"""HTTP clients: proxies, certificates and time-outs from the configuration, never from the environment."""
+"""HTTP clients: proxies, certificates and timeouts come from the configuration, never from the environment."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ if TYPE_CHECKING:
 TlsSource: TypeAlias = "Callable[[], ssl.SSLContext]"
 _Mounts: TypeAlias = "dict[str, httpx.AsyncBaseTransport | None]"
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-"""Never reached through a proxy: to the proxy, they would be itself."""
+"""Hosts that are never reached through a proxy, for which they would be the proxy's own machine."""
 _COMPRESSIONS = ("brotli", "brotlicffi", "zstandard")
-"""What httpx imports where it is installed, as by the programs of packs. Marvin undoes compressions by itself."""
+"""Packages that httpx imports if they are installed, for example for packs. Marvin decompresses responses itself."""
 
 
 class HttpSettings(Record):
-    """What every client needs to know.
+    """The settings of all clients.
 
-    The proxies are URLs, `no_proxy` is a comma-separated list of hosts, `ca_file` a PEM file that
-    replaces the system's certificates. Of `timeouts`, `http` bounds connecting and sending. `transport`
-    chooses between Marvin's own transport for direct connections and httpx's for all. `limits` count where there is
-    a guard, see `make_client`.
+    The proxies are URLs, `no_proxy` is a comma-separated list of hosts, and `ca_file` is a PEM file that replaces the
+    system's certificates. `timeouts.http` limits connecting and sending. `transport` chooses between Marvin's own
+    transport for direct connections and httpx's for all. `limits` apply with a guard, see `make_client`.
     """
 
     http_proxy: str = ""
@@ -47,7 +46,7 @@ class HttpSettings(Record):
 
 
 class TlsContext:
-    """The TLS context, built in a daemon thread while the rest starts; OpenSSL takes about 35 ms."""
+    """The TLS context, created in a daemon thread in parallel with the rest of the start; OpenSSL takes about 35 ms."""
 
     def __init__(self, ca_file: str = "") -> None:
         self._ca_file = ca_file
@@ -56,13 +55,13 @@ class TlsContext:
         self._error: Exception | None = None
 
     def start(self) -> None:
-        """Begin to build it; does nothing the second time."""
+        """Start creating it; a second call does nothing."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._build, name="tls-context", daemon=True)
             self._thread.start()
 
     def get(self) -> ssl.SSLContext:
-        """The context, waited for where it is not ready.
+        """The context; waits until it is ready.
 
         Raises:
             ConfigError: the certificates cannot be read.
@@ -87,7 +86,7 @@ class TlsContext:
 
 
 def _certificates() -> str | None:
-    """certifi's file where the system has no certificates of its own, else None for the system's."""
+    """certifi's file if the system has no certificates of its own; otherwise None."""
     import ssl
 
     paths = ssl.get_default_verify_paths()
@@ -99,9 +98,9 @@ def _certificates() -> str | None:
 
 
 def load_httpx() -> None:
-    """Import httpx without its command line, and without compressions that no request of Marvin's asks for."""
+    """Import httpx without its command line, and without compressions that Marvin never requests."""
     if "httpx" not in sys.modules:
-        # httpx imports its own command line (click, rich, pygments) where installed: 60 of its 75 ms.
+        # httpx imports its own command line (click, rich, pygments) if installed: 60 of its 75 ms.
         sys.modules["httpx._main"] = None  # type: ignore[assignment]
         unused = [name for name in _COMPRESSIONS if name not in sys.modules]
         sys.modules.update(dict.fromkeys(unused))  # type: ignore[arg-type]
@@ -121,12 +120,12 @@ def make_client(
     guard: AddressGuard | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> httpx.AsyncClient:
-    """A client whose silence limit is `timeout_read` seconds, counted from the last byte.
+    """A client whose read timeout is `timeout_read` seconds since the last byte.
 
-    `tls` gives the TLS context and is called when one is first needed; None makes a client that
-    speaks http:// only. `transport` takes the place of the one that the settings choose. Redirects are not followed.
-    With a `guard` only the addresses that it lets pass are reached, responses are no larger than `limits` allow, and no
-    cookies are kept: what one call was given is nothing that the next one should show.
+    `tls` returns the TLS context and is called when one is first needed; None makes a client for http:// only.
+    `transport` replaces the one that the settings choose. Redirects are not followed. With a `guard`, only addresses
+    that it allows are reached, responses are no larger than `limits` allow, and no cookies are stored: data of one call
+    must not reach the next one.
 
     Raises:
         ConfigError: a proxy is not a usable URL.
@@ -160,7 +159,7 @@ def make_client(
 
 def _unproxied(settings: HttpSettings, tls: TlsSource | None, guard: AddressGuard | None) -> httpx.AsyncBaseTransport:
     timeouts = settings.timeouts
-    # httpx's own looks an address up by itself, so that what was checked need not be what it connects to.
+    # httpx's own transport looks addresses up itself, so it might connect to one that was not checked.
     if settings.transport == "stock" and guard is None:
         return _stock(tls)
     from .connect import Dialer
@@ -174,7 +173,7 @@ def _stock(tls: TlsSource | None, proxy: httpx.Proxy | None = None) -> httpx.Asy
 
     from .proxied import HeadDeadline
 
-    # No connection is kept: of one that is, it takes bytes behind the end of a response for the next one.
+    # No connection is kept: httpx would take bytes after the end of a response for the next one.
     limits = httpx.Limits(max_keepalive_connections=0)
     stock = httpx.AsyncHTTPTransport(verify=_context(tls), trust_env=False, proxy=proxy, limits=limits)
     return HeadDeadline(stock, proxy.url if proxy is not None else None)
@@ -183,12 +182,12 @@ def _stock(tls: TlsSource | None, proxy: httpx.Proxy | None = None) -> httpx.Asy
 def _context(tls: TlsSource | None) -> ssl.SSLContext:
     import ssl
 
-    # Without a source: one that trusts nobody, which is cheap and makes an https:// URL fail.
+    # Without a source: a context that trusts nobody, which is cheap and makes https:// URLs fail.
     return tls() if tls is not None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _proxies(settings: HttpSettings, tls: TlsSource | None, guard: AddressGuard | None) -> _Mounts:
-    """What goes through a proxy, by httpx's URL patterns; None for what does not."""
+    """The transports by httpx's URL patterns; None for URLs that do not use a proxy."""
     mounts: _Mounts = {}
     skipped = [host.strip() for host in settings.no_proxy.split(",") if host.strip()]
     if "*" in skipped:
@@ -215,7 +214,7 @@ def _through(url: str, setting: str, tls: TlsSource | None, guard: AddressGuard 
         transport = _stock(tls, proxy)
         return transport if guard is None else GuardedProxy(transport, guard)
     except (ValueError, httpx.InvalidURL, ImportError) as error:
-        # The URL may hold a password, so it is not shown.
+        # The URL may contain a password, so it is not shown.
         raise ConfigError(
             f"The setting {setting} is not a usable proxy ({type(error).__name__}). "
             "Give it as http://HOST:PORT, or unset it."
@@ -223,7 +222,7 @@ def _through(url: str, setting: str, tls: TlsSource | None, guard: AddressGuard 
 
 
 def _is_usable(pattern: str) -> bool:
-    """Whether httpx understands it. Networks as in `::1/128`, which other programs know, are left out."""
+    """Whether httpx supports it. Networks such as `::1/128`, which other programs support, are left out."""
     import httpx
 
     try:
@@ -233,7 +232,7 @@ def _is_usable(pattern: str) -> bool:
 
 
 def _pattern(host: str) -> str:
-    """A host of `no_proxy` as httpx's URL pattern: a domain stands for its sub-domains too."""
+    """A host of `no_proxy` as httpx's URL pattern: a domain includes its sub-domains."""
     import ipaddress
 
     if "://" in host:

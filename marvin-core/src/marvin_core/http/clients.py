@@ -1,4 +1,4 @@
-"""The HTTP clients of a run, made when they are first needed."""
+"""The HTTP clients of a run, created when first needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Clients:
     """The clients for model services, and one that all tools share.
 
     Raises:
-        ConfigError: where `transport:` in config.yaml is neither direct nor stock.
+        ConfigError: `transport:` in config.yaml is neither direct nor stock.
     """
 
     def __init__(self, config: Config) -> None:
@@ -42,7 +42,7 @@ class Clients:
         self._tools: httpx.AsyncClient | None = None
 
     def expect(self, url: str) -> None:
-        """Begin with what a request to this URL will need, while the rest starts."""
+        """Start preparing a request to this URL while the rest of Marvin starts."""
         if url.startswith("https://"):
             self._tls.start()
 
@@ -59,7 +59,7 @@ class Clients:
         return timeouts.model_idle_coding if self._coding else timeouts.model_idle
 
     def patient(self, coding: bool) -> None:
-        """Wait for silent services as long as coding mode takes, or as a chat does."""
+        """Use the read timeouts of coding mode, or those of a chat."""
         import httpx
 
         self._coding = coding
@@ -67,21 +67,22 @@ class Clients:
             client.timeout = httpx.Timeout(self._settings.timeouts.http, read=self._silence())
 
     def for_tools(self) -> httpx.AsyncClient:
-        """The client of the tools. Of this machine and private networks it reaches what the configuration allows."""
+        """The client of the tools. On this machine and in private networks it reaches only what the configuration
+        allows."""
         if self._tools is None:
             silence, tls, guard = self._settings.timeouts.http, self._tls.get, self._addresses()
             self._tools = make_client(self._settings, timeout_read=silence, tls=tls, guard=guard)
         return self._tools
 
     def lasting(self, silence: float) -> httpx.AsyncClient:
-        """A client of the caller's own, for a server that the user named and that may be silent for so many seconds."""
+        """A separate client for a server that the user named, with this read timeout in seconds."""
         return make_client(self._settings, timeout_read=silence, tls=self._tls.get)
 
     def proxy(self, decide: Decide) -> ProxyThread:
-        """A proxy for programs, on the network as the tools have it and no further than `decide` lets them.
+        """A proxy for programs, with the network settings of the tools, restricted to hosts that `decide` allows.
 
         Raises:
-            ConfigError: where a proxy that the settings name cannot be used.
+            ConfigError: a configured proxy cannot be used.
         """
         from .outward import Outward
         from .proxy_thread import ProxyThread
@@ -91,16 +92,16 @@ class Clients:
         return ProxyThread(decide, outward, timeout=timeouts.http, most=limits.proxy_connections)
 
     def refused_host(self, url: str) -> str:
-        """The host of a URL, where tools do not reach it since it is of this machine or of a private network. Blocks.
+        """The host of a URL that tools cannot reach because it is on this machine or in a private network. Blocks.
 
-        Empty where they reach it, and for what is no URL of the web.
+        Empty if they can reach it, and for texts that are not http(s) URLs.
         """
         from .addresses import refused_host
 
         return refused_host(self._addresses(), url)
 
     def trust(self, url: str) -> None:
-        """Let tools reach the server at this URL, which the user named in a setting."""
+        """Let tools reach the server of this URL, which the user named in a setting."""
         self._addresses().trust(url)
 
     def _addresses(self) -> AddressGuard:

@@ -1,4 +1,4 @@
-"""Opening a connection to a host that may have several addresses."""
+"""Connects to a host that may have several addresses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CountingReader(asyncio.StreamReader):
     arrived = 0
 
     def feed_data(self, data: Iterable[int]) -> None:  # type: ignore[override]  # the loop feeds bytes
-        """Take what came in."""
+        """Store received bytes."""
         self.arrived += len(data)  # type: ignore[arg-type]
         super().feed_data(data)
 
@@ -36,7 +36,7 @@ SocketStreams: TypeAlias = tuple[CountingReader, asyncio.StreamWriter]
 
 
 async def within(limit: float | None, error: Exception, work: Awaitable[T]) -> T:
-    """Wait for `work` at most `limit` seconds, None for ever; past that it raises `error`."""
+    """Wait for `work` for at most `limit` seconds, None for no limit; then raise `error`."""
     try:
         async with asyncio.timeout(limit):
             return await work
@@ -47,8 +47,8 @@ async def within(limit: float | None, error: Exception, work: Awaitable[T]) -> T
 class Dialer:
     """Connects to the first address of a host that answers.
 
-    Each address gets a head start of `stagger` seconds over the next one, so that a broken IPv6 costs that much and not
-    the whole time-out. Where there is a `guard`, only addresses that it lets pass are connected to.
+    Each address gets a head start of `stagger` seconds over the next one, so that broken IPv6 delays a connection by
+    that time only. If there is a `guard`, only addresses that it allows are used.
     """
 
     def __init__(self, stagger: float, guard: AddressGuard | None = None) -> None:
@@ -56,11 +56,11 @@ class Dialer:
         self._guard = guard
 
     async def dial(self, host: str, port: int, context: ssl.SSLContext | None, limit: float | None) -> SocketStreams:
-        """A connection, with TLS where there is a context.
+        """A connection, with TLS if there is a context.
 
         Raises:
-            httpx.ConnectTimeout, httpx.ConnectError: the latter with the first address's own error.
-            AddressRefused: the guard does not let one of the addresses pass.
+            httpx.ConnectTimeout, httpx.ConnectError: with the error of the first address.
+            AddressRefused: the guard refuses one of the addresses.
         """
         late = httpx.ConnectTimeout(f"no connection to {host}, port {port}, within {limit or 0:g} s")
         try:
@@ -73,7 +73,7 @@ class Dialer:
     async def _connected(self, host: str, port: int, context: ssl.SSLContext | None) -> SocketStreams:
         addresses = await _addresses(host, port)
         if self._guard is not None:
-            # What was checked is what is connected to: a second look-up might give another address.
+            # Connect to the checked address: a second look-up might return another one.
             self._guard.check(host, port, addresses)
         return await race(addresses, port, context, host, self._stagger)
 
@@ -81,10 +81,10 @@ class Dialer:
 async def race(
     addresses: Sequence[str], port: int, context: ssl.SSLContext | None, host: str, stagger: float
 ) -> SocketStreams:
-    """The connection to the first of these addresses that answers; `host` is whom TLS expects there.
+    """A connection to the first of these addresses that answers; `host` is the name that TLS verifies.
 
     Raises:
-        OSError: none of them could be reached; the first one's error.
+        OSError: none of them could be reached; the error is that of the first one.
     """
     waiting = list(addresses)
     attempts: list[asyncio.Task[SocketStreams]] = []
@@ -116,7 +116,7 @@ async def _open(address: str, port: int, context: ssl.SSLContext | None, host: s
 
 
 def _drop(attempt: asyncio.Task[SocketStreams]) -> None:
-    """Close the connection of an attempt that came too late."""
+    """Close the connection of an attempt that succeeded too late."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result()[1].transport.abort()
 
@@ -126,6 +126,6 @@ async def _addresses(host: str, port: int) -> Sequence[str]:
     try:
         return [str(ipaddress.ip_address(host))]
     except ValueError:
-        # Not the loop's own look-up: that one runs in the default executor, which can hold up the exit.
+        # Not the loop's own look-up: that one runs in the default executor, which can delay the exit.
         infos = await in_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         return list(dict.fromkeys(str(info[4][0]) for info in infos))

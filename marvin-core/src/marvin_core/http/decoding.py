@@ -1,4 +1,4 @@
-"""Compressed responses: one layer of compression at most, undone in pieces of a bounded size."""
+"""Decompresses responses: at most one layer of compression, in pieces of limited size."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import httpx
 _GZIP = ("gzip", "x-gzip")
 _COMPRESSIONS = (*_GZIP, "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz")
 _MEMBER = b"\x1f\x8b"
-"""How a member of a gzip body begins."""
+"""The beginning of a member of a gzip body."""
 _PIECE = 64 * 1024
 _PIECES_AT_ONCE = 16
-"""After so many the event loop gets its turn."""
+"""The number of pieces after which the event loop gets control."""
 _MEMBERS = 10_000
-"""Parts of one gzip body. Empty ones add nothing to its size, and each costs a copy of what follows it."""
+"""The maximum number of members of a gzip body. Empty members have no output, but each costs a copy of the rest."""
 
 
 def decoded(response: httpx.Response) -> httpx.Response:
-    """The response without its compression; its headers do not say that there was one."""
+    """The response without its compression; its headers do not mention the compression either."""
     layers = _layers(response.headers.get("content-encoding"))
     if not layers:
         return response
@@ -35,7 +35,7 @@ def decoded(response: httpx.Response) -> httpx.Response:
 
 
 def _layers(header: str | None) -> tuple[str, ...]:
-    """The compressions that a `content-encoding` header names; some servers put other things there."""
+    """The compressions in a `content-encoding` header; some servers put other values there."""
     if not header:
         return ()
     return tuple(name for part in header.split(",") if (name := part.strip().lower()) in _COMPRESSIONS)
@@ -71,7 +71,7 @@ def _inflater(layers: tuple[str, ...]) -> Inflater:
 
 
 class Inflater:
-    """Undoes gzip or deflate, in pieces of a bounded size."""
+    """Decompresses gzip or deflate in pieces of limited size."""
 
     def __init__(self, *, gzip: bool) -> None:
         self._gzip = gzip
@@ -80,10 +80,10 @@ class Inflater:
         self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16) if gzip else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """What comes out of this data, and of what was held back before.
+        """The output for this data and for earlier data that waited.
 
         Raises:
-            httpx.DecodingError: it is not compressed so.
+            httpx.DecodingError: it is not compressed in this format.
         """
         try:
             yield from self._pieces(data)
@@ -96,7 +96,7 @@ class Inflater:
             if len(data) < 2:  # the two bytes of zlib's header
                 self._begin = data
                 return
-            # Some servers send the bare format, without zlib's header.
+            # Some servers send the raw format, without zlib's header.
             is_zlib = data[0] & 0x0F == zlib.DEFLATED and not int.from_bytes(data[:2], "big") % 31
             self._inflate = zlib.decompressobj(zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
         full = False
@@ -104,10 +104,10 @@ class Inflater:
             inflate = self._inflate
             if inflate.eof:
                 if self._gzip and data == _MEMBER[:1]:
-                    self._begin = data  # the rest of what tells another member is still to come
+                    self._begin = data  # the rest of the mark of another member is still missing
                     return
                 if not self._gzip or not data.startswith(_MEMBER):
-                    return  # what stands behind the end is nothing
+                    return  # bytes after the end are ignored
                 self._members += 1
                 if self._members > _MEMBERS:
                     raise httpx.DecodingError(f"it is compressed in more than {_MEMBERS:,} parts")

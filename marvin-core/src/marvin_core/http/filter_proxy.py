@@ -1,7 +1,6 @@
-"""A proxy that leads programs to the hosts they may reach, and to no other: HTTP with CONNECT, and SOCKS 5.
+"""A proxy that connects programs only to hosts that they may reach: HTTP with CONNECT, and SOCKS 5.
 
-Which hosts those are is somebody else's to say. Names are looked up here and not by the program, and the address that
-was looked at is the one that is connected to.
+Its caller decides which hosts these are. The proxy looks names up itself, and connects to the address that was checked.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _GRANTED, _NOT_ALLOWED, _UNREACHABLE, _NO_COMMAND, _NO_ADDRESS = 0, 2, 4, 7, 8
 
 
 class _Failed(Exception):
-    """There is no connection. `status` is that of HTTP, `code` that of SOCKS."""
+    """There is no connection. `status` is the HTTP status, `code` the SOCKS one."""
 
     def __init__(self, why: str, status: str, code: int) -> None:
         super().__init__(why)
@@ -44,7 +43,8 @@ class _Failed(Exception):
 
 
 class FilterProxy:
-    """Serves programs on listening sockets, `most` connections at a time, each begun within `timeout` seconds."""
+    """Serves programs on listening sockets: at most `most` connections at a time, with a request within `timeout`
+    seconds."""
 
     def __init__(self, decide: _Decide, outward: Outward, *, timeout: float, most: int) -> None:
         self._decide = decide
@@ -55,12 +55,12 @@ class FilterProxy:
         self._running: set[asyncio.Task[None]] = set()
 
     async def serve(self, listener: socket.socket) -> None:
-        """Serve the programs that connect to a socket, which may be one of another network namespace."""
+        """Serve the programs that connect to a socket, which may belong to another network namespace."""
         listener.setblocking(False)
         self._servers.append(await asyncio.start_server(self._accept, sock=listener, limit=_HEAD))
 
     async def close(self) -> None:
-        """End all connections, and listen no more."""
+        """Close all connections, and stop listening."""
         for server in self._servers:
             server.close()
         tasks = list(self._running)
@@ -88,7 +88,7 @@ class FilterProxy:
                 return
             await self._serve_one(request, reader, writer, is_socks=first == _SOCKS)
         except (OSError, EOFError, TimeoutError):
-            pass  # the program went away, or never came to the point
+            pass  # the program closed the connection, or never sent a request
         finally:
             writer.close()
 
@@ -109,7 +109,7 @@ class FilterProxy:
                 both.create_task(_passed(reader, outward))
                 both.create_task(_passed(inward, writer))
         except* OSError:
-            pass  # one side broke off: the other one learns it by the end of its connection
+            pass  # one side failed: the other one notices the end of its connection
         finally:
             outward.transport.abort()
 
@@ -158,7 +158,7 @@ async def _socks_request(reader: asyncio.StreamReader, writer: asyncio.StreamWri
 
 
 async def _passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what one side sends to its end, no faster than the other one takes it."""
+    """Forward the data of one side until it ends, no faster than the other side accepts it."""
     while piece := await reader.read(_PIECE):
         writer.write(piece)
         await writer.drain()
@@ -175,5 +175,5 @@ def _answer(failure: _Failed, *, is_socks: bool) -> bytes:
 
 
 def _socks_reply(code: int) -> bytes:
-    """A reply with no address of ours: nothing behind the proxy is the program's business."""
+    """A reply without our address: programs need not know what is behind the proxy."""
     return bytes([_SOCKS, code, 0, _V4]) + bytes(6)

@@ -1,4 +1,4 @@
-"""The client of tools: responses no larger than they may read, and how long they wait."""
+"""The client of tools: with limits for the size of responses and for waiting times."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..api.timeouts import Timeouts
 from .transport import BODY
 
 _REDIRECT = 64 * 1024
-"""Bytes of the body of a redirect, which is a note for people: httpx reads all of it, and keeps it."""
+"""Bytes of the body of a redirect, which is a note for people: httpx reads and keeps all of it."""
 
 
 class LimitedClient(httpx.AsyncClient):
-    """A client that carries how long tools may wait, for what makes requests with it."""
+    """A client that also has the waiting times of tools, for code that makes requests with it."""
 
     def __init__(self, timeouts: Timeouts, **options: Any) -> None:
         super().__init__(**options)
@@ -25,12 +25,12 @@ class LimitedClient(httpx.AsyncClient):
 
 
 def no_cookies() -> CookieJar:
-    """A jar that keeps none."""
+    """A cookie jar that stores nothing."""
     return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
 class LimitedTransport(httpx.AsyncBaseTransport):
-    """Ends responses that are larger than tools may read: `body` bytes, or `download` where they are read raw."""
+    """Ends responses that are larger than tools may read: `body` bytes, or `download` if they are read raw."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, *, body: int, download: int) -> None:
         self._inner = inner
@@ -38,7 +38,8 @@ class LimitedTransport(httpx.AsyncBaseTransport):
         self._download = download
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; reading its response past the limit raises `ToolError`. A redirect's body is cut there."""
+        """Send a request; reading more of its response than the limit raises `ToolError`. A redirect's body is cut
+        there."""
         response = await self._inner.handle_async_request(request)
         stream = cast("httpx.AsyncByteStream", response.stream)
         if response.has_redirect_location:
@@ -58,7 +59,7 @@ class LimitedTransport(httpx.AsyncBaseTransport):
 
 
 class _Limited(httpx.AsyncByteStream):
-    """A body that fails with `text` where it is larger than the limit, or without one ends there."""
+    """A body that fails with `text` if it is larger than the limit; without `text` it ends there."""
 
     def __init__(self, inner: httpx.AsyncByteStream, limit: int, text: str = "") -> None:
         self._inner = inner

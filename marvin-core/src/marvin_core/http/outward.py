@@ -1,4 +1,4 @@
-"""Connections from the filtering proxy to the hosts that it lets programs reach, by way of the user's proxy if any."""
+"""Connections from the filtering proxy to allowed hosts, through the user's proxy if there is one."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class _NextProxy(Record):
 
 
 class Outward:
-    """Opens connections as the settings have it.
+    """Opens connections according to the settings.
 
     Args:
-        guard: which addresses may be connected to; it is asked after a name is looked up.
-        tls: gives the TLS context, for a proxy at https://.
+        guard: the allowed addresses; it is consulted after a name is looked up.
+        tls: returns the TLS context, for a proxy with https://.
 
     Raises:
-        ConfigError: a proxy of the settings cannot be used.
+        ConfigError: a configured proxy cannot be used.
     """
 
     def __init__(self, settings: HttpSettings, guard: AddressGuard, tls: TlsSource) -> None:
@@ -55,7 +55,7 @@ class Outward:
         self._plain = _next_proxy(settings.http_proxy, "http_proxy")
 
     async def open(self, request: ProxyRequest) -> SocketStreams:
-        """A connection over which the request was begun: its head is sent, or its tunnel stands.
+        """A connection on which the request has begun: its head was sent, or its tunnel is open.
 
         Raises:
             AddressRefused, httpx.TransportError, OSError, Refused: there is none.
@@ -66,7 +66,7 @@ class Outward:
             if not request.is_tunnel:
                 streams[1].write(request.head())
             return streams
-        # The next proxy looks the name up; what can be looked up here is checked all the same.
+        # The next proxy looks the name up; if it can be looked up here, it is checked all the same.
         await in_thread(lambda: self._guard.check_behind_proxy(request.host, request.port))
         tls = await in_thread(self._tls) if proxy.secure else None
         streams = await self._to_proxy.dial(proxy.host, proxy.port, tls, self._timeout)
@@ -110,7 +110,7 @@ def _next_proxy(url: str, setting: str) -> _NextProxy | None:
             authorization=f"Basic {b64encode(login.encode()).decode()}" if login else "",
         )
     except ValueError as error:
-        # The URL may hold a password, so it is not shown.
+        # The URL may contain a password, so it is not shown.
         raise ConfigError(
             f"The setting {setting} is not a proxy that commands can use ({type(error).__name__}). Give it as "
             "http://HOST:PORT, or unset it."
@@ -118,7 +118,7 @@ def _next_proxy(url: str, setting: str) -> _NextProxy | None:
 
 
 def is_direct(host: str, no_proxy: str) -> bool:
-    """Whether a host is among those that are reached without a proxy, a list as in NO_PROXY."""
+    """Whether a host is reached without a proxy, according to a list as in NO_PROXY."""
     for entry in filter(None, (part.strip().lower() for part in no_proxy.split(","))):
         name = entry.lstrip("*.").strip("[]")
         if entry == "*" or host == name or (name and host.endswith(f".{name}")) or _is_in(host, name):

@@ -1,4 +1,4 @@
-"""What httpx's own transport leaves open: the end of waiting for a proxy, and which hosts a proxy is asked for."""
+"""Additions to httpx's own transport: timeouts for proxies, and the hosts for which a proxy may be used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class _Phases:
-    """Where a request is, by the events that the transport tells; each phase has a limit of its own."""
+    """The phase of a request, from the events of the transport; each phase has its own time limit."""
 
     def __init__(self, silence: float | None, limit: asyncio.Timeout) -> None:
         self._silence = silence
@@ -25,7 +25,7 @@ class _Phases:
         self.connected = False
 
     async def told(self, event: str, info: dict[str, Any]) -> None:
-        """Take an event of the transport."""
+        """Process an event of the transport."""
         sends = event.endswith(".send_request_headers.started") and info["request"].method != b"CONNECT"
         if sends:
             self.connected = True
@@ -36,7 +36,8 @@ class _Phases:
 
 
 class HeadDeadline(httpx.AsyncBaseTransport):
-    """Bounds the time to the head of a response: a proxy's tunnel counts as connecting, interim ones as silence."""
+    """Limits the time until the head of a response: a proxy's tunnel counts as connecting, interim responses as
+    silence."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, proxy: httpx.URL | None) -> None:
         self._inner = inner
@@ -77,7 +78,7 @@ class HeadDeadline(httpx.AsyncBaseTransport):
 
 
 class GuardedProxy(httpx.AsyncBaseTransport):
-    """Asks a proxy only for hosts that the guard lets pass."""
+    """Uses a proxy only for hosts that the guard allows."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, guard: AddressGuard) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""What programs ask a proxy for: tunnels and plain requests of HTTP, and connections of SOCKS 5."""
+"""Requests of programs to a proxy: tunnels and plain requests of HTTP, and connections of SOCKS 5."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..util.patterns.hosts import folded
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSAFE = re.compile(rb"[\x00\r\n]")
 _LARGEST_PORT = 65_535
-# Those of one connection and not of the request: RFC 9110, section 7.6.1. `Transfer-Encoding` stays, as the body is
-# passed on as it comes, and so does `Trailer`.
+# Headers of one connection and not of the request: RFC 9110, section 7.6.1. `Transfer-Encoding` and `Trailer` stay,
+# since the body is forwarded unchanged.
 _OF_CONNECTION = {b"connection", b"proxy-connection", b"keep-alive", b"te", b"upgrade", b"host"}
 _OF_PROXY = (b"proxy-authorization", b"proxy-authenticate")
 
 
 class ProxyRequest(Record):
-    """What a program wants of a proxy. `host` is folded.
+    """The request of a program to a proxy. `host` is in normal form.
 
-    `method`, `target` and `headers` are empty for a tunnel; the target is the path, and the headers lack those that are
-    between the program and the proxy.
+    `method`, `target` and `headers` are empty for a tunnel. The target is the path; the headers lack those that are
+    only for the proxy.
     """
 
     host: str
@@ -31,12 +31,12 @@ class ProxyRequest(Record):
 
     @property
     def is_tunnel(self) -> bool:
-        """Whether bytes are passed on as they are."""
+        """Whether bytes are forwarded unchanged."""
         return not self.method
 
     @property
     def authority(self) -> str:
-        """The host and the port, as a URL has them."""
+        """The host and the port, as in a URL."""
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def head(self, *, to_proxy: bool = False, authorization: str = "") -> bytes:
@@ -45,15 +45,15 @@ class ProxyRequest(Record):
         host = self.authority.removesuffix(":80").encode()
         lines = [b"%s %s%s HTTP/1.1" % (self.method, start, self.target), b"Host: " + host, *self.headers]
         lines += [f"Proxy-Authorization: {authorization}".encode()] if authorization else []
-        # One request a connection: what followed could be for another host.
+        # One request for each connection: the next one could be for another host.
         return b"\r\n".join([*lines, b"Connection: close", b"", b""])
 
 
 def parse_request(head: bytes) -> ProxyRequest:
-    """A request from its head, the empty line included.
+    """A request from its head, including the empty line.
 
     Raises:
-        ValueError: it is none that a proxy can pass on; the text says why.
+        ValueError: a proxy cannot forward it; the text says why.
     """
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     if any(_UNSAFE.search(line) for line in (first, *lines)):
@@ -80,7 +80,7 @@ def _passed_on(lines: list[bytes]) -> tuple[bytes, ...]:
         if not colon or not _TOKEN.fullmatch(name):
             raise ValueError("one of its headers has no name")
         if name.lower() == b"connection":
-            # A request whose length was taken away would end elsewhere than its sender means.
+            # Without its length, a request would end elsewhere than its sender means.
             named.update(part.strip().lower() for part in value.split(b","))
     named -= {b"content-length", b"transfer-encoding"}
     named.update(_OF_PROXY)
@@ -88,7 +88,7 @@ def _passed_on(lines: list[bytes]) -> tuple[bytes, ...]:
 
 
 def _authority(text: bytes, default: int | None) -> tuple[str, int]:
-    """The folded host and the port. Only ASCII has a place here: names in other letters come as `xn--`."""
+    """The host in normal form, and the port. Only ASCII is valid here: names in other scripts begin with `xn--`."""
     found = re.fullmatch(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?", text)
     if found is None or (found[2] is None and default is None):
         raise ValueError("it has no host and port")
@@ -97,7 +97,7 @@ def _authority(text: bytes, default: int | None) -> tuple[str, int]:
 
 
 def checked_port(port: int) -> int:
-    """The port. Raises `ValueError` where there is no such one."""
+    """The port. Raises `ValueError` if it is invalid."""
     if not 0 < port <= _LARGEST_PORT:
         raise ValueError("it has no port")
     return port

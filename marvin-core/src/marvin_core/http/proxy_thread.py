@@ -1,4 +1,4 @@
-"""The filtering proxy in a thread and loop of its own: a download must not make a chat stutter."""
+"""Runs the filtering proxy in a separate thread and event loop, so that a download does not slow down a chat."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from .outward import Outward
 
 Decide: TypeAlias = "Callable[[str, int], Coroutine[Any, Any, str]]"
-"""Why a host and port may not be reached; empty where they may. The host is as `folded` gives it."""
+"""Why a host and port may not be reached; empty if they may. The host is in the form of `folded`."""
 _OVER = "the session has ended"
 
 
 class ProxyThread:
-    """Runs a `FilterProxy`. Made on the loop of the session, where `decide` is called.
+    """Runs a `FilterProxy`. Create it in the event loop of the session, in which `decide` is called.
 
     Args:
-        decide: says what may be reached.
-        timeout: seconds until a program has said what it wants.
+        decide: says which hosts may be reached.
+        timeout: seconds within which a program must send its request.
         most: connections at a time.
     """
 
@@ -47,16 +47,16 @@ class ProxyThread:
             return _OVER
         question = asyncio.run_coroutine_threadsafe(self._decide(host, port), self._session)
         asked = asyncio.wrap_future(question)
-        # What became of the question is the session's to tell; here it was not answered.
+        # The session reports what became of the question; here it was not answered.
         await asyncio.wait([asked])
         return _OVER if asked.cancelled() or asked.exception() else asked.result()
 
     async def serve(self, listener: socket.socket) -> None:
-        """Serve what connects to a listening socket, which belongs to the proxy from now on."""
+        """Serve connections to a listening socket, which belongs to the proxy from now on."""
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._proxy.serve(listener), self._loop))
 
     async def close(self) -> None:
-        """End all connections and the thread."""
+        """Close all connections and end the thread."""
         if not self._thread.is_alive():
             return
         closing = asyncio.run_coroutine_threadsafe(self._proxy.close(), self._loop)

@@ -1,4 +1,4 @@
-"""Where a login in the browser leads back to: a server on this machine alone (RFC 8252), for as long as one waits."""
+"""Receives the redirect after a login in the browser: a temporary server on this machine only (RFC 8252)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _STATUS = {200: "OK", 400: "Bad Request", 404: "Not Found"}
 
 
 class Redirect:
-    """What the browser is sent to at the end of a login.
+    """The server that the browser is redirected to at the end of a login.
 
     Args:
-        path: where on this machine it is sent to.
-        take: takes the query that it brings; false where that does not belong to this login.
-        limit: how long one request may take, in seconds.
+        path: the path of the redirect.
+        take: gets the query of the redirect; returns false if it does not belong to this login.
+        limit: the time limit of one request in seconds.
     """
 
     def __init__(self, path: str, take: Callable[[str], bool], limit: float) -> None:
@@ -30,7 +30,7 @@ class Redirect:
 
     @asynccontextmanager
     async def listening(self, ports: Sequence[int]) -> AsyncIterator[int | None]:
-        """The first of these ports that is free, 0 for any, on which it waits; None where none of them was free."""
+        """Listen on the first free port of these, 0 for any; returns it, or None if all are in use."""
         import asyncio
 
         server = None
@@ -47,7 +47,7 @@ class Redirect:
                 server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request of the browser, or of whoever else comes by."""
+        """Answer one request of the browser, or of another program."""
         import asyncio
 
         try:
@@ -62,7 +62,7 @@ class Redirect:
                 writer.write(head.encode() + body)
                 await writer.drain()
         except (OSError, TimeoutError, ValueError, IndexError):
-            pass  # no browser, or one that went away: the login goes on waiting
+            pass  # no browser, or it closed the connection: continue to wait
         finally:
             writer.close()
 

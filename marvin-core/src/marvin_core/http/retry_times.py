@@ -1,20 +1,20 @@
-"""When a service says that it can be asked again: headers, dates and sentences, in seconds from now."""
+"""When a service can be asked again, according to headers, dates and sentences: in seconds from now."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 _LONGEST = 366 * 24 * 3600.0
-"""More is no time to come back, but a mistake."""
+"""A longer time is a mistake."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _WORDS = {"sec": "s", "min": "m", "hou": "h"}
 _EPOCH = 1_000_000_000.0
-"""From here on a number is a moment and no duration, in seconds or, a thousand times larger, in milliseconds."""
+"""Larger numbers are times, not durations: in seconds or, if a thousand times larger, in milliseconds."""
 _LIMITS = ("", "-requests", "-tokens")
 
 
 def seconds(value: str) -> float | None:
-    """A number of seconds; None for what is none, negative, or longer than a year."""
+    """A number of seconds; None if it is not a number, negative, or longer than a year."""
     try:
         found = float(value)
     except ValueError:
@@ -23,7 +23,7 @@ def seconds(value: str) -> float | None:
 
 
 def after_headers(headers: Mapping[str, str], carried: Mapping[str, str]) -> float | None:
-    """What the headers of an answer say, or else those that a gateway carried along inside its error."""
+    """The time in the headers of an answer, or in those that a gateway passed on inside its error."""
     for given in (headers, carried):
         milliseconds = seconds(given.get("retry-after-ms", ""))
         if milliseconds is not None:
@@ -40,7 +40,7 @@ def after_headers(headers: Mapping[str, str], carried: Mapping[str, str]) -> flo
 
 
 def after_text(message: str) -> float | None:
-    """Seconds in "Please try again in 1m2.5s", which is all that some services say."""
+    """The seconds in "Please try again in 1m2.5s", the only form that some services use."""
     import re
 
     found = re.search(
@@ -59,7 +59,7 @@ def after_text(message: str) -> float | None:
 
 
 def _until(date: str) -> float | None:
-    """Seconds until an HTTP date; none are left of one that has passed."""
+    """The seconds until an HTTP date; 0 if it is past."""
     from datetime import UTC, datetime
     from email.utils import parsedate_to_datetime
 
@@ -72,14 +72,14 @@ def _until(date: str) -> float | None:
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until those limits are full again of which nothing is left: `x-ratelimit-reset` and its kin."""
+    """The seconds until the used-up limits are restored: `x-ratelimit-reset` and similar headers."""
     used_up = [name for name in _LIMITS if headers.get(f"x-ratelimit-remaining{name}", "").strip() == "0"]
     found = [_duration(headers.get(f"x-ratelimit-reset{name}", "").strip()) for name in used_up]
     return max((value for value in found if value is not None), default=None)
 
 
 def _duration(value: str) -> float | None:
-    """Seconds of `20ms`, `7.66s`, `6m0s`, `90`, or of a moment as a number."""
+    """The seconds in `20ms`, `7.66s`, `6m0s`, `90`, or until a time given as a number."""
     number = _plain_number(value)
     if number is not None:
         if number < _EPOCH:

@@ -1,6 +1,7 @@
 """Direct HTTP/1.1 connections on asyncio and h11, behind httpx's public transport interface.
 
-httpx's own takes longer to import and hands a burst on piece by piece; it still serves proxies.
+httpx's own transport takes longer to import, and passes a burst of data on in many pieces; it is still used for
+proxies.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ _PORTS = {"http": 80, "https": 443}
 _HEADER_LIMIT = 100 * 1024
 _READ_SIZE = 128 * 1024
 _REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE")
-"""Methods that change nothing at the server, however often a request comes."""
+"""Methods that change nothing on the server, even if a request is repeated."""
 
 
 ACCEPTED = "gzip, deflate"
-"""What is asked for. Other formats have no decompression in Python's library that can be bounded."""
+"""The requested formats. For others, Python's library has no decompression with a size limit."""
 BODY = "marvin_body"
-"""The extension of a request that says how its response is read: `raw` leaves it as it comes, for `aiter_raw`."""
+"""The extension of a request that says how its response is read: `raw` leaves it compressed, for `aiter_raw`."""
 SENT = "marvin_sent"
-"""The extension of a request with what is called once it is on its way, while the server works on it."""
+"""The extension of a request with a function to call when the request was sent, while the server works on it."""
 
 
 class _ClosedUnanswered(Exception):
-    """A connection that was kept ended before anything of a response came."""
+    """A kept connection ended before any part of a response arrived."""
 
 
 class _Exchange(httpx.AsyncByteStream):
-    """One connection, and the body of the response that it is reading."""
+    """One connection, and the body of the response that is read from it."""
 
     def __init__(self, streams: SocketStreams, release: Callable[[_Exchange], None]) -> None:
         self.http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER_LIMIT)
@@ -54,14 +55,14 @@ class _Exchange(httpx.AsyncByteStream):
         self._writer.transport.abort()
 
     def is_quiet(self) -> bool:
-        """Whether nothing has come since the last response, not even the end of the connection.
+        """Whether nothing has arrived since the last response, not even the end of the connection.
 
-        What comes unasked belongs to no request: a response too many, or the 408 of a server that is tired of waiting.
+        Unrequested data belong to no request: an additional response, or the 408 of a server that stopped waiting.
         """
         reader = self._reader
         if reader.arrived != self._read or reader.at_eof() or reader.exception() or self._writer.is_closing():
             return False
-        # What the event loop has not looked at yet.
+        # Data that the event loop has not seen yet.
         arrived = select.poll()
         arrived.register(self._writer.get_extra_info("socket").fileno(), select.POLLIN)
         return not arrived.poll(0)
@@ -75,7 +76,7 @@ class _Exchange(httpx.AsyncByteStream):
             events = (head, h11.Data(data=body), h11.EndOfMessage())
             self._writer.write(b"".join([self.http.send(event) or b"" for event in events]))
         except h11.LocalProtocolError:
-            # Its text would show the header, which may hold a key.
+            # Its text would show the header, which may contain a key.
             raise httpx.LocalProtocolError("the request is not valid HTTP: check its headers") from None
         if self._writer.transport.get_write_buffer_size():  # most requests are with the system by now
             try:
@@ -83,7 +84,7 @@ class _Exchange(httpx.AsyncByteStream):
             except OSError:
                 pass  # a server may answer and close before it has read all
         request.extensions.get(SENT, int)()
-        # As a whole: interim responses and single bytes of a header keep nobody waiting for longer.
+        # One limit for the whole head: interim responses and single bytes do not extend it.
         return await within(self._limits.get("read"), httpx.ReadTimeout("timed out"), self._head())
 
     async def _head(self) -> h11.Response:
@@ -101,7 +102,7 @@ class _Exchange(httpx.AsyncByteStream):
                 event = self._event()
             except httpx.RemoteProtocolError:
                 if parts:
-                    yield b"".join(parts)  # what came before the error
+                    yield b"".join(parts)  # data before the error
                 raise
             if isinstance(event, h11.Data):
                 parts.append(bytes(event.data))
@@ -139,14 +140,14 @@ class _Exchange(httpx.AsyncByteStream):
         self.http.receive_data(data)
 
     async def aclose(self) -> None:
-        """Let the connection go: for the next request where all of the response was read, else for good."""
+        """Release the connection: for the next request if the response was read completely, otherwise close it."""
         self._release(self)
 
 
 class DirectTransport(httpx.AsyncBaseTransport):
-    """Keeps one idle connection an origin. `tls` gives the context for https://, None refuses such URLs.
+    """Keeps one idle connection for each origin. `tls` returns the context for https://, None refuses such URLs.
 
-    An idle connection is kept for `keep_alive` seconds, and only while nothing comes on it.
+    An idle connection is kept for `keep_alive` seconds, and only while nothing arrives on it.
     """
 
     def __init__(self, tls: Callable[[], ssl.SSLContext] | None, dialer: Dialer, *, keep_alive: float) -> None:
@@ -156,7 +157,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
         self._idle: dict[_Origin, _Exchange] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; the body of the response is read as it comes in."""
+        """Send a request; the body of the response is read as it arrives."""
         url = request.url
         if url.scheme not in _PORTS or not url.host or (url.scheme == "https" and self._tls is None):
             raise httpx.UnsupportedProtocol("this client needs an http:// URL, or https:// if it has TLS")
@@ -168,13 +169,13 @@ class DirectTransport(httpx.AsyncBaseTransport):
                 return await self._respond(kept, request, body)
         except _ClosedUnanswered:
             if request.method not in _REPEATABLE:
-                # It may have been worked on: whether it is sent again is for those to say who count what it costs.
+                # The server may have processed it: the caller, which counts costs, decides whether to send it again.
                 text = "the connection was closed before any part of an answer arrived"
                 raise httpx.RemoteProtocolError(text) from None
         return await self._respond(await self._connect(origin, request), request, body)
 
     def _kept(self, origin: _Origin) -> _Exchange | None:
-        """The idle connection to an origin, if there is one of use."""
+        """The idle connection to an origin, if it is usable."""
         kept = self._idle.pop(origin, None)
         if kept is None or kept.kept_since is None:
             return None
@@ -202,7 +203,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
     def _release(self, origin: _Origin, exchange: _Exchange) -> None:
         http = exchange.http
         is_done = http.our_state is http.their_state is h11.DONE
-        # Bytes behind the end of a response are none of an answer to come.
+        # Bytes after the end of a response do not belong to the next response.
         if is_done and not http.trailing_data[0] and origin not in self._idle:
             http.start_next_cycle()
             exchange.kept_since = _now()
@@ -218,13 +219,13 @@ class DirectTransport(httpx.AsyncBaseTransport):
 
 
 class DecodingTransport(httpx.AsyncBaseTransport):
-    """Decompresses the responses of another transport; httpx would undo any number of layers without a bound."""
+    """Decompresses the responses of another transport; httpx would undo any number of layers without a limit."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; its response is not compressed any more, and its headers do not say that it was."""
+        """Send a request; its response is decompressed, and its headers do not mention the compression."""
         response = await self._inner.handle_async_request(request)
         if "content-encoding" not in response.headers or request.extensions.get(BODY) == "raw":
             return response

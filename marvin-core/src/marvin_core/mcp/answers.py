@@ -88,6 +88,19 @@ def client_for(transport: Any, answering: Answering) -> Client:
     )
 
 
+def take_results(client: Client) -> None:
+    """Take the results of calls as they come.
+
+    The SDK would validate them against the server's own schema, without a limit: a regular expression in it could hold
+    the event loop for years. It would also request the list of tools first.
+    """
+
+    async def taken(name: str, result: types.CallToolResult) -> None:
+        pass
+
+    client.session.validate_tool_result = taken  # type: ignore[method-assign]
+
+
 async def _answered(server: str, asked: types.ElicitRequestParams, caller: Caller) -> types.ElicitResult:
     said = cut(disarm(asked.message), _LONGEST_QUESTION)
     head = f"The MCP server {server} asks: {said}"

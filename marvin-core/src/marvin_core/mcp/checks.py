@@ -17,6 +17,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from ..util.text import cut, to_json
+from .plain import accepting
 
 Keyword = Callable[[Any, Any, Any, Any], "Iterable[ValidationError] | None"]
 
@@ -59,10 +60,13 @@ class Check:
         found, whole = _problems(_BOUNDED(Draft202012Validator.META_SCHEMA), schema, 1, _PATIENCE_FOR_SCHEMA)
         # If the schema is unusable, the server alone decides.
         self._validator = _BOUNDED(schema, registry=Registry()) if whole and not found else None
+        self._accepts = None if self._validator is None else accepting(schema)
 
     def problems(self, values: Any) -> Sequence[str]:
         """The errors that are found within the time limit; at most ten."""
-        if self._validator is None or len(to_json(values)) > _CHECKED:
+        if self._validator is None or (self._accepts is not None and self._accepts(values)):
+            return ()
+        if len(to_json(values)) > _CHECKED:
             return ()
         return _problems(self._validator, values, _PROBLEMS, _PATIENCE)[0]
 

@@ -95,6 +95,8 @@ class Connection:
         Raises:
             ToolError: the server cannot be reached; the text says why, and what to do.
         """
+        if self._client is not None and not self._fault:
+            return self._client
         async with self._making:
             await self._around.keep(self._lasting)
             if self._fault and self._task is not None:
@@ -174,6 +176,8 @@ class Connection:
 
     async def _hold(self, server: McpServer, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
         """Keep the client open in one task, since the SDK requires the same task at both ends."""
+        from .answers import take_results
+
         wire: Wire | None = None
         try:
             async with AsyncExitStack() as stack:
@@ -186,6 +190,7 @@ class Connection:
 
                     transport = over_stdio(wire)
                 client = await stack.enter_async_context(self._sdk_client(transport))
+                take_results(client)
                 if not ready.done():
                     ready.set_result(client)
                 await closing.wait()

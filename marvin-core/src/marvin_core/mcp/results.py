@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..api.messages import Image, Text
@@ -62,15 +63,13 @@ def _joined(blocks: Sequence[Text | Image]) -> tuple[Text | Image, ...]:
     """The blocks, with consecutive texts joined, and at most as many images as a request allows."""
     kept: list[Text | Image] = []
     images = 0
-    for block in blocks:
-        if isinstance(block, Image):
-            images += 1
-            if images > _MOST_IMAGES:
-                continue
-        if isinstance(block, Text) and kept and isinstance(kept[-1], Text):
-            kept[-1] = Text(text=f"{kept[-1].text}\n{block.text}")
-        else:
-            kept.append(block)
+    for is_text, run in groupby(blocks, lambda block: isinstance(block, Text)):
+        if is_text:
+            kept.append(Text(text="\n".join(block.text for block in run if isinstance(block, Text))))
+            continue
+        found = list(run)
+        kept += found[: max(0, _MOST_IMAGES - images)]
+        images += len(found)
     if images > _MOST_IMAGES:
         kept.append(Text(text=f"({images - _MOST_IMAGES:,} more images were left out.)"))
     return tuple(kept)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -71,7 +71,7 @@ class Wire:
         if self._talk is not None:
             self._talk.send(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
-    async def messages(self) -> AsyncIterator[SessionMessage]:
+    async def messages(self) -> AsyncGenerator[SessionMessage]:
         """The messages, until the stream ends."""
         strange = 0
         while True:
@@ -80,6 +80,8 @@ class Wire:
                 message = await in_thread(partial(_message, line)) if len(line) > _LONG else _message(line)
                 if message is not None:
                     yield message
+                    if self._lines:  # a server that sends much holds up nobody else
+                        await asyncio.sleep(0)
                     continue
                 strange += 1
                 if strange > _NO_MESSAGE:
@@ -100,9 +102,11 @@ class Wire:
 
     async def give_up_soon(self, fault: str) -> None:
         """Stop reading because the program takes no input. If it ends within a second, its own reason is the fault."""
-        with anyio.move_on_after(_LAST_WORDS):
-            await self._over.wait()
-        self.give_up(fault)
+        try:
+            with anyio.move_on_after(_LAST_WORDS):
+                await self._over.wait()
+        finally:
+            self.give_up(fault)
 
     async def close(self) -> None:
         """Stop the program."""
@@ -144,37 +148,69 @@ def _message(line: bytes) -> SessionMessage | None:
         return None
 
 
+class _Incoming:
+    """The messages of a server, as the SDK reads them: in its own task, without handing them over to another."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._messages = wire.messages()
+
+    async def receive(self) -> SessionMessage:
+        """The next message. Raises `anyio.EndOfStream` after the last one."""
+        try:
+            return await anext(self._messages)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        return await anext(self._messages)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop reading."""
+        await self._messages.aclose()
+
+
+class _Outgoing:
+    """The messages to a server, written at once."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._closed = False
+
+    async def send(self, message: SessionMessage) -> None:
+        """Write a message. Raises `anyio.BrokenResourceError` if the program has ended, or does not read."""
+        if self._closed:
+            raise anyio.ClosedResourceError
+        try:
+            self._wire.send(message)
+        except ToolError as error:
+            await self._wire.give_up_soon(str(error))
+            raise anyio.BrokenResourceError from error
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Write nothing more."""
+        self._closed = True
+
+
 @asynccontextmanager
 async def over_stdio(wire: Wire) -> AsyncIterator[tuple[Any, Any]]:
     """The streams of a server's program, which is stopped when the context ends."""
-    incoming, read = anyio.create_memory_object_stream[Any](0)
-    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-
-    async def receive() -> None:
-        async with incoming:
-            async for message in wire.messages():
-                try:
-                    await incoming.send(message)
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    return
-
-    async def send() -> None:
-        async with outgoing:
-            async for message in outgoing:
-                try:
-                    wire.send(message)
-                except ToolError as error:
-                    await wire.give_up_soon(str(error))
-                    return
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(receive)
-        tasks.start_soon(send)
-        try:
-            yield read, write
-        finally:
-            tasks.cancel_scope.cancel()
-            for stream in (read, write):
-                stream.close()
-            with anyio.CancelScope(shield=True):
-                await wire.close()
+    try:
+        yield _Incoming(wire), _Outgoing(wire)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await wire.close()

@@ -1,4 +1,4 @@
-"""How often the models of a profile called each tool: the tools of its work are offered at once."""
+"""How often the models of a profile called each tool: frequently called ones are offered at once."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..util.untrusted_json import parse_json
 
 _FILE = "tool_calls.json"
 _LARGEST = 200_000
-"""Bytes of the file; a larger one is none of ours."""
+"""Bytes of the file; a larger one was not written by Marvin."""
 _MOST = 2_000
-"""Calls that are counted; beyond, older ones count half, so that what somebody does today outweighs last year."""
+"""The number of counted calls; beyond it, older calls count half, so that recent use outweighs that of last year."""
 _TOOLS = 200
-"""Tools that are counted."""
+"""The number of counted tools."""
 
 
 class CalledTools:
@@ -34,15 +34,15 @@ class CalledTools:
         self._folder = folder
         self._timeouts = timeouts
         self._fresh: defaultdict[Path, Counter[str]] = defaultdict(Counter)
-        """By the folder of the profile that was active when they were called."""
+        """Counts by the folder of the profile that was active at the call."""
 
     def listen(self, event: ToolExecutionEnd) -> None:
-        """Count a call of a model that did its work."""
+        """Count a successful call of a model."""
         if event.origin == "model" and not event.is_error:
             self._fresh[self._folder()][event.name] += 1
 
     def counts(self) -> Mapping[str, int]:
-        """How often each tool was called; none where that is not known."""
+        """How often each tool was called; empty if unknown."""
         with suppress(OSError):
             path = self._folder() / _FILE
             status = path.stat()
@@ -51,7 +51,7 @@ class CalledTools:
         return {}
 
     async def flush(self) -> None:
-        """Keep what was counted. Where that is not possible now, it is tried again next time."""
+        """Save the counts. If that is not possible now, it is tried again next time."""
         waiting, self._fresh = self._fresh, defaultdict(Counter)
         for folder, counts in waiting.items():
             try:
@@ -61,7 +61,7 @@ class CalledTools:
 
 
 def _keep(path: Path, fresh: Counter[str], timeouts: Timeouts) -> None:
-    """Add these to what a file counts. Raises as `update_file`."""
+    """Add to the counts of a file. Raises as `update_file`."""
     if not path.exists() or S_ISREG(path.stat().st_mode):
         update_file(path, lambda data: _added(data, fresh), timeouts)
 

@@ -1,4 +1,4 @@
-"""The chat log of a profile: what was said in chats, kept across sessions and shared by all Marvins that run."""
+"""The chat log of a profile: the conversations of all its chats, shared by all running Marvins."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from ..util.untrusted_json import parse_json
 Speaker: TypeAlias = Literal["you", "assistant", "system"]
 
 _AT_ONCE = 0.0
-"""What is read while a prompt is made waits for nobody."""
+"""The timeout for reads while a prompt is built: they do not wait."""
 KEPT = 1_000
-"""How many entries the file keeps."""
+"""The maximum number of entries in the file."""
 SEEDED = 20
-"""How many of the newest ones a new chat knows of."""
+"""The number of newest entries that a new chat gets."""
 COMPACT = 200
-"""How many characters of an entry stand in the compact history."""
+"""The maximum length of an entry in the compact history, in characters."""
 
 
 class ChatEntry(Record):
-    """One thing that was said; `time` is ISO 8601 with the offset from UTC, `folder` where the chat worked."""
+    """One message; `time` is ISO 8601 with the offset from UTC, `folder` the working directory of the chat."""
 
     role: Speaker
     text: str
@@ -41,7 +41,7 @@ class ChatEntry(Record):
 
 
 def entry(role: Speaker, text: str, now: float, folder: str = "") -> ChatEntry:
-    """An entry of this moment, in seconds since the epoch."""
+    """An entry for this time, in seconds since the epoch."""
     from datetime import datetime
 
     time = datetime.fromtimestamp(now).astimezone().isoformat(timespec="seconds")
@@ -49,7 +49,7 @@ def entry(role: Speaker, text: str, now: float, folder: str = "") -> ChatEntry:
 
 
 class ChatLog:
-    """A `chat_log.json`. `warn` is told where a damaged one was moved aside."""
+    """A `chat_log.json`. `warn` is called if a damaged one was moved aside."""
 
     def __init__(self, path: Path, timeouts: Timeouts, warn: Callable[[str], None]) -> None:
         self._path = path
@@ -57,19 +57,19 @@ class ChatLog:
         self._warn = warn
 
     def append(self, entries: Sequence[ChatEntry]) -> None:
-        """Add entries at the end; the oldest ones beyond `KEPT` go. Blocks while another process writes.
+        """Append entries; the oldest ones beyond `KEPT` are removed. Blocks while another process writes.
 
         Raises:
-            MarvinError: where another process holds the file for too long.
-            OSError: where it cannot be read or written; the old content is then untouched.
+            MarvinError: another process holds the file for too long.
+            OSError: it cannot be read or written; the old content is then unchanged.
         """
         with locked(self._path, self._timeouts.lock, self._timeouts.lock_poll):
-            # What another program wrote into an entry is kept as it is.
+            # Fields that another program added to an entry are kept.
             kept = [*self._items(), *(one.as_dict() for one in entries)][-KEPT:]
             replace_file(self._path, json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
 
     def newest(self, count: int, wanted: Callable[[ChatEntry], bool] = lambda one: True) -> list[ChatEntry]:
-        """The last entries that are `wanted`, oldest first; empty where there is no log. Raises as `append`."""
+        """The last entries that are `wanted`, oldest first; empty if there is no log. Raises as `append`."""
         try:
             items = _parsed(self._path.read_bytes())
         except FileNotFoundError:
@@ -81,7 +81,7 @@ class ChatLog:
         return [*islice((one for one in found if one is not None and wanted(one)), count)][::-1]
 
     def _items(self) -> list[Any]:
-        """Everything in the file, read under its lock; a damaged file is moved aside."""
+        """The whole content of the file, read under its lock; a damaged file is moved aside."""
         try:
             items = _parsed(self._path.read_bytes())
         except FileNotFoundError:
@@ -95,7 +95,7 @@ class ChatLog:
 
 
 def _parsed(content: bytes) -> list[Any] | None:
-    """The array in the file; None where there is none."""
+    """The array in the file; None if there is none."""
     try:
         data = parse_json(content)
     except ValueError:
@@ -112,7 +112,7 @@ def _entry_of(item: Any) -> ChatEntry | None:
 
 
 def seed(entries: Sequence[ChatEntry]) -> list[Message]:
-    """The entries as messages; what the system said is left out, and so are answers before the first question."""
+    """The entries as messages, without system messages and without answers before the first question."""
     messages: list[Message] = []
     for one in entries:
         if one.role == "you" and one.text:
@@ -123,14 +123,14 @@ def seed(entries: Sequence[ChatEntry]) -> list[Message]:
 
 
 def compact(entries: Sequence[ChatEntry]) -> str:
-    """The entries as a list with one short line each, for the system prompt."""
+    """The entries as a list for the system prompt, with one short line each."""
     return "\n".join(f"- {one.role}: {one_line(one.text, COMPACT)}" for one in entries)
 
 
 class ChatLogWriter:
-    """Writes entries in a thread of its own, in their order, so that no conversation waits for the disk.
+    """Writes entries in order in a separate thread, so that no conversation waits for the disk.
 
-    A log that cannot be written costs its entries, never the conversation; `flush` tells `warn` of it.
+    If the log cannot be written, its entries are lost, but the conversation continues; `flush` warns about it.
     """
 
     def __init__(self, warn: Callable[[str], None]) -> None:
@@ -140,12 +140,12 @@ class ChatLogWriter:
         self._writing = threading.Lock()
 
     def add(self, log: ChatLog, one: ChatEntry) -> None:
-        """Have an entry written soon."""
+        """Queue an entry for writing."""
         self._pending.append((log, one))
         threading.Thread(target=self._write, daemon=True).start()
 
     def report(self, problem: str) -> None:
-        """Keep what a log says of itself, from whichever thread, until `flush`."""
+        """Store a warning of the log, from any thread, until `flush`."""
         self._problems.append(problem)
 
     async def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""What a profile tells the model of the user."""
+"""The personal data of a profile that the model gets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..api.record import Record
 
 
 class Personal(Record):
-    """What the prompt says of the user; all but the profile's name is empty where nothing personal may be told."""
+    """The personal part of the prompt; only the profile's name if nothing personal may be told."""
 
     profile: str = ""
     preferences: Sequence[tuple[str, Any]] = ()

@@ -1,4 +1,4 @@
-"""The profile of a session: what the system prompt and a new chat get of it, and the log of what is said."""
+"""The profile of a session: its parts for the system prompt and for a new chat, and the log of the chat."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _ROLES: Mapping[Speaker, str] = {"you": "user", "assistant": "assistant"}
 
 
 class SessionProfile:
-    """The active profile, which `switch` may change in mid-session.
+    """The active profile, which `switch` may change during a session.
 
-    Chats are logged in it and begin with the newest of what was said in their folder. A non-interactive run does
-    neither. Where an agent is nested or a working directory is given, nothing personal is told to the model.
+    Chats are logged in it, and begin with the newest messages of their folder. A non-interactive run does neither. A
+    nested agent, or a run with a given working directory, tells the model nothing personal.
     """
 
     def __init__(self, config: Config, bus: Bus, clock: Clock, workspace: Workspace, kept: KeptTexts) -> None:
@@ -53,20 +53,20 @@ class SessionProfile:
         self._begun = False
         self._logging = True
         self._chronicle = ChatLogWriter(bus.warn)
-        # A damaged log may be noticed in a thread, and interfaces are told only in the session's own.
+        # A damaged log may be noticed in a thread, but interfaces are notified only in the session's own.
         self.all = Profiles(config.config_folder, config.timeouts, self._chronicle.report)
         self.name = self.all.active
         self.all.protect(self.name)
         self._timeouts = config.timeouts
         self.said_in: Callable[[str], frozenset[tuple[str, str]]] = lambda folder: frozenset()
-        """Role and text of what the newest sessions of a folder hold. Blocks."""
+        """Role and text of the messages of the newest sessions of a folder. Blocks."""
         if self._chat:
             bus.subscribe(self._log)
             bus.subscribe(self._count)
 
     @cached_property
     def _called(self) -> CalledTools:
-        from .called_tools import CalledTools  # needed where there are many tools, and after calls
+        from .called_tools import CalledTools  # needed with many tools, and after calls
 
         return CalledTools(lambda: self.folder, self._timeouts)
 
@@ -84,7 +84,8 @@ class SessionProfile:
         return self.all.folder(self.name)
 
     def switch(self, name: str) -> Path:
-        """Go on with another profile, a new one where there is none; returns its folder. As `Profiles.switch`."""
+        """Switch to another profile, which is created if it does not exist; returns its folder. As
+        `Profiles.switch`."""
         self.all.switch(name)
         self.name = name
         self.all.protect(name)
@@ -99,19 +100,19 @@ class SessionProfile:
         return self.all.names()
 
     def preferences(self) -> Mapping[str, Any]:
-        """What is set in preferences.yaml. Raises as `Profiles.preferences`."""
+        """The preferences in preferences.yaml. Raises as `Profiles.preferences`."""
         return self.all.preferences(self.name)
 
     def saved_places(self) -> Sequence[Mapping[str, Any]]:
-        """The places of saved_places.json. Raises as `Profiles.saved_places`."""
+        """The places in saved_places.json. Raises as `Profiles.saved_places`."""
         return self.all.saved_places(self.name)
 
     def draft_preferences(self) -> tuple[Path, bytes]:
-        """A copy of preferences.yaml to be edited. As `Profiles.draft_preferences`."""
+        """A copy of preferences.yaml for editing. As `Profiles.draft_preferences`."""
         return self.all.draft_preferences(self.name)
 
     def take_draft(self, before: bytes) -> bool:
-        """Have the draft take the place of preferences.yaml. Raises as `Profiles.take_draft`."""
+        """Replace preferences.yaml by the draft. Raises as `Profiles.take_draft`."""
         return self.all.take_draft(self.name, before)
 
     def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
@@ -119,12 +120,12 @@ class SessionProfile:
         self.all.change_preference(self.name, key, change)
 
     def stamp(self) -> object:
-        """What differs once the prompt's personal part has changed."""
+        """A value that changes with the personal part of the prompt."""
         folder = str(self.folder)  # each request asks: as Paths it would take twice as long
         return self.name, *(_stamp(f"{folder}/{name}") for name in ("preferences.yaml", "saved_places.json"))
 
     def personal(self) -> Personal:
-        """What the system prompt says of the user."""
+        """The personal part of the system prompt."""
         if not self._personal:
             return Personal(profile=self.name)
         return Personal(
@@ -135,9 +136,9 @@ class SessionProfile:
         )
 
     def _newest(self) -> list[ChatEntry]:
-        """What was said last in this folder; what was said elsewhere may be nothing for whoever answers here.
+        """The last messages in this folder. Messages from other folders may be private from people who answer here.
 
-        Logs of older and of other Marvins do not say where it was: there the files of the folder's sessions do.
+        Logs of older versions and of other programs lack the folder: then the session files of the folder are used.
         """
         folder = self._folder
         said: frozenset[tuple[str, str]] | None = None
@@ -161,7 +162,7 @@ class SessionProfile:
         return len(seed(self._read(self._newest, []))) if self._chat and self._personal and not self._begun else 0
 
     def _read(self, read: Callable[[], T], otherwise: T) -> T:
-        """What can be read; a profile that cannot be costs what it holds, never the conversation."""
+        """The readable data of the profile; a damaged profile loses its data, never the conversation."""
         try:
             return read()
         except (MarvinError, OSError) as error:
@@ -169,18 +170,18 @@ class SessionProfile:
             return otherwise
 
     async def seed(self, conversation: Conversation) -> None:
-        """Begin a new chat with the newest of what was said before; once, and not where there are messages."""
+        """Begin a new chat with the newest earlier messages; once, and only if the chat has no messages."""
         if self._begun:
             return
         self._begun = True
         if self._chat and self._personal and not conversation.messages:
             earlier = seed(await in_thread(lambda: self._read(self._newest, [])))
-            if earlier and not conversation.messages:  # what was said meanwhile is not to be lost
+            if earlier and not conversation.messages:  # messages in between are not to be lost
                 conversation.replace(earlier)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Neither seed nor log what is said while the context lasts: nobody said it to Marvin."""
+        """Neither seed nor log while the context lasts: these messages are not addressed to Marvin."""
         begun, self._begun, self._logging = self._begun, True, False
         try:
             yield
@@ -188,7 +189,7 @@ class SessionProfile:
             self._begun, self._logging = begun, True
 
     async def flush(self) -> None:
-        """Have everything that was said on disk, and tell what went wrong with that."""
+        """Wait until all messages are on disk, and report errors."""
         await self._chronicle.flush()
         if "_called" in vars(self):
             await self._called.flush()
@@ -212,6 +213,8 @@ class SessionProfile:
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
+    if not os.access(path, os.F_OK):  # as usual, and each request asks: an exception takes longer
+        return None
     try:
         status = os.stat(path)
     except OSError:

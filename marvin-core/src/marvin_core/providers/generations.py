@@ -1,55 +1,57 @@
-"""What the name of a model tells of it: its family and generation, and what all models of that generation have.
+"""Derives facts from the name of a model: its family, its generation, and the features of that generation.
 
-A rule and no list, so that a new model has its full window and thinks on the day it appears: what is newer than the
-newest generation here counts as one of that. The sources are the services' own pages of models:
+These are rules, not a list, so a new model has its full context window and thinks from its first day on: a newer
+generation is treated like the newest one here. The sources are the services' own pages of models:
 developers.openai.com/api/docs/models, platform.claude.com/docs/en/about-claude/models/overview,
-ai.google.dev/gemini-api/docs/models and docs.x.ai/docs/models.
+ai.google.dev/gemini-api/docs/models and docs.x.ai/docs/models. Those of models with open weights are platform.kimi.ai,
+docs.z.ai, api-docs.deepseek.com, help.aliyun.com/model-studio and platform.minimax.io.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from ..api.providers import ModelFacts
 
-# Patterns as texts: each is compiled when a name of its family is first met, and not at the start.
+# Patterns as texts: each is compiled when a name of its family first occurs, not at the start.
 _GPT = r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(o?)(?![\d.])"
 _O = r"o(\d)(?!\d)"
 _CLAUDE = r"claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
 _GEMINI = r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)"
 _GROK = r"grok-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
+_FIRST_CLAUDE_WITH_FAMILIES = (3, 0)
 _HOSTED = r"(?:[a-z][a-z-]*\.)+(?=[a-z])|databricks-"
-"""What Bedrock and Databricks put before a name: `us.anthropic.claude-opus-4-6-v1:0`, `databricks-gpt-5`."""
+"""Prefixes of Bedrock and Databricks: `us.anthropic.claude-opus-4-6-v1:0`, `databricks-gpt-5`."""
 _TUNED = "ft:"
-"""What stands before the name of the model that one of the user's own was made of: `ft:gpt-4.1:me::id`."""
+"""The prefix before the base model of a fine-tuned model: `ft:gpt-4.1:me::id`."""
 _NEWEST = (99, 0)
-"""The version of a name without a number, as `gemini-flash-latest`."""
+"""The version of a name without a number, such as `gemini-flash-latest`."""
 _LONGEST_NAME = 200
 
 
 def base_name(model: str) -> str:
-    """The name without what gateways, lists and hosts put around it: `models/gemini-4` and `google/gemini-4:free`."""
+    """The name without additions of gateways, lists and hosts: `models/gemini-4` and `google/gemini-4:free`."""
     name = model[:_LONGEST_NAME].rpartition("/")[2].lower()
     found = re.match(_HOSTED, name)
     return (name if found is None else name[found.end() :]).partition(":")[0]
 
 
 def plain_name(name: str) -> str:
-    """The name as it is compared: some write claude-opus-4.6, some -4-6."""
+    """The name in the form for comparisons: some write claude-opus-4.6, others -4-6."""
     return name.lower().replace(".", "-")
 
 
 def is_spelled_otherwise(asked: str, listed: str) -> bool:
-    """Whether a service lists a model that was asked for, and calls it a little otherwise: `Qwen/Qwen3-32B`."""
+    """Whether a name in a service's list means the requested model, despite a different spelling: `Qwen/Qwen3-32B`."""
     plain, other = plain_name(asked), plain_name(listed)
     return asked != listed and plain in (other, other.rpartition("/")[2])
 
 
 @lru_cache(maxsize=512)
 def facts_by_name(model: str) -> ModelFacts:
-    """What the name of a model tells; nothing for families that differ from model to model."""
+    """The facts in the name of a model; nothing for families whose models differ."""
     name = base_name(model.removeprefix(_TUNED))
     for start, facts in _FAMILIES:
         if name.startswith(start):
@@ -58,7 +60,7 @@ def facts_by_name(model: str) -> ModelFacts:
 
 
 def defers_tools(model: str) -> bool:
-    """Whether a model is told of tools by a reference, in the middle of a conversation.
+    """Whether a model accepts references to tools in the middle of a conversation.
 
     Claude from 4.5 on: platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool. GPT from 5.4 on:
     developers.openai.com/api/docs/guides/tools-tool-search.
@@ -70,21 +72,40 @@ def defers_tools(model: str) -> bool:
     return claude is not None and claude[1] >= (4, 5)
 
 
+def hosted_window(model: str) -> int | None:
+    """The context window of a model with open weights at a service, by its generation; None for other families.
+
+    A server of one's own may give less, so this is for services that say nothing and that no table knows.
+    """
+    name = base_name(model)
+    for family, windows in _OPEN.items():
+        found = re.match(rf"{family}(\d{{1,2}})(?:[.p](\d{{1,2}}))?(?![\d.])", name)
+        if found is not None:
+            version = _version(found)
+            return next(window for least, window in windows if version >= least)
+    return None
+
+
 def thinks(model: str) -> bool:
-    """Whether a model is known to think by its name."""
+    """Whether the name of a model shows that it thinks."""
     return bool(facts_by_name(model).thinks)
 
 
 def gpt_version(name: str) -> tuple[int, int] | None:
-    """The version of a GPT, as (5, 1) of `gpt-5.1-codex`; None of all other models."""
+    """The version of a GPT, such as (5, 1) of `gpt-5.1-codex`; None for all other models."""
     found = re.match(_GPT, name)
     return None if found is None else _version(found)
 
 
 def claude_version(model: str) -> tuple[str, tuple[int, int]] | None:
-    """The family and the version of a Claude, wherever its name stands in that of the model; None without a number."""
+    """The family and the version of a Claude model, anywhere in the name; None without a number."""
     found = re.search(_CLAUDE, model)
-    return None if found is None else (found[1] or "", (int(found[2]), int(found[3] or 0)))
+    if found is None:
+        return None
+    family, version = found[1] or "", (int(found[2]), int(found[3] or 0))
+    if family not in ("", "instant") and version < _FIRST_CLAUDE_WITH_FAMILIES:
+        return family, _NEWEST  # a new family that counts from one
+    return family, version
 
 
 def _version(found: re.Match[str] | None) -> tuple[int, int]:
@@ -114,7 +135,7 @@ def _old_gpt(version: tuple[int, int], *, omni: bool) -> ModelFacts:
 
 
 def _open_gpt(name: str) -> ModelFacts:
-    return ModelFacts(thinks=True, images=False)  # its server says how large a window it gives
+    return ModelFacts(thinks=True, images=False)  # its server reports its window
 
 
 def _o(name: str) -> ModelFacts:
@@ -161,6 +182,14 @@ def _grok(name: str) -> ModelFacts:
     return ModelFacts(window=1_000_000 if version < (4, 5) else 500_000, thinks=thinking, images=True)
 
 
+_OPEN: Mapping[str, tuple[tuple[tuple[int, int], int], ...]] = {
+    r"kimi-k": (((3, 0), 1_000_000), ((0, 0), 131_072)),
+    r"glm-": (((5, 2), 1_000_000), ((4, 6), 200_000), ((0, 0), 65_536)),
+    r"deepseek-[vr]": (((4, 0), 1_000_000), ((0, 0), 64_000)),
+    r"qwen-?": (((3, 8), 1_000_000), ((3, 5), 262_144), ((3, 0), 131_072), ((0, 0), 32_768)),
+    r"minimax-m": (((3, 0), 524_288), ((0, 0), 204_800)),
+}
+"""How the names of models with open weights begin, and the least window that services give from each version on."""
 _FAMILIES: tuple[tuple[str, Callable[[str], ModelFacts]], ...] = (
     ("gpt-oss", _open_gpt),
     ("gpt-", _gpt),

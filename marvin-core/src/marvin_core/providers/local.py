@@ -1,6 +1,6 @@
-"""The provider `local`: llama.cpp inside this process, with a GGUF file that the user names (extra `local`).
+"""The provider `local`: llama.cpp inside this process, with a GGUF file of the user (extra `local`).
 
-xllamacpp serves the model on a port of this machine, with the chat completions format; nobody else is told of it.
+xllamacpp serves the model on a port of this machine, with the chat completions format; nobody else learns the port.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _MISSING = 'The provider local needs the package xllamacpp. Install it: pip install "marvin-core[local]"'
 _WINDOW = 8_192
-"""Tokens that are kept room for where config.yaml names no other number; a model of less takes what it was made for."""
+"""The context window in tokens, if config.yaml has none. A model with a smaller one gets its own."""
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Local:
-    """The provider of an endpoint whose model is the path of a GGUF file; a relative one counts from the start folder.
+    """The provider of an endpoint whose model is the path of a GGUF file; a relative path starts at the start folder.
 
     Raises:
-        ConfigError: where no file is named.
+        ConfigError: no file is named.
     """
     if not endpoint.model:
         raise ConfigError(
@@ -50,7 +50,7 @@ class Local(EndpointProvider):
         self._key = os.urandom(16).hex()
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """The answer; see `Provider.stream`. The first one takes as long as loading the model."""
+        """The answer; see `Provider.stream`. The first one also loads the model."""
         if self._chat is None:
             address = await in_thread(self._start)
             self._chat = _chat_at(self._endpoint, address, self._key, self._client)
@@ -77,7 +77,7 @@ class Local(EndpointProvider):
         params.n_parallel = 1
         params.use_jinja = True  # without it, no tools
         params.verbosity = 0
-        params.api_keys = [self._key]  # any web page in a browser here could ask it else
+        params.api_keys = [self._key]  # else any web page in a browser here could use it
         try:
             self._server = llama.Server(params)
         except (RuntimeError, ValueError, OSError) as error:
@@ -87,7 +87,7 @@ class Local(EndpointProvider):
         return str(self._server.listening_address)
 
     async def aclose(self) -> None:
-        """Give the model's memory back."""
+        """Release the model's memory."""
         self._chat = self._server = None
 
 

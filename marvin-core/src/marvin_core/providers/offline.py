@@ -1,4 +1,4 @@
-"""The provider `offline`: no model, only rules that find the tool that a request means, and fixed sentences."""
+"""The provider `offline`: it has no model, only rules that find the tool for a request, and fixed sentences."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ UNCLEAR = "No tool clearly matches this request. The closest ones, each with a l
 OR_A_TOOL = "If you meant a tool: the closest ones, each with a line that calls it:"
 NOTHING_NEAR = "No tool matches this request. To list the tools, type /help in a chat, or run `{marvin} tools list`."
 UNSAID = "..."
-"""What stands for a value that was not said."""
+"""The placeholder for a value that the request does not contain."""
 NO_OUTPUT = "The tool returned no text."
-"""Every sentence that is said here but for the tools' own; {marvin} is the command that starts Marvin."""
+"""All of its sentences, except for texts of tools; {marvin} is the command that starts Marvin."""
 
 
 _LONGEST_QUESTION = 200
@@ -66,10 +66,10 @@ class Offline:
         self._refused = False
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """The call that the last request means, or the output of the last call.
+        """The call for the last request, or the output of the last call.
 
         Raises:
-            NotActed: where no call is certain and harmless enough to be made without being asked for.
+            NotActed: no call is certain and harmless enough to be made without confirmation.
         """
         last = request.messages[-1]
         given = TextDelta(text=_output(last)) if last.role == "tool" else self._reply(request)
@@ -78,7 +78,7 @@ class Offline:
         yield Stop(reason="tool_calls" if isinstance(given, CallDelta) else "stop")
 
     def _reply(self, request: Request) -> CallDelta | TextDelta:
-        """The call that a request means, or what the documentation says where it asks about Marvin."""
+        """The call for a request, or an answer from the documentation if it is a question about Marvin."""
         text = _last_text(request.messages)
         tools = (*request.tools, *request.waiting)
         if tools != self._tools:
@@ -104,15 +104,16 @@ class Offline:
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Offline:
-    """The provider of an endpoint; the client is never made."""
+    """The provider of an endpoint; no HTTP client is created."""
     return Offline(endpoint.model or NAME)
 
 
 def about_marvin(text: str, *, is_known: bool = False) -> str:
-    """What the documentation says to a question about Marvin, with the name of the page; empty for any other text."""
+    """The answer of the documentation to a question about Marvin, with the name of the page; empty for any other
+    text."""
     if is_known and not _ASKS.match(text):  # what means a tool, and is no question, need not wait for the passages
         return ""
-    # To read the passages takes a tenth of a second, once.
+    # Reading the passages takes a tenth of a second, once.
     from ..tools.handbook import handbook, told
 
     passage = handbook().answer(text, is_known=is_known)
@@ -127,7 +128,7 @@ def how_to_have_one(text: str = "") -> NotActed:
 
 
 def not_acted(route: Route, no_model: str) -> NotActed:
-    """Why nothing was done about a request, and what to do instead; at its end, that there is no model."""
+    """Why nothing was done for a request, and what to do instead; it ends with the fact that there is no model."""
     no_model = no_model.format(marvin=command_name())
     if route.action == "nothing":
         return NotActed(f"{NOTHING_NEAR.format(marvin=command_name())}\n{no_model}", provider=NAME)
@@ -160,7 +161,7 @@ def _needed(name: str, spec: ToolSpec) -> str:
 
 
 def _to_complete(proposal: Proposal) -> dict[str, Any]:
-    """The arguments that were said, and a mark in place of each required one that was not: never a made-up value."""
+    """The arguments in the request, with a placeholder for each missing required one: values are never made up."""
     return {**proposal.arguments, **dict.fromkeys(proposal.missing, UNSAID)}
 
 
@@ -173,7 +174,7 @@ def _output(message: Message) -> str:
 
 
 def _asks_for_a_model(text: str) -> bool:
-    """Whether a request is about having a model, or the key of one."""
+    """Whether a request is about having a model, or about its key."""
     said = text[:_LONGEST_QUESTION]
     return bool(_ABOUT_MODELS.search(said) and _SETTING_UP.search(said))
 

@@ -1,4 +1,4 @@
-"""A provider that tries again where the one inside it fails for the moment, or goes on with another one."""
+"""Wraps a provider: retries after temporary failures, then continues with another model."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ from .wrapper import WrapperProvider
 if TYPE_CHECKING:
 
     class Alternatives(Protocol):
-        """The other models that may go on where one fails."""
+        """The other models that may take over after a failure."""
 
         def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
-            """Those that may stand in, in the order in which they are to be asked."""
+            """The fallback models, in the order in which they are tried."""
             ...
 
         def larger(self, small: Provider) -> Provider | None:
-            """The model of the same service whose window is the next larger one."""
+            """The model of the same service with the next larger context window."""
             ...
 
         def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
-            """What takes the place of a model that its service no longer serves, or calls otherwise."""
+            """The replacement for a model that its service no longer serves, or has under another name."""
             ...
 
 
@@ -67,13 +67,13 @@ _REFUSED = "{previous} is listed by its service, but this account may not use it
 _SPELLED = "{previous} is called {model}"
 _FAILED = "{previous} failed: {error} {model} takes over"
 _ELSEWHERE = (RateLimited, Overloaded, StreamBroken, AuthFailed, QuotaExhausted, Unreachable)
-"""What another service may do better."""
+"""The failures after which another service may succeed."""
 _ELSEWHERE_AGAIN = (*_ELSEWHERE, ModelNotFound, BadRequest, ConfigError)
-"""The same of a model that stands in: nobody chose it for this prompt, so the next one is asked."""
+"""The same for a fallback model: nobody chose it for this prompt, so the next one is tried."""
 
 
 class NoAlternatives:
-    """Nothing else may go on."""
+    """No other model takes over."""
 
     async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
         """None."""
@@ -91,16 +91,16 @@ class NoAlternatives:
 
 
 class Resilient(WrapperProvider):
-    """Wraps a provider for one prompt, and is one.
+    """Wraps a provider for one prompt, and is one itself.
 
-    A rate limit, an overload and a broken or empty answer are tried again after each pause of
-    `timeouts.retry_backoff`, or when the service asked to come back, if that is within
-    `timeouts.retry_after_limit`. Never once text or thinking was passed on: it may have been shown.
+    After a rate limit, an overload, or a broken or empty answer, it tries again: after each pause of
+    `timeouts.retry_backoff`, or at the time that the service names, if that is within `timeouts.retry_after_limit`. It
+    never does once text or thinking was passed on, which may have been shown.
 
-    Where that does not help, the fallbacks of the `alternatives` are asked in their order; failures that waiting does
-    not cure go there at once. A conversation that does not fit goes to the larger model of the same service, and a
-    model that is no longer served to its successor. No model is gone over to twice, so this has an end. The `follower`
-    is told of each change. With `restarts` another model may give an answer again of which something was shown.
+    If that does not help, it tries the fallback models of the `alternatives` in order; failures that do not go away by
+    waiting lead there at once. A conversation that is too long goes to the larger model of the same service. A model
+    that is no longer served is replaced by its successor. No model is used twice, so this ends. The `follower` is
+    notified of each change. With `restarts`, another model may repeat an answer that was shown in part.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Resilient(WrapperProvider):
         self._shown = False
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """The answer, with a `Retrying` before each new try and a `Switched` before another model's."""
+        """The answer, with a `Retrying` before each retry and a `Switched` before the answer of another model."""
         while True:
             try:
                 async with aclosing(self._tried(request)) as deltas:
@@ -137,7 +137,7 @@ class Resilient(WrapperProvider):
             yield switched
 
     async def _switch(self, error: ProviderError | ConfigError) -> Switched | None:
-        """Go over to another model, where one may do better."""
+        """Switch to another model, if one may succeed."""
         previous = self._full_name()
         other = self._better(error)
         told = _TOO_LONG if isinstance(error, ContextOverflow) else _GONE
@@ -159,7 +159,7 @@ class Resilient(WrapperProvider):
         return Switched(previous=previous, model=model, reason=told.format(previous=previous, model=model, error=error))
 
     def _better(self, error: ProviderError | ConfigError) -> Provider | None:
-        """The model of the same service that does what this one cannot do."""
+        """The model of the same service that can do what this one cannot."""
         found: Provider | None = None
         if isinstance(error, ContextOverflow) and not self._shown and not _limits_account(error, self._provider):
             found = self._alternatives.larger(self._provider)
@@ -168,7 +168,7 @@ class Resilient(WrapperProvider):
         return found if found is not None and _key(found) not in self._asked else None
 
     async def _fallback(self) -> Provider | None:
-        """The next one that has not been asked in this prompt."""
+        """The next fallback model that was not tried in this prompt."""
         others = cast("AsyncGenerator[Provider, None]", self._alternatives.fallbacks(self._first))
         async with aclosing(others):
             async for other in others:
@@ -184,7 +184,7 @@ class Resilient(WrapperProvider):
         return f"{self._provider.name}/{self._provider.model}"
 
     async def _tried(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The answer of the provider in use, with all its tries."""
+        """The answer of the current provider, with all retries."""
         import asyncio
 
         pauses = self._timeouts.retry_backoff
@@ -233,7 +233,7 @@ def _key(provider: Provider) -> tuple[str, str]:
 
 
 def _limits_account(error: ContextOverflow, provider: Provider) -> bool:
-    """Whether the service gives this account less than the model takes: another model would get no more."""
+    """Whether the service gives this account less than the model supports: another model would get no more."""
     return error.window is not None and error.window < (provider.context_window or 0)
 
 

@@ -49,6 +49,8 @@ class Transcript:
         self._written = 0
         # The known part of the file: up to this offset, with this number of messages. Others may have written since.
         self._known, self._count = 0, 0
+        self._ended = 0
+        """The end of the last record that this writer wrote, which needs no look for its newline."""
         # A part of each record's id: many processes write one session, and even process ids are reused.
         self._writer = os.urandom(6).hex()
 
@@ -144,7 +146,8 @@ class Transcript:
     def close(self) -> None:
         """Close the file; appending opens it again. A file that was only claimed is removed."""
         if self._descriptor is not None:
-            if not self._begun and not os.fstat(self._descriptor).st_size and self._is_current(self._descriptor):
+            status = os.fstat(self._descriptor)
+            if not self._begun and not status.st_size and self._is_at_path(status):
                 with suppress(OSError):
                     self.path.unlink()
             os.close(self._descriptor)
@@ -194,18 +197,20 @@ class Transcript:
             descriptor = self._open()
             limit = self._timeouts.lock if self.patient else 0.0
             acquire(descriptor, limit, self._timeouts.lock_poll, self._name)
-            if self._is_current(descriptor):
+            status = os.fstat(descriptor)
+            if self._is_at_path(status):
                 break
             self.close()  # while waiting, a repaired copy replaced it, or it was removed
-            self._known = self._count = 0
+            self._known = self._count = self._ended = 0
         try:
-            yield descriptor, os.lseek(descriptor, 0, os.SEEK_END)
+            yield descriptor, status.st_size
         finally:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
-    def _is_current(self, descriptor: int) -> bool:
+    def _is_at_path(self, status: os.stat_result) -> bool:
+        """Whether the path still leads to the file with this status."""
         try:
-            return os.path.samestat(os.fstat(descriptor), os.stat(self._name))
+            return os.path.samestat(status, os.stat(self._name))
         except FileNotFoundError:
             return False
 
@@ -213,12 +218,13 @@ class Transcript:
         data = b"".join(lines)
         if not end:
             data = header_line(self.header) + data
-        elif os.pread(descriptor, 1, end - 1) != b"\n":
+        elif end != self._ended and os.pread(descriptor, 1, end - 1) != b"\n":
             data = b"\n" + data
         if os.write(descriptor, data) < len(data):
             os.ftruncate(descriptor, end)
             raise OSError(28, "the disk is full")
         self._begun = True
+        self._ended = end + len(data)
         if self._known == end:
             self._known, self._count = end + len(data), self._count + said
 

@@ -25,7 +25,7 @@ class WriteQueue:
     """
 
     def __init__(self, transcript: Transcript, warn: Callable[[str], None]) -> None:
-        self.transcript = transcript
+        self._transcript = transcript
         self._warn = warn
         self._waiting: deque[Write] = deque()
         self._using = threading.Lock()
@@ -35,6 +35,14 @@ class WriteQueue:
         self._told = False
         self._given_up = False
         self._closing = False
+        self._soon = False
+        """Whether the event loop is about to write the queue."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript with all writes that were added, as far as its lock is free."""
+        self._catch_up()
+        return self._transcript
 
     @property
     def idle(self) -> bool:
@@ -46,15 +54,33 @@ class WriteQueue:
         """Whether there is an unwritten record without a warning so far."""
         return bool(self._waiting) and not self._given_up
 
-    def add(self, write: Write) -> None:
-        """Queue a write after the earlier ones, and perform it now if the lock of the file is free."""
+    def add(self, write: Write, *, soon: bool = False) -> None:
+        """Queue a write after the earlier ones, and perform it now if the lock of the file is free.
+
+        Args:
+            soon: perform it when the event loop is next free, so that a request which is ready goes out first.
+        """
         self._waiting.append(write)
-        if self._drain(patient=not _in_loop()):
+        loop = _loop() if soon else None
+        if loop is None:
+            self._advance()
+        elif not self._soon:
+            self._soon = True
+            loop.call_soon(self._catch_up)
+
+    def _catch_up(self) -> None:
+        if self._soon:
+            self._advance()
+
+    def _advance(self) -> None:
+        self._soon = False
+        if self._drain(patient=_loop() is None):
             self._start_thread()
         self._report()
 
     async def settle(self) -> None:
         """Wait until everything is written or has failed; not longer than a lock may take."""
+        self._catch_up()
         thread = self._thread
         if thread is not None and thread.is_alive():
             await in_thread(thread.join)
@@ -73,6 +99,7 @@ class WriteQueue:
 
     def close(self) -> None:
         """Close the file after the running write; no more writes may follow."""
+        self._catch_up()
         self._closing = True
         if self._using.acquire(blocking=False):
             self._leave()
@@ -85,7 +112,7 @@ class WriteQueue:
     def _sync(self, then: Callable[[], None]) -> None:
         self._using.acquire()
         try:
-            self.transcript.sync()
+            self._transcript.sync()
             then()
         finally:
             self._leave()
@@ -111,7 +138,7 @@ class WriteQueue:
                     self._fail(f"{error} Unsaved records are kept until then.")
                 return True
             except MarvinError as error:
-                self.transcript.close()
+                self._transcript.close()
                 self._fail(str(error))
                 self._given_up = True
                 return False
@@ -120,10 +147,10 @@ class WriteQueue:
         return False
 
     def _write_all(self, patient: bool) -> None:
-        self.transcript.patient = patient
+        self._transcript.patient = patient
         while self._waiting:
             try:
-                self._waiting[0](self.transcript)
+                self._waiting[0](self._transcript)
             except LineTooLong as error:
                 self._problems.append(str(error))
             except (TypeError, ValueError, RecursionError) as error:  # it could never be written
@@ -133,7 +160,7 @@ class WriteQueue:
 
     def _leave(self) -> None:
         if self._closing and not self._waiting:
-            self.transcript.close()
+            self._transcript.close()
         self._using.release()
 
     def _fail(self, problem: str) -> None:
@@ -146,9 +173,8 @@ class WriteQueue:
             self._warn(self._problems.popleft())
 
 
-def _in_loop() -> bool:
+def _loop() -> asyncio.AbstractEventLoop | None:
     try:
-        asyncio.get_running_loop()
+        return asyncio.get_running_loop()
     except RuntimeError:
-        return False
-    return True
+        return None

@@ -146,7 +146,8 @@ class SessionWriter:
         """Add a message; `origin` is its sender if it stands for the user but does not come from the user."""
         kept, now = self._kept.message(message), time.time()  # it may be written later
         self._times.append(now)
-        self._write(lambda transcript: transcript.append(kept, at=now, origin=origin))
+        # The next request waits for nothing but the outputs; if they are lost, they count as interrupted.
+        self._write(lambda transcript: transcript.append(kept, at=now, origin=origin), soon=message.role == "tool")
 
     def compacted(self, messages: Sequence[Message]) -> None:
         """Replace everything before by these messages; the file keeps the earlier ones."""
@@ -225,9 +226,9 @@ class SessionWriter:
                 self._left.append(self._queue)
             self._queue.close()
 
-    def _write(self, write: Write) -> None:
+    def _write(self, write: Write, *, soon: bool = False) -> None:
         if self._queue is not None:
-            self._queue.add(write)
+            self._queue.add(write, soon=soon)
 
 
 def _count_as_newest(path: Path) -> None:

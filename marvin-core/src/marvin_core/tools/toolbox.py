@@ -52,7 +52,7 @@ class LoadedTool(Record):
 
     `named` converts arguments in the form of another program; `validate` then checks them, and returns the arguments of
     the function. `context_parameter` is the parameter that receives the
-    context, or an empty string.
+    context, or an empty string. `is_async` says whether the function is declared with `async`.
     """
 
     spec: ToolSpec
@@ -60,19 +60,20 @@ class LoadedTool(Record):
     named: Callable[[Mapping[str, Any]], dict[str, Any]]
     validate: Callable[[Mapping[str, Any]], dict[str, Any]]
     context_parameter: str
+    is_async: bool
 
     async def call(self, values: Mapping[str, Any], context: ToolContext) -> str | ToolResult:
         """Call the function with validated arguments, and with the context if it takes one.
 
         A function that is not `async` runs in a thread, which continues after a cancellation.
         """
-        from inspect import isawaitable, iscoroutinefunction
-
         given = {**values, self.context_parameter: context} if self.context_parameter else values
         work: Callable[[], Any] = partial(self.tool.function, **given)
         owner = f"the tool {self.spec.name} of {self.spec.source}"
-        if iscoroutinefunction(self.tool.function):
+        if self.is_async:
             return await attributed(owner, work())
+        from inspect import isawaitable
+
         returned = await in_thread(lambda: attributed_call(owner, work))
         # A wrapper around an async function returns an awaitable.
         return await attributed(owner, returned) if isawaitable(returned) else returned
@@ -316,6 +317,8 @@ class Toolbox:
 
 
 def _checked(spec: ToolSpec, tool: Tool) -> LoadedTool:
+    from inspect import iscoroutinefunction
+
     from .schema import validator
 
     check = validator(tool)
@@ -325,6 +328,7 @@ def _checked(spec: ToolSpec, tool: Tool) -> LoadedTool:
         named=partial(check.named, spec=spec),
         validate=partial(check.check, spec=spec),
         context_parameter=check.context_parameter,
+        is_async=iscoroutinefunction(tool.function),
     )
 
 

@@ -134,7 +134,7 @@ class Headless:
             result = await self._task
         except asyncio.CancelledError:
             result = TurnResult(text="", cancelled=True)
-        except Exception as error:  # of what leads the session; a prompt tells of its errors in its result
+        except Exception as error:  # errors outside of a prompt; a prompt has its errors in its result
             result = TurnResult(text="", error=error)
         finally:
             await session.close()

@@ -75,7 +75,7 @@ OUTPUT_LINES = 400
 
 _JOINER = "\u200d"
 _JOINED = 32
-"""The maximum number of characters that may be drawn as one. A longer sequence is no text, and is broken anywhere."""
+"""The maximum number of characters that may be drawn as one. A longer sequence is not text, and is broken anywhere."""
 _SKINS = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 _FLAGS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")

@@ -231,7 +231,7 @@ class Budget:
         self._standing = self.ledger.balance(self._kept)
 
     def _cost(self, hold: Reservation, usage: Usage, came: int, complete: bool) -> float:
-        if usage.cost is not None:
+        if usage.cost is not None and complete:
             return usage.cost
         provider, model, fed, output = hold.provider, hold.model, usage.input_tokens, usage.output_tokens
         if not fed:
@@ -243,7 +243,8 @@ class Budget:
                 estimated = min(self._longest_answer, hold.output)
             output = max(output, estimated)
         billed = usage.replace(input_tokens=fed, output_tokens=output)
-        return self._prices.cost(provider, model, billed) or 0.0
+        # What is stated for an answer that broke off may be the cost of its beginning.
+        return max(self._prices.cost(provider, model, billed) or 0.0, usage.cost or 0.0)
 
     def _rate(self, provider: str, model: str, tokens: int) -> Rate:
         """Raises `ConfigError` if the price is unknown."""

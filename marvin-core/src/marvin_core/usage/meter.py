@@ -59,9 +59,13 @@ class UsageMeter:
         """
         self._agents.append(models)
 
-    def add(self, provider: str, model: str, usage: Usage) -> None:
-        """Count one model request; it is priced when a cost is first needed."""
-        self._add(CountedRequest(provider=provider, model=model, usage=sound(usage)))
+    def add(self, provider: str, model: str, usage: Usage, *, whole: bool = True) -> None:
+        """Count one model request; it is priced when a cost is first needed.
+
+        With `whole` false the answer broke off, so that a cost that was stated may be that of its beginning.
+        """
+        counted = sound(usage) if whole else sound(usage).replace(cost=None)
+        self._add(CountedRequest(provider=provider, model=model, usage=counted, whole=whole))
 
     def _add(self, request: CountedRequest) -> None:
         if request.provider != OFFLINE:

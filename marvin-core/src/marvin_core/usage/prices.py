@@ -26,24 +26,24 @@ _DEAREST_WRITE = 1.25
 _MAKER = b"\n        model_match="
 _NEXT = rb"\n        \w"
 _CLAUSE = r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'"
-"""Where the text of the table says by which names of models it knows who makes them."""
+"""The pattern of the names of models by which the table identifies their makers."""
 _used: set[Path] = set()
-"""The newer tables that are in use already."""
+"""The newer tables that are already in use."""
 _ANYWHERE = "openai-compat"
 """The provider for any service, which depends on the address."""
 
 
 Listed: TypeAlias = Callable[[str, str], ModelFacts]
-"""Returns the facts about a model in the list of a service, as far as the list is at hand."""
+"""Returns the facts about a model from the list of a service, if it is already known."""
 
 
 class Prices:
-    """Looks prices up.
+    """Looks up prices.
 
-    A model is looked up in the table once and then kept in the cache file, since the table takes most of a
-    second to import; the file counts until the table is another one, and for a week at most. With `long_writes`
-    what goes into Anthropic's cache stays there for an hour, which costs twice as much as input. What the table does
-    not know costs what `listed` says, the list of models that the service gave; nobody is asked for one here.
+    The price of a model is looked up in the table once, and then cached in a file, since importing the table takes most
+    of a second. The cache is valid for a week, or until the table changes. With `long_writes`, data stay in Anthropic's
+    cache for an hour, which costs twice as much as input. `listed` gives prices from a service's own list for models
+    that the table lacks; no service is contacted for it.
     """
 
     def __init__(
@@ -59,20 +59,21 @@ class Prices:
         self._since = 0.0
 
     def add(self, provider: str, base_url: str, *, free: bool | None) -> None:
-        """Say where a provider is, since its address tells the table what it is, and whether it costs nothing.
+        """Set the address of a provider, by which the table identifies it, and whether it is free.
 
-        With None it costs what its model costs at the service that makes it; a model that no service sells is free.
+        None for `free` means the price of the service that makes the model; a model that no service sells is free.
         """
         self._addresses[provider] = base_url
         self._free[provider] = free
 
     def cost(self, provider: str, model: str, usage: Usage) -> float | None:
-        """USD for one request; None where no price is known."""
+        """USD for one request; None if no price is known."""
         rates = self._rates(provider, model)
         return None if rates is None else _bill(rates, usage)
 
     def worst(self, provider: str, model: str, input_tokens: int, output_tokens: int) -> float | None:
-        """USD for the dearest request of this size: nothing of it comes from a cache, or all goes into one."""
+        """The maximum price in USD of a request of this size: with nothing read from a cache, or everything written to
+        one."""
         fresh = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
         written = fresh.replace(cache_write_tokens=input_tokens)
         costs = [self.cost(provider, model, usage) for usage in (fresh, written)]
@@ -80,18 +81,18 @@ class Prices:
         return max(known, default=None)
 
     def is_known(self, provider: str, model: str) -> bool:
-        """Whether the price is at hand, without importing the table."""
+        """Whether the price is known without importing the table."""
         return self._given(provider, model) is not None or self._key(provider, model) in self._kept()
 
     def _given(self, provider: str, model: str) -> Mapping[str, Any] | None:
-        """The price in config.yaml; else nothing at all, where the provider costs nothing."""
+        """The price in config.yaml; otherwise 0, if the provider is free."""
         own = self._own.get(f"{provider}/{model}") or self._own.get(model)
         if own is not None:
             return own.as_dict()
         return {} if self._free.get(provider) else None
 
     def _is_by_model(self, provider: str) -> bool:
-        """Whether it depends on the model if this provider costs anything."""
+        """Whether the model decides if this provider is free."""
         return self._free.get(provider, False) is None
 
     def _key(self, provider: str, model: str) -> str:
@@ -135,15 +136,15 @@ class Prices:
             if self._is_by_model(provider):
                 return table_rates(makers_entry(model) if _may_be_sold(model) else None) or _FREE
             return table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
-        except Exception:  # a table that is broken knows no price, and must not end a run
+        except Exception:  # a broken table has no price, and must not end a run
             return None
 
 
 def listed_rates(facts: ModelFacts, model: str) -> Mapping[str, Any] | None:
-    """The rates that the list of a service gives for a model; None where it gives none that can be relied on.
+    """The rates in a service's list for a model; None if it has none that are reliable.
 
-    A price of nothing counts only where the name says so, as OpenRouter's `:free` does: gateways have it as the price
-    of what they do not know. What goes into a cache, and is not listed, costs what the dearest known service takes.
+    A price of 0 counts only if the name says so, like `:free` of OpenRouter: gateways use it for unknown prices. If the
+    price of writing to a cache is missing, that of the most expensive known service is used.
     """
     if facts.input is None or facts.output is None or not (facts.input or facts.output or model.endswith(":free")):
         return None
@@ -161,7 +162,7 @@ def _is_fresh(since: Any) -> bool:
 
 
 def _are_rates(value: Any) -> bool:
-    """Whether this can be what was looked up for a model once; the file may be damaged."""
+    """Whether this can be a cached result for a model; the file may be damaged."""
     if not isinstance(value, dict) or value.get("input") is None or value.get("output") is None:
         return False
     return all(rate is None or amount(rate) is not None or _are_tiers(rate) for rate in value.values())
@@ -175,22 +176,22 @@ def _are_tiers(value: Any) -> bool:
 
 
 def updated_table(cache_folder: Path) -> Path:
-    """Where the newer table is kept."""
+    """The file of the newer table."""
     return cache_folder / "price_table.json"
 
 
 def bundled_stamp() -> int:
-    """When the bundled table was installed, found without importing it; 0 where there is none."""
+    """When the bundled table was installed, found without importing it; 0 if there is none."""
     return max(map(stamp_of, _table_files()), default=0)
 
 
 def table_stamp(cache_folder: Path) -> int:
-    """What changes with the table that counts: the newer one of the two."""
+    """A value that changes with the table in use: the newer one of the two."""
     return max(bundled_stamp(), stamp_of(updated_table(cache_folder)))
 
 
 def stamp_of(path: str | Path) -> int:
-    """When a file was changed last, in nanoseconds; 0 where there is none."""
+    """When a file was changed last, in nanoseconds; 0 if there is none."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:
@@ -198,7 +199,7 @@ def stamp_of(path: str | Path) -> int:
 
 
 def use_updated_table(cache_folder: Path) -> None:
-    """Have the newer table count in the place of the bundled one, if there is one; a damaged one does not."""
+    """Use the newer table instead of the bundled one, if it exists and is not damaged."""
     path = updated_table(cache_folder)
     if path in _used or stamp_of(path) <= bundled_stamp():
         return
@@ -210,11 +211,11 @@ def use_updated_table(cache_folder: Path) -> None:
 
 
 def take_table(table: Any, cache_folder: Path) -> int:
-    """Have this newer table count from now on; returns how many services it knows. Raises where it is none."""
+    """Use this newer table from now on; returns the number of its services. Raises an error if it is not valid."""
     from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
     from genai_prices.types import (
         _providers_from_raw,
-    )  # the library reads its own update with it, and with nothing else
+    )  # the library uses it only to read its own update
 
     providers = _providers_from_raw(table)
     if not providers:
@@ -232,7 +233,7 @@ def _table_files() -> list[str]:
 
 
 def _may_be_sold(model: str) -> bool:
-    """Whether the table may know who sells a model, found without importing it, which takes most of a second."""
+    """Whether the table may know who sells a model; found without importing it, which takes most of a second."""
     name = model.rpartition("/")[2].lower()
     try:
         parts = [part for path in _table_files() for part in Path(path).read_bytes().split(_MAKER)[1:]]
@@ -272,9 +273,9 @@ def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
 
 
 def makers_entry(model: str) -> Any:
-    """The table's entry of a model at the service whose name stands before its own, else at the one that makes it.
+    """The table's entry for a model at the service named before the model's name, else at the service that makes it.
 
-    None where neither sells it.
+    None if neither sells it.
     """
     from genai_prices.data_snapshot import get_snapshot
 
@@ -291,9 +292,9 @@ def makers_entry(model: str) -> Any:
 
 
 def table_rates(entry: Any) -> dict[str, Any] | None:
-    """The rates of an entry of the bundled table, in USD per million tokens; a tiered one is [[start, rate], ...].
+    """The rates of an entry of the bundled table in USD per million tokens; tiered ones are [[start, rate], ...].
 
-    A model without a price for input or for output is one whose price is unknown.
+    Without a price for input or for output, the price of a model is unknown.
     """
     from datetime import UTC, datetime
 
@@ -312,7 +313,7 @@ def table_rates(entry: Any) -> dict[str, Any] | None:
 
 
 def table_entry(provider: str, address: str, model: str) -> Any:
-    """The table's entry of a model: by the provider's name, else by its address; None where there is none."""
+    """The table's entry for a model: by the provider's name, else by its address; None if there is none."""
     from genai_prices.data_snapshot import get_snapshot
 
     find = get_snapshot().find_provider_model

@@ -1,4 +1,4 @@
-"""Money that Marvins share which are started one by one, and that counts on when whoever starts them is killed."""
+"""A budget that separately started Marvin processes share, and that survives when their parent is killed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MICRO = 1_000_000
 class SharedBudget:
     """A budget in a folder of files. Blocks while another process writes to one of them.
 
-    Each of the Marvins that share it keeps to it by itself, as agents do: before each request it reserves the worst
-    case. So the money is counted whatever is killed.
+    Each Marvin enforces the budget itself: before each request it reserves the maximum cost. So all costs are counted,
+    whatever is killed.
 
     Args:
-        folder: where it is kept; those who share it have to reach the folder, and be the same user.
+        folder: where the files are; all users of the budget must reach it, and be the same user.
     """
 
     def __init__(self, folder: Path, timeouts: Timeouts) -> None:
@@ -27,7 +27,7 @@ class SharedBudget:
         self._looked_at: dict[Path, Ledger] = {}
 
     def begin(self, dollars: float) -> None:
-        """Have so many USD from now on, beside what was spent before.
+        """Set the budget in USD, in addition to what was spent before.
 
         Raises:
             OSError: the folder cannot be written.
@@ -35,28 +35,28 @@ class SharedBudget:
         self._ledger = Ledger.create(self._folder, max(0, round(dollars * _MICRO)), self._timeouts)
 
     def part(self, name: str, dollars: float) -> str:
-        """The address of a part of it, as MARVIN_LEDGER tells it to a Marvin that may spend so many USD of it.
+        """The address of a part of the budget for MARVIN_LEDGER, with a ceiling in USD.
 
         Args:
-            name: tells the part apart; one of this name that was begun keeps what it has.
+            name: identifies the part; an existing part of this name continues with its spending.
 
         Raises:
             BudgetExceeded: the file cannot be used.
-            ValueError: nothing was begun.
+            ValueError: there is no budget yet.
         """
         if self._ledger is None:
             raise ValueError("The budget must be started before it can be divided.")
         return self._ledger.bounded(max(0, round(dollars * _MICRO)), name).address
 
     def spent(self, name: str = "") -> float:
-        """USD that were spent of a part, or of all, from the first beginning on.
+        """The spending of a part, or of all parts, in USD since the budget was created.
 
-        What a Marvin reserved that was killed counts as spent, since its service may have billed it.
+        Reservations of killed Marvins count as spent, since the service may bill them.
 
         Raises:
-            ConfigError: a file of it is damaged, so that nobody knows.
+            ConfigError: a file is damaged, so that the spending is unknown.
         """
         for file in self._folder.glob("*.jsonl"):
-            if file not in self._looked_at:  # each one reads on where it has read to
+            if file not in self._looked_at:  # each continues where it stopped reading
                 self._looked_at[file] = Ledger.inherit(f"{file}#", self._timeouts)
         return sum(ledger.spent(name) for ledger in self._looked_at.values()) / _MICRO

@@ -1,4 +1,4 @@
-"""What a session used, for whoever asks: tokens, cost and tool calls, and the totals of all sessions."""
+"""The usage of a session for interfaces and tools: tokens, cost and tool calls, and the totals of all sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UsageTotals:
-    """Counts the tool calls that the bus tells of, and sums up what the meter counted. `totals` is usage.json."""
+    """Counts the tool calls on the bus, and adds up the meter's counts. `totals` is usage.json."""
 
     def __init__(self, meter: UsageMeter, totals: Path, timeouts: Timeouts, budget: Budget | None = None) -> None:
         self._meter = meter
@@ -33,10 +33,10 @@ class UsageTotals:
             self._calls[event.name] = self._calls.get(event.name, 0) + 1
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
-        """What was used since the start; with `lifetime` also the totals of usage.json, this session among them.
+        """The usage since the start; with `lifetime` also the totals of usage.json, including this session.
 
         Raises:
-            OSError, ConfigError: where usage.json cannot be read or is damaged.
+            OSError, ConfigError: usage.json cannot be read or is damaged.
         """
         ceiling, left = self._left() or (None, None)
         return UsageSummary(
@@ -54,20 +54,20 @@ class UsageTotals:
             return None
         try:
             return self._budget.left()
-        except MarvinError:  # the ledger is gone, as the next request says; what was used is known all the same
+        except MarvinError:  # the ledger is gone, as the next request reports; the usage itself is known
             return self._budget.standing
 
     def take_up(self, session_id: str, cost: float) -> float:
-        """Count under the cost ceiling what a session cost that is gone on with. Blocks.
+        """Count the cost of a resumed session against the cost ceiling. Blocks.
 
         Args:
-            cost: what its file says, in USD; what this run counted of it is not counted again.
+            cost: the cost in its file, in USD; what this run has counted itself is not counted again.
 
         Returns:
-            What killed runs spent for it beyond that, in USD. It is counted as well, and told once.
+            The additional spending of killed runs of the session in USD, once. It is counted as well.
 
         Raises:
-            BudgetExceeded: where the ledger is gone or cannot be written.
+            BudgetExceeded: the ledger is gone or cannot be written.
         """
         if self._budget is None:
             return 0.0
@@ -76,30 +76,30 @@ class UsageTotals:
         return lost
 
     def work_for(self, session_id: str, cost: float) -> None:
-        """Note under the cost ceiling whose prompts these are, and that the session has what is spent until now.
+        """Record in the ledger which session the prompts belong to, and the cost that its file has.
 
-        Blocks. Where this process is killed, whoever goes on with the session finds there what it spent.
+        Blocks. If this process is killed, the ledger tells the run that resumes the session what was spent.
 
         Args:
-            cost: what the session's file says that it cost, in USD.
+            cost: the cost in the session's file, in USD.
         """
         if self._budget is not None:
-            with suppress(MarvinError):  # the ledger is gone, as the next request says
+            with suppress(MarvinError):  # the ledger is gone, as the next request reports
                 self._budget.work_for(session_id, self._told, cost)
 
     def prompt_ended(self) -> float:
-        """Bring usage.json up to date. Blocks.
+        """Update usage.json. Blocks.
 
         Returns:
-            What was spent since the last prompt ended, in USD, as far as it is known; agents below included.
+            The known spending since the end of the last prompt in USD, including sub-agents.
         """
-        with suppress(OSError, MarvinError):  # the end of the run tries again, and tells
+        with suppress(OSError, MarvinError):  # the end of the run tries again, and reports
             self._meter.save_lifetime(self._totals, self._timeouts)
         before, self._told = self._told, max(self._spent(), self._told)
         return self._told - before
 
     def _spent(self) -> float:
         spent = None
-        with suppress(MarvinError):  # the ledger is gone, as the next request says
+        with suppress(MarvinError):  # the ledger is gone, as the next request reports
             spent = self._budget.spent() if self._budget is not None else None
         return self._meter.known_cost() if spent is None else spent

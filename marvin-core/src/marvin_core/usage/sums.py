@@ -1,4 +1,4 @@
-"""Adding up what models were used for."""
+"""Adds up the usage of models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..api.messages import ModelUsage
 
 
 def total(used: Iterable[ModelUsage]) -> ModelUsage:
-    """The sum; its cost is unknown where one of them is."""
+    """The sum; its cost is unknown if one of the costs is."""
     parts = tuple(used)
     known = [part.cost for part in parts if part.cost is not None]
     return ModelUsage(
@@ -19,7 +19,7 @@ def total(used: Iterable[ModelUsage]) -> ModelUsage:
 
 
 def by_name(parts: Iterable[Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
-    """The models of several providers and agents, each by its name alone."""
+    """The models of several providers and agents by their names alone."""
     names: dict[str, list[ModelUsage]] = {}
     for models in parts:
         for model, used in models.items():

@@ -1,4 +1,4 @@
-"""What was used, as text."""
+"""The usage as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OLDER = "counted before providers were recorded"
 
 
 def usage_text(summary: UsageSummary) -> str:
-    """What was used, for people and models alike."""
+    """The usage as text for people and models."""
     tokens = summary.tokens
     cached = f"{tokens['cache_read_tokens']:,} read from a cache, {tokens['cache_write_tokens']:,} written to one"
     lines = [
@@ -49,7 +49,7 @@ def _used(used: ModelUsage, what: str) -> str:
 
 
 def _known(models: Iterable[ModelUsage], what: str) -> str:
-    """The sum of all whose cost is known, and of how many models it is not."""
+    """The sum of all known costs, and the number of models whose cost is unknown."""
     every = list(models)
     known = [used for used in every if used.cost is not None]
     if not known or len(known) == len(every):

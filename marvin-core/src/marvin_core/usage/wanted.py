@@ -1,4 +1,4 @@
-"""What a request under a cost ceiling wants, and what it is given."""
+"""What a request needs under a cost ceiling, and what it gets."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from ..api.record import Record
 
 
 class Rate(Record):
-    """What a request costs in micro-dollars at most: its input, and each token of its output."""
+    """The maximum cost of a request in micro-dollars: of its input, and of each token of its output."""
 
     input: int
     output: float
 
 
 class Wanted(Record):
-    """What a request needs: its input, from `least` to `most` tokens of output, and what is held back beside it."""
+    """The needs of a request: its input, from `least` to `most` tokens of output, and the reserve to keep besides."""
 
     rate: Rate
     least: int
@@ -22,7 +22,7 @@ class Wanted(Record):
 
 
 class Taken(Record):
-    """What was reserved: tokens of output, micro-dollars in all, and the name of the reservation."""
+    """The reservation: tokens of output, micro-dollars in total, and its name."""
 
     output: int
     amount: int

@@ -1,4 +1,4 @@
-"""The session-wide subscription to events."""
+"""The event bus of a session."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .failures import is_failure, told
 
 
 class Bus:
-    """Passes each event to every listener, at once and in order.
+    """Passes each event to every listener, immediately and in order.
 
-    A listener that raises is told so, like all others, and receives no further events: one broken interface must not
-    stop the others or the loop. `clean` takes out of a text what nobody may be shown.
+    A listener that raises gets a notice, as all others do, and receives no further events: one broken interface must
+    not stop the others or the loop. `clean` removes secrets and control characters from a text before it is shown.
     """
 
     def __init__(self, clean: Callable[[str], str] = str) -> None:
@@ -24,7 +24,7 @@ class Bus:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
-        """Have every event from now on passed to the listener, and those before that were kept for it."""
+        """Pass every event from now on to the listener, and the events that were kept for it before."""
         kept, self._kept = self._kept, []
         for event in kept:
             listener(event)
@@ -32,7 +32,7 @@ class Bus:
         return lambda: self._drop(listener)
 
     def emit(self, event: Event) -> None:
-        """Publish an event. From a thread beside the event loop it comes in its turn: listeners need the loop."""
+        """Publish an event. From another thread, the event loop publishes it later: listeners need the loop."""
         try:
             self._loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -42,14 +42,14 @@ class Bus:
         for listener in tuple(self._listeners):
             try:
                 listener(event)
-            except BaseException as error:  # see the class: never the loop's problem
+            except BaseException as error:  # whatever the class: never the loop's problem
                 if not is_failure(error):
                     raise
                 self._give_up(listener, event, error)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Keep the events that are published meanwhile for the next listener, too."""
+        """Keep the events that are published meanwhile for the next listener as well."""
         kept: list[Event] = []
         drop = self.subscribe(kept.append)
         try:
@@ -59,18 +59,18 @@ class Bus:
             self._kept = kept
 
     def warn(self, text: str) -> None:
-        """Tell of something that went wrong, and does not end the session."""
+        """Warn about a problem that does not end the session."""
         self.emit(Notice(level="warning", text=self.clean(text)))
 
     def tell(self, text: str) -> None:
-        """Tell of something that people want to know."""
+        """Tell people about something that is not a problem."""
         self.emit(Notice(level="info", text=self.clean(text)))
 
     def _give_up(self, listener: Callable[[Event], None], event: Event, error: BaseException) -> None:
         self._drop(listener)
         what = f"{getattr(listener, '__qualname__', type(listener).__name__)} failed at {event.type}"
         notice = Notice(level="error", text=self.clean(f"{what}, and receives no further events: {told(error)}"))
-        with suppress(BaseException):  # it could not take the other event; maybe it can say so
+        with suppress(BaseException):  # it failed on the other event; maybe it can show this one
             listener(notice)
         self.emit(notice)
 

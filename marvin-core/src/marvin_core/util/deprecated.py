@@ -1,4 +1,4 @@
-"""Warning packs of what goes away: the one place where that is done."""
+"""The one place that warns packs of deprecated names."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _OURS = __name__.partition(".")[0]
 
 
 def warn_deprecated(name: str, *, since: int, gone: int, instead: str) -> None:
-    """Warn whoever called into Marvin, once for each place, that something goes away.
+    """Warn the caller of Marvin, once for each place, that something is deprecated.
 
     Args:
-        name: what goes away, as a pack writes it.
-        since: the API from which on it is deprecated.
-        gone: the API that does not have it any more.
-        instead: what to use, as in `use Table`.
+        name: the deprecated name, as a pack writes it.
+        since: the API in which it became deprecated.
+        gone: the API that no longer has it.
+        instead: what to use instead, as in `use Table`.
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _OURS:

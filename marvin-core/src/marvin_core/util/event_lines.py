@@ -12,10 +12,10 @@ from .terminal_text import json_for_terminals
 
 
 def event_line(event: Event) -> str:
-    """The event as one line of JSON, its newline left out.
+    """The event as one line of JSON, without a newline.
 
     Raises:
-        ValueError: where it holds itself, or what it holds is too large to be written.
+        ValueError: it contains itself, or a value that is too large to be written.
     """
     data = {"type": event.type, **_plain(event)}
     try:

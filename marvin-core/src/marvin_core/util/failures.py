@@ -1,4 +1,4 @@
-"""What foreign code raises: whether that is a failure of its own, or the whole work is to end, and how it is told."""
+"""Errors of third-party code: whether they end only that code or the whole work, and how they are shown."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from ..api.errors import MarvinError
 
 
 def is_failure(error: BaseException) -> bool:
-    """Whether what a hook, a tool or a provider raised is its own failure, which ends nothing but itself.
+    """Whether an exception is a failure of the hook, tool or provider that raised it, so that nothing else ends.
 
-    SystemExit and KeyboardInterrupt are: Marvin turns signals into cancellations. So is a cancellation that nobody
-    asked for, and a GeneratorExit that does not close the coroutine which caught it. To be asked there, in its task.
+    This includes SystemExit and KeyboardInterrupt, since Marvin turns signals into cancellations. It includes a
+    cancellation that nobody requested, and a GeneratorExit that does not close the coroutine that caught it. Call it in
+    the task that caught the exception.
     """
     if isinstance(error, asyncio.CancelledError):
         try:
             task = asyncio.current_task()
-        except RuntimeError:  # outside of an event loop there is nothing to cancel
+        except RuntimeError:  # outside of an event loop nothing can be cancelled
             return True
         return task is not None and not task.cancelling()
     if isinstance(error, GeneratorExit):  # closing raises it in the very frame that catches it, and nowhere below
@@ -25,20 +26,20 @@ def is_failure(error: BaseException) -> bool:
 
 
 def told(error: BaseException) -> str:
-    """The type of an error and its text; of one that fails to give a text, the type alone."""
+    """The type and text of an error; only its type if it fails to give a text."""
     name = type(error).__name__
     try:
         text = str(error)
-    except BaseException:  # of a stranger's class: it must not take what tells of it along
+    except BaseException:  # a third-party class: its failure must not prevent the message
         return f"{name} (its text cannot be shown)"
     return f"{name}: {text}" if text else name
 
 
 def shown(error: BaseException) -> str:
-    """An error as people see it; what is neither ours nor the system's is named with its type."""
+    """An error as it is shown to people. If it is neither Marvin's nor the system's, its type is named."""
     if isinstance(error, (MarvinError, OSError)):
         try:
             return str(error)
-        except Exception:  # a class of a pack's own
+        except Exception:  # a class of a pack
             return told(error)
     return told(error)

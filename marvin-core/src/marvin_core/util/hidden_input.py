@@ -1,4 +1,4 @@
-"""Reading what nobody who looks at the screen may see."""
+"""Reads input that must not appear on the screen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_echo(descriptor: int) -> Iterator[None]:
-    """Show nothing of what is typed while the context lasts; where this is no terminal, nothing is shown anyway."""
+    """Hide typed input while the context lasts. If this is not a terminal, nothing is shown anyway."""
     try:
         before = termios.tcgetattr(descriptor)
     except termios.error:

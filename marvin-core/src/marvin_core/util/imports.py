@@ -1,4 +1,4 @@
-"""Importing what a pack names: a module, or a file of the user."""
+"""Imports what a pack names: a module, or a file of the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .failures import is_failure, told
 
 
 def load_module(name: str) -> ModuleType:
-    """The module of a pack, or that of a file, where the name is a path."""
+    """The module of a pack; if the name is a path, the module of that file."""
     if not name.endswith(".py"):
         return import_module(name)
     from importlib.util import module_from_spec, spec_from_file_location
@@ -33,20 +33,20 @@ def load_module(name: str) -> ModuleType:
 
 
 def file_module(path: str) -> str:
-    """The name of the module that a file of the user is loaded as."""
+    """The module name under which a file of the user is imported."""
     return "marvin_user_" + "".join(c if c.isalnum() else "_" for c in path)
 
 
 def imported(kind: str, name: str) -> Any:
-    """What a pack's factory is, by its name, `module:attribute`; `kind` says what it makes.
+    """The factory of a pack by its name, `module:attribute`; `kind` says what it creates.
 
     Raises:
-        PluginError: where it cannot be had.
+        PluginError: it cannot be imported.
     """
     module, _, attribute = name.partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except BaseException as error:  # a stranger's module may raise anything
+    except BaseException as error:  # a third-party module may raise anything
         if not is_failure(error):
             raise
         raise PluginError(

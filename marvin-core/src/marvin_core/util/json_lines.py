@@ -1,4 +1,4 @@
-"""JSON, one value a line: writing a line, and reading lines of a bounded size from either end of a file."""
+"""JSON Lines: writing a line, and reading lines of limited size from either end of a file."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 
 from .untrusted_json import LARGEST
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 BLOCK = 128 * 1024
 _HEAD = 256
-"""Bytes of a line that is too long which are still given, to tell what it was."""
+"""Bytes of a line that is too long which are still returned, to identify it."""
 
 
 def record_line(record: Mapping[str, Any]) -> bytes:
-    """The line of a record, with its newline."""
+    """A record as a line, with its newline."""
     try:
-        return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+        return (_encode(record) + "\n").encode()
     except UnicodeEncodeError:  # half of a surrogate pair has no bytes of its own, only an escape
         return (json.dumps(record, separators=(",", ":")) + "\n").encode()
 
@@ -25,16 +26,16 @@ def record_line(record: Mapping[str, Any]) -> bytes:
 def lines_backwards(
     descriptor: int, end: int, block: int = BLOCK, largest: int = LARGEST
 ) -> Iterator[tuple[int, bytes, bool]]:
-    """The lines of a file before the offset `end`, the last one first: offset, content, whether that is the whole line.
+    """The lines of a file before the offset `end`, the last one first: offset, content, whether the line is complete.
 
-    Split at newline bytes only, as other line ends may stand inside JSON. The newline is left out. Of a line that is
-    too long only the beginning is given.
+    Lines are split at newline bytes only, since JSON may contain other line endings. The newline is removed. Of a line
+    that is too long, only the beginning is returned.
 
     Args:
-        block: how many bytes are read at a time.
-        largest: the most bytes of a line.
+        block: the number of bytes to read at a time.
+        largest: the maximum length of a line in bytes.
     """
-    tail: list[bytes] = []  # of a line whose beginning is not read yet, its last part first
+    tail: list[bytes] = []  # the parts of a line whose beginning is not read yet, the last part first
     size = 0
     position = end
     while position:
@@ -46,7 +47,7 @@ def lines_backwards(
             size += len(part)
             if tail or size > largest:
                 yield _line(descriptor, end - size, [part, *reversed(tail)], size, largest)
-            else:  # nearly all lines of a session: they lie in one block
+            else:  # nearly all lines of a session: complete within one block
                 yield end - size, part, True
             end -= size + 1
             tail, size = [], 0
@@ -64,7 +65,7 @@ def _line(descriptor: int, offset: int, parts: list[bytes], size: int, largest: 
 def lines_forwards(
     descriptor: int, begin: int, end: int, largest: int = LARGEST, block: int = BLOCK
 ) -> Iterator[tuple[bytes, bool]]:
-    """The lines of a file between two offsets, the first one first, each with whether it is whole; as above."""
+    """The lines of a file between two offsets, the first one first, each with whether it is complete; as above."""
     parts: list[bytes] = []
     size = 0
     position = begin

@@ -1,4 +1,4 @@
-"""Values of packs as JSON can hold them."""
+"""Converts values of packs to JSON data."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from .text import storable
 
 _DEPTH = 100
 _VALUES = 100_000
-"""They are looked at in the event loop, which stands still for about a tenth of a second meanwhile."""
+"""Values are converted in the event loop, which is blocked for up to about a tenth of a second meanwhile."""
 _LARGEST_INT_BITS = 1_024
-"""Larger ones are no number to most readers of JSON, and Python refuses to write them."""
+"""Most JSON readers do not support larger numbers, and Python refuses to write them."""
 
 
 def plain(value: Any) -> Any:
-    """The value with nothing in it but what JSON knows; whatever else there is stands as text.
+    """The value as JSON data; anything that JSON does not support becomes text.
 
     Raises:
-        ValueError: where it holds itself, or is nested too deeply or too large to be written.
+        ValueError: it contains itself, or is nested too deeply or too large to be written.
     """
     return _Plain().of(value, _DEPTH)
 
 
 class _Plain:
-    """One value on its way; counts what it holds, as a small value may hold another one many times over."""
+    """Converts one value. It counts the parts, since a small value may contain another one many times."""
 
     def __init__(self) -> None:
         self._left = _VALUES
@@ -66,8 +66,8 @@ def _key(name: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """The value as its class writes it; of one that cannot, what it is."""
+    """The value as text by its own class; if that fails, its type."""
     try:
         return storable(str(value))
-    except Exception:  # of a stranger's class; what it is called is all that is left to tell
+    except Exception:  # a third-party class; only its name is left to show
         return f"a {type(value).__name__}"

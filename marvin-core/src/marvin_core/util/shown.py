@@ -1,4 +1,4 @@
-"""What tools show people, and how far they are, as lines of text: tables, pictures, links, progress."""
+"""Results and progress of tools as lines of text: tables, pictures, links."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .terminal_text import disarm
 from .text import counted, one_line
 
 ROWS = 50
-"""Rows of a table that a chat shows; the rest is counted."""
+"""Rows of a table in a chat; further ones are only counted."""
 WIDTH = 100
-"""Columns of a line where it goes to no terminal."""
+"""The width of a line that is not written to a terminal, in columns."""
 _GAP = "  "
 _CELL = 500
 """Characters of a cell that are shown."""
 _NARROWEST = 6
-"""Columns of the screen below which a cell is not folded: each row is rather a list of what its columns hold."""
+"""If the screen has fewer columns than this, cells are not folded: each row becomes a list instead."""
 _LINES = 300
-"""Lines of a table that a chat shows; what rows are left then is counted."""
+"""Lines of a table in a chat; rows that do not fit are only counted."""
 _BAR = 10
 
 Measure: TypeAlias = Callable[[str], int]
-"""How many columns a text takes."""
+"""The width of a text in columns."""
 
 
 def columns_of(text: str) -> int:
-    """How many columns a text takes on a terminal: wide characters two, what is drawn over others none."""
+    """The width of a text on a terminal in columns: wide characters take two, combining ones none."""
     if text.isascii():
         return len(text)
     return sum(map(_width, text))
@@ -46,10 +46,10 @@ def _width(character: str) -> int:
 def shown_lines(
     show: Sequence[Shown], width: int = WIDTH, measure: Measure = columns_of, rows: int = ROWS
 ) -> list[str]:
-    """What a tool shows, in lines of this width, without what could steer a terminal. Addresses and paths stay whole.
+    """What a tool shows, as lines of this width without terminal sequences. Addresses and paths are not broken.
 
     Args:
-        rows: the most rows of a table.
+        rows: the maximum number of rows of a table.
     """
     lines: list[str] = []
     for item in show:
@@ -61,13 +61,13 @@ def shown_lines(
 
 
 def link_text(link: Link) -> str:
-    """A link on a line: its text, and the address."""
+    """A link on one line: its text and its address."""
     text, url = _plain(link.text), _plain(link.url)
     return f"{text}: {url}" if text and text != url else url
 
 
 def picture_text(picture: Picture) -> str:
-    """A picture on a line: what is known of it."""
+    """A picture on one line: what is known of it."""
     size = None if picture.size is None else _bytes(picture.size)
     facts = (_plain(picture.alt), _plain(picture.path), _plain(picture.media_type), size)
     return f"[picture: {', '.join(filter(None, facts))}]"
@@ -80,9 +80,9 @@ def _bytes(size: int) -> str:
 
 
 def table_lines(table: Table, width: int = WIDTH, measure: Measure = columns_of, rows: int = ROWS) -> list[str]:
-    """A table in lines: columns aligned, numbers to the right, what is too wide folded within its cell.
+    """A table as lines: aligned columns, numbers on the right, wide cells folded.
 
-    What is too long is counted. Where the columns would become too narrow, each row is a list of what they hold.
+    Rows that do not fit are counted. If the columns would become too narrow, each row becomes a list.
     """
     drawn = table.rows[:rows]
     every = max(map(len, [table.columns, *drawn]), default=0)
@@ -132,7 +132,8 @@ def _filled(row: Iterable[str], count: int) -> list[str]:
 
 
 def _widths(natural: list[int], width: int) -> list[int] | None:
-    """The widths of columns that fit side by side: the widest ones give way first. None where they are too narrow."""
+    """The widths of columns that fit side by side; the widest ones are narrowed first. None if they would be too
+    narrow."""
     room = width - len(_GAP) * (len(natural) - 1)
     natural = [max(1, each) for each in natural]
     most = max(natural, default=0)
@@ -144,7 +145,7 @@ def _widths(natural: list[int], width: int) -> list[int] | None:
 
 
 def _row_lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool], measure: Measure) -> list[str]:
-    """A row in as many lines as its highest cell has."""
+    """A row as lines, as many as its highest cell has."""
     folded = [_folded(cell, room, measure) for cell, room in zip(cells, widths, strict=True)]
     return [
         _GAP.join(_aligned(*part, measure) for part in zip(parts, widths, numeric, strict=True)).rstrip()
@@ -153,7 +154,7 @@ def _row_lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bo
 
 
 def _as_lists(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, measure: Measure) -> Iterator[list[str]]:
-    """Each row as lines of `head: cell`, with an empty line before the next row."""
+    """Each row as lines of `head: cell`, with an empty line between rows."""
     for number, row in enumerate(rows):
         named = (f"{head}: {cell}" if head else cell for head, cell in zip(heads, row, strict=True) if cell)
         yield [*([""] if number else []), *(line for text in named for line in _folded(text, width, measure))]
@@ -165,7 +166,7 @@ def _aligned(text: str, width: int, to_the_right: bool, measure: Measure) -> str
 
 
 def _folded(text: str, width: int, measure: Measure) -> list[str]:
-    """The text in lines of this width, broken at spaces where possible; nothing is lost but those spaces."""
+    """The text as lines of this width, broken at spaces if possible; only those spaces are removed."""
     if measure(text) <= width:
         return [text]
     lines: list[str] = []
@@ -187,20 +188,21 @@ def _folded(text: str, width: int, measure: Measure) -> list[str]:
 
 
 def bar(fraction: float) -> str:
-    """How much is done, as a bar and in percent."""
+    """Progress as a bar and a percentage."""
     done = min(_BAR, max(0, int(fraction * _BAR)))
     return f"[{'#' * done}{'.' * (_BAR - done)}] {percent(fraction)}"
 
 
 def percent(fraction: float) -> str:
-    """How much is done, in percent."""
+    """Progress as a percentage."""
     return f"{int(fraction * 100)} %"
 
 
 class ProgressLines:
-    """How far calls are, for where lines are written one below the other.
+    """The progress of calls, if lines are written one below the other.
 
-    Of each call the first report becomes a line, then one every `seconds` at most. Of several lines it is the last.
+    The first report of each call becomes a line, then at most one every `seconds`. Of a report with several lines, the
+    last one is shown.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -208,7 +210,7 @@ class ProgressLines:
         self._next: dict[str, float] = {}
 
     def line(self, event: ToolExecutionUpdate) -> str:
-        """The line for a report; empty where it comes too soon after the one before."""
+        """The line for a report; empty if too little time has passed since the previous one."""
         now = time.monotonic()
         if now < self._next.get(event.call_id, now):
             return ""

@@ -1,4 +1,4 @@
-"""The signals that ask the program to end."""
+"""The signals that ask the program to exit."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import signal
 
 
 def ending() -> list[signal.Signals]:
-    """Ctrl+C, SIGTERM, and the end of the terminal unless whoever started us wants that ignored, as nohup does."""
+    """Ctrl+C, SIGTERM, and the end of the terminal unless the parent process ignores that, as nohup does."""
     hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
     return [signal.SIGINT, signal.SIGTERM, *hangup]
 
 
 def end_like_ctrl_c() -> None:
-    """Have each of them do what Ctrl+C does: what runs is cancelled, and cleans up, before the program leaves."""
+    """Treat each of them like Ctrl+C: running work is cancelled and cleans up before the program exits."""
     for number in ending():
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.signal(signal.SIGINT, signal.default_int_handler)

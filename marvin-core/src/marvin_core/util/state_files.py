@@ -1,4 +1,5 @@
-"""Marvin's own state files: replaced atomically, locked for one read-modify-write, trusted only if ours."""
+"""Marvin's own state files: atomic replacement, locks for read-modify-write, and cache files that only this user can
+write."""
 
 from __future__ import annotations
 
@@ -17,39 +18,39 @@ from ..api.errors import MarvinError
 from ..api.timeouts import Timeouts
 
 TEMPORARY = ".marvin-tmp"
-"""How the name of a file ends that is about to take the place of another one."""
+"""The end of the name of a temporary file that is about to replace another file."""
 _NAME_KEPT = 180
-"""Bytes of a file's name that its temporary file has as well; names have 255 bytes at most."""
+"""Bytes of a file's name that its temporary file also has; names have at most 255 bytes."""
 _FORGOTTEN = 3_600
-"""The age, in seconds, of a temporary file whose writer was killed."""
+"""The age, in seconds, at which a temporary file counts as left by a killed writer."""
 _OTHERS = 0o077
 _LOOKED_AT = 1_000
-"""Folders whose files are closed; where there are more, the folder around them is closed all the same."""
+"""Folders whose files get closed permissions; with more of them, only the folder around them does."""
 _SET_ASIDE = 5
-"""How many damaged files of one name are kept."""
+"""The number of damaged files that are kept for one name."""
 _swept: set[tuple[int, int]] = set()
 
 
 class LockTimeout(MarvinError):
-    """Another process holds a lock for too long."""
+    """Another process has held a lock for too long."""
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder of Marvin's own, and those above it that are missing, for this user alone."""
+    """Create a folder of Marvin's own, and missing ones above it, for this user only."""
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def private(path: str, flags: int) -> int:
-    """An `opener` for `open`: a new file is for this user alone."""
+    """An `opener` for `open`: a new file is for this user only."""
     return os.open(path, flags, 0o600)
 
 
 def close_to_others(folder: Path) -> bool:
-    """Have nobody but this user look into a folder of Marvin's own; whether that was not so until now.
+    """Restrict a folder of Marvin's own to this user; returns whether it was open to others before.
 
-    What is in it is closed as well, so that it stays so wherever it is moved to. Some file systems know no modes.
+    Its contents are restricted as well, so that they stay closed if they are moved. Some file systems have no modes.
     """
     try:
         status = folder.stat()
@@ -67,7 +68,7 @@ def close_to_others(folder: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed left behind; once for each folder and process."""
+    """Remove the files that killed writers left; once for each folder and process."""
     with suppress(OSError):
         status = folder.stat()
         if (status.st_dev, status.st_ino) in _swept:
@@ -79,10 +80,10 @@ def sweep(folder: Path) -> None:
 
 
 def forgotten(folder: Path | int, is_ours: Callable[[str], bool], age: float) -> list[str]:
-    """The names of what was left in a folder, by that age in seconds. What is gone meanwhile is none of them.
+    """The names of leftover files of this age, in seconds, in a folder. Files that disappear meanwhile are left out.
 
     Raises:
-        OSError: where the folder cannot be listed.
+        OSError: the folder cannot be listed.
     """
     before = time.time() - age
     found = []
@@ -95,12 +96,12 @@ def forgotten(folder: Path | int, is_ours: Callable[[str], bool], age: float) ->
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool = True) -> None:
-    """Replace a file in one step; a reader sees the old content or the new, never a part.
+    """Replace a file atomically: a reader sees the old or the new content, never a part.
 
-    The mode of an existing file is kept, unless told otherwise, and a link is followed. `mode` is for a new one.
+    The mode of an existing file is kept, unless specified, and a link is followed. `mode` is for a new file.
 
     Raises:
-        OSError: where the folder or the disk does not take it; the old content is then untouched.
+        OSError: the folder or the disk is not writable; the old content is then unchanged.
     """
     target = Path(os.path.realpath(path))
     make_private_folder(target.parent)
@@ -124,14 +125,14 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool 
 
 @contextmanager
 def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
-    """Hold the lock of a state file, a file beside it that is never removed, for one read-modify-write.
+    """Hold the lock of a state file for one read-modify-write. The lock is a separate file, which is never removed.
 
     Args:
-        limit: the longest to wait, in seconds.
-        poll: between two tries, in seconds.
+        limit: the longest wait, in seconds.
+        poll: seconds between two attempts.
 
     Raises:
-        LockTimeout: where another process holds it longer than that.
+        LockTimeout: another process holds it for longer.
     """
     make_private_folder(path.parent)
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -144,12 +145,12 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
 
 @asynccontextmanager
 async def renewing(path: Path, timeouts: Timeouts) -> AsyncIterator[None]:
-    """Be the only process that renews the login of a file: what a login is renewed with may count once.
+    """Be the only process that renews the login in a file: a refresh token may be valid only once.
 
-    The lock is a file beside it, as that of `locked`, and an HTTP request is awaited for as long as it may take.
+    The lock is a separate file, as with `locked`. The wait is as long as an HTTP request of another process may take.
 
     Raises:
-        LockTimeout: where another process takes longer than that.
+        LockTimeout: another process takes longer.
     """
     import asyncio
 
@@ -168,7 +169,7 @@ async def renewing(path: Path, timeouts: Timeouts) -> AsyncIterator[None]:
 
 
 def take_lock(descriptor: int) -> bool:
-    """Try to take the lock of an open file, without waiting; says whether it was free."""
+    """Try to lock an open file without waiting; returns whether it was free."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -177,7 +178,7 @@ def take_lock(descriptor: int) -> bool:
 
 
 def is_locked(path: str | Path) -> bool:
-    """Whether another process holds the lock of a file that `take_lock` takes; not so where there is none."""
+    """Whether another process holds the lock of a file as taken by `take_lock`; false if the file is missing."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -194,17 +195,17 @@ def is_locked(path: str | Path) -> bool:
 
 
 def update_file(path: Path, change: Callable[[bytes | None], bytes | None], timeouts: Timeouts | None = None) -> None:
-    """Change a state file in one step, so that no change of another process is lost.
+    """Change a state file atomically, so that no change by another process is lost.
 
-    Blocks while another process changes it, so an async function calls it by `in_thread`.
+    It blocks while another process changes the file, so async functions call it through `in_thread`.
 
     Args:
-        change: gets the content, None where there is no file yet; returns the new content, or None to leave it.
-        timeouts: how long to wait for the other process, where not as long as usual.
+        change: gets the content, None if there is no file yet; returns the new content, or None to leave it unchanged.
+        timeouts: how long to wait for the other process, if not the default.
 
     Raises:
-        MarvinError: where another process holds the file's lock for too long.
-        OSError: where the file cannot be read or written; the old content is then untouched.
+        MarvinError: another process holds the file's lock for too long.
+        OSError: the file cannot be read or written; the old content is then unchanged.
     """
     timeouts = timeouts or Timeouts()
     with locked(path, timeouts.lock, timeouts.lock_poll):
@@ -214,10 +215,10 @@ def update_file(path: Path, change: Callable[[bytes | None], bytes | None], time
 
 
 def set_aside(path: Path) -> Path:
-    """Move a damaged file to `NAME.damaged-TIME` beside it, so that nothing overwrites it; returns where it is now.
+    """Move a damaged file to `NAME.damaged-TIME` beside it, so that nothing overwrites it; returns its new path.
 
-    Of the files that were set aside so, the newest few stay. Call it under the file's lock: what is there by then may
-    be a good file of another process.
+    Only the newest of these files are kept. Call it under the file's lock: the file may have been replaced by a valid
+    one meanwhile.
     """
     start = f"{path.name}.damaged-"
     beside = sorted((entry for entry in path.parent.iterdir() if entry.name.startswith(start)), key=_order)
@@ -232,13 +233,13 @@ def set_aside(path: Path) -> Path:
 
 
 def _order(kept: Path) -> tuple[str, int]:
-    """When a file was set aside: the second, and which one it was in it."""
+    """When a file was set aside: the second, and its number in that second."""
     name, _, number = kept.name.partition("~")
     return name, int(number) if number.isdigit() else 1
 
 
 def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
-    """Take the exclusive lock of an open file; see `locked`. A limit of 0 makes one try."""
+    """Take the exclusive lock of an open file; see `locked`. With a limit of 0 there is one attempt."""
     deadline = time.monotonic() + limit
     while True:
         if take_lock(descriptor):
@@ -249,21 +250,21 @@ def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
 
 
 def read_trusted_json(path: Path) -> Any:
-    """The JSON of a cache file that this user owns and nobody else may write; None for any other file."""
+    """The JSON of a cache file that belongs to this user and that nobody else can write; None for any other file."""
     return trusted_json(read_trusted(path))
 
 
 def trusted_json(text: bytes | None) -> Any:
-    """The JSON in what `read_trusted` gave; None where it is none."""
+    """The JSON in the content from `read_trusted`; None if it is not JSON."""
     try:
-        # Nobody else wrote it, so its depth is not looked at: each start reads one.
+        # Nobody else can write it, so its depth is not checked: each start reads one.
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
 def read_trusted(path: Path) -> bytes | None:
-    """The content of a cache file that this user owns and nobody else may write; None for any other file."""
+    """The content of a cache file that belongs to this user and that nobody else can write; None for any other file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -281,11 +282,11 @@ def read_trusted(path: Path) -> bytes | None:
 
 
 def write_cache(path: Path, *data: Any) -> None:
-    """Write a cache file as JSON, a line for each value; where that fails the work is done again next time."""
+    """Write a cache file as JSON, a line for each value. If that fails, the work is repeated next time."""
     try:
         if path.is_symlink():
             path.unlink()
-        # With our mode: a cache that others may write would never be trusted, and made anew at each start.
+        # With our mode: a cache that others can write would not be trusted, and created again at each start.
         lines = "\n".join(json.dumps(one, separators=(",", ":")) for one in data)
         replace_file(path, lines.encode(), keep_mode=False)
     except OSError:

@@ -1,4 +1,4 @@
-"""The standard streams, written as bytes: UTF-8 whatever the locale, and each write seen at once."""
+"""The standard streams as bytes: UTF-8 whatever the locale, and each write is visible immediately."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from .terminal_text import disarm
 
 
 class StandardStreams:
-    """File descriptors of a run; by default those of the process."""
+    """The file descriptors of a run; by default those of the process."""
 
     def __init__(self, stdin: int = 0, stdout: int = 1, stderr: int = 2) -> None:
         self.stdin = stdin
         self.stdout = stdout
         self.stderr = stderr
         self.clean: Callable[[str], str] = str
-        """Takes out of errors what nobody may be shown."""
+        """Removes secrets and the like from error texts."""
 
     def out(self, text: str) -> None:
         """Write to standard output.
 
         Raises:
-            OSError: where nobody reads it any more, or the disk behind it is full.
+            OSError: its reader is gone, or the disk behind it is full.
         """
         _write(self.stdout, text)
 
     def is_stalled(self) -> bool:
-        """Whether standard output takes nothing at this moment: whoever reads it does not."""
+        """Whether a write to standard output would block, because its reader does not read."""
         import select
 
         return not select.select([], [self.stdout], [], 0)[1]
 
     def err(self, text: str) -> None:
-        """Write a line to standard error, without terminal sequences: errors repeat what services and tools say.
+        """Write a line to standard error, without terminal sequences: errors contain texts of services and tools.
 
-        Where it is closed there is nobody to tell.
+        If it is closed, nothing happens.
         """
         text = disarm(self.clean(text))
         try:
@@ -49,7 +49,7 @@ class StandardStreams:
             return
 
     def stdin_is_terminal(self) -> bool:
-        """Whether standard input is a terminal; false where it is closed."""
+        """Whether standard input is a terminal; false if it is closed."""
         return os.isatty(self.stdin)
 
 
@@ -65,10 +65,11 @@ def _write(descriptor: int, text: str) -> None:
 
 
 class PackLines(io.TextIOBase):
-    """Stands in for standard output where packs must not write: each line that they print goes elsewhere, with a name.
+    """Replaces standard output while packs must not write to it: each line that they print is redirected, with their
+    name.
 
     Args:
-        owner: whose code runs in a frame.
+        owner: the owner of the code in a frame.
         tell: gets the owner and the line, in the thread that printed.
     """
 
@@ -78,7 +79,7 @@ class PackLines(io.TextIOBase):
         self._begun: dict[str, str] = {}
 
     def write(self, text: str) -> int:
-        """Pass whole lines on; the beginning of one waits for its end."""
+        """Pass on complete lines; the beginning of a line waits for its end."""
         return self._pass_on(text, sys._getframe(1))
 
     def _pass_on(self, text: str, frame: FrameType) -> int:
@@ -91,7 +92,7 @@ class PackLines(io.TextIOBase):
         return len(text)
 
     def finish(self) -> None:
-        """Pass on what is begun."""
+        """Pass on an incomplete line."""
         begun, self._begun = self._begun, {}
         for owner, line in begun.items():
             self._tell(owner or "a pack", line)
@@ -105,13 +106,13 @@ class PackLines(io.TextIOBase):
 
 
 class PackOutput(PackLines):
-    """Stands in for standard output where that is Marvin's alone: what packs print goes to standard error, with a name.
+    """Reserves standard output for Marvin: what packs print goes to standard error, with their name.
 
-    What programs write there that packs start goes there, too. The process ends with it so; where `streams` are not
-    those of the process, nothing but what is written here is kept away.
+    The same goes for programs that packs start. This lasts until the process exits. If `streams` are not those of the
+    process, only text that is printed in this process is redirected.
 
     Args:
-        owner: whose code runs in a frame.
+        owner: the owner of the code in a frame.
     """
 
     def __init__(self, streams: StandardStreams, owner: Callable[[FrameType | None], str]) -> None:
@@ -124,11 +125,11 @@ class PackOutput(PackLines):
             os.dup2(streams.stderr, 1)
 
     def write(self, text: str) -> int:
-        """As any `PackLines`, until Marvin alone writes."""
+        """Treat lines as `PackLines` does, until only Marvin writes."""
         return len(text) if self._silent else self._pass_on(text, sys._getframe(1))
 
     def silence(self) -> None:
-        """Pass on what is begun; from now on only Marvin writes, whatever threads and programs were left behind."""
+        """Pass on incomplete lines; from now on only Marvin writes, even if threads and programs are still running."""
         self._silent = True
         self.finish()
         if self._whole_process:
@@ -142,12 +143,12 @@ class PackOutput(PackLines):
 
 
 def keep_stdout(streams: StandardStreams, owner: Callable[[FrameType | None], str]) -> None:
-    """Have nothing but Marvin write to standard output; see `PackOutput`."""
+    """Reserve standard output for Marvin; see `PackOutput`."""
     sys.stdout = cast("TextIO", PackOutput(streams, owner))
 
 
 def silence_packs() -> None:
-    """Right before the last line that Marvin writes: nothing of packs may come behind it."""
+    """Call it right before the last line of Marvin: no output of packs may follow it."""
     output: object = sys.stdout
     if isinstance(output, PackOutput):
         output.silence()
@@ -155,7 +156,7 @@ def silence_packs() -> None:
 
 @contextmanager
 def diverted(lines: PackLines) -> Iterator[None]:
-    """Have what is printed go to `lines`, where Marvin itself writes elsewhere."""
+    """Redirect printed text to `lines`, while Marvin itself writes elsewhere."""
     before, sys.stdout = sys.stdout, cast("TextIO", lines)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Text of strangers without what a terminal would take for a command: models, services, tools, files."""
+"""Removes control sequences from text of models, services, tools and files, before a terminal interprets them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from functools import cache
 from typing import Literal, TypeAlias
 
-# What could move the cursor, recolour the terminal, reorder or hide text: C0 but newline and tab, DEL, C1, bidi marks.
+# Characters that could move the cursor, set colours, reorder or hide text: C0 but newline and tab, DEL, C1, bidi marks.
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 _BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
-"""What Python calls printable and a terminal shows as nothing, or as a space."""
+"""Printable characters, according to Python, that a terminal shows as nothing or as a space."""
 _STRING_STARTS = "]PX^_"
 _C1_STRINGS = "\x90\x98\x9d\x9e\x9f"
 
@@ -18,25 +18,25 @@ _SEQUENCE = (
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x00-\x1f\x7f-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*+(?![\[\]PX^_])[0-~]"
 )
-"""A sequence from its beginning to its end, as ECMA-48 has them: with parameters, with a string, the short ones."""
+"""A complete control sequence according to ECMA-48: with parameters, with a string, or a short one."""
 
 _State: TypeAlias = Literal["text", "return", "escape", "escape end", "sequence", "string", "string end"]
 
 
 class TerminalFilter:
-    """Takes terminal sequences out of a text that comes in pieces, also where one of them is cut in two.
+    """Removes terminal sequences from a text that arrives in pieces, even if a piece ends inside a sequence.
 
-    What stands inside of a sequence is dropped with it: a title, a link, parameters. A sequence that never ends costs
-    its line at most. A carriage return stays where a line ends with it; elsewhere it would overwrite the line. The
-    work grows with the text, whatever it holds.
+    The content of a sequence is removed as well: a title, a link, parameters. A sequence without an end removes at most
+    the rest of its line. A carriage return is kept only at the end of a line; elsewhere it would overwrite the line.
+    The time is linear in the length of the text.
     """
 
     def __init__(self) -> None:
         self._state: _State = "text"
 
     def __call__(self, text: str) -> str:
-        """The next piece, without what is none of its text."""
-        # Nearly all pieces leave here; looking at them with an expression would cost more than all the rest.
+        """The next piece without control sequences."""
+        # Nearly all pieces return here: matching an expression would cost more than all the rest.
         if self._state == "text" and (text.isprintable() or text.replace("\n", "").isprintable()):
             return text
         kept: list[str] = []
@@ -46,7 +46,7 @@ class TerminalFilter:
         return "".join(kept)
 
     def _step(self, text: str, place: int, kept: list[str]) -> int:
-        """Take what comes next; returns the place behind it, which may be the same in another state."""
+        """Process the next part; returns the position after it, which may be the same one in another state."""
         if self._state == "text":
             found = _pattern(f"[{_CONTROLS}]").search(text, place)
             end = found.start() if found else len(text)
@@ -90,7 +90,7 @@ class TerminalFilter:
 
 
 def _begun(character: str) -> _State:
-    """What a control character begins."""
+    """The state that a control character begins."""
     if character in "\x1b\r":
         return "escape" if character == "\x1b" else "return"
     if character == "\x9b":
@@ -104,14 +104,15 @@ def _end_of(pattern: str, text: str, place: int) -> int:
 
 
 def disarm(text: str) -> str:
-    """The text without what could steer the terminal; lines and tabs stay."""
+    """The text without control characters; newlines and tabs stay."""
     return TerminalFilter()(text)
 
 
 def folded(text: str) -> str:
-    """The text as a terminal leaves it where lines overwrite themselves, as bars of progress do.
+    """The text as a terminal shows it after lines have overwritten themselves, as progress bars do.
 
-    Of what carriage returns part in a line, the last that is not blank stays. It is not disarmed.
+    Of the parts of a line between carriage returns, the last one that is not blank is kept. Control characters are not
+    removed.
     """
     if "\r" not in text:
         return text
@@ -125,19 +126,20 @@ def _last_state(line: str) -> str:
 
 
 def without_sequences(text: str) -> str:
-    """The text without terminal sequences that are whole; of one that is cut, nothing is guessed. It is not disarmed.
+    """The text without complete terminal sequences; incomplete ones stay. Control characters are not removed.
 
-    For what takes out or replaces control characters one by one: without its first character, a sequence would be text.
+    Use it before code that removes or replaces single control characters: otherwise the rest of a sequence would become
+    text.
     """
     return text if text.isprintable() else _pattern(_SEQUENCE).sub("", text)
 
 
 def exact(text: str) -> str:
-    """The text with an escape for each character that cannot be seen, for a person who has to judge what runs.
+    """The text with an escape for each invisible character, for a person who has to judge what runs.
 
-    Controls, marks that reorder or join text, blanks that look like a space, and what is no character are written as
-    Python writes them (`\\x1b`, `\\u202e`); lines and tabs stay. Nothing is left out. Where there is an escape, a
-    backslash of the text is doubled, so that neither can be mistaken for the other.
+    Controls, marks that reorder or join text, blanks that look like a space, and characters that are not assigned are
+    written as Python writes them (`\x1b`, `\u202e`); newlines and tabs stay. Nothing is left out. If there is an
+    escape, backslashes of the text are doubled, so that they cannot be mistaken for one.
     """
     plain = text.replace("\n", "").replace("\t", "")
     if plain.isprintable() and (plain.isascii() or not _pattern(f"[{_BLANKS}]").search(plain)):
@@ -146,7 +148,7 @@ def exact(text: str) -> str:
 
 
 def exact_line(text: str) -> str:
-    """The same on one line: newlines and tabs are escapes, too. For what stands among words of Marvin's own."""
+    """The same on one line: newlines and tabs become escapes as well. For quotations in Marvin's own messages."""
     if "\n" not in text and "\t" not in text:
         return exact(text)
     return "".join(
@@ -165,9 +167,9 @@ def _is_blank(character: str) -> bool:
 
 
 def json_for_terminals(text: str) -> str:
-    """JSON with escapes for what a terminal would take for a command, and for halves of surrogate pairs.
+    """JSON with escapes for control characters and for halves of surrogate pairs.
 
-    JSON itself escapes C0 only. The value is the same, so that programs read what was written.
+    JSON itself escapes C0 only. The value stays the same, so programs read what was written.
     """
     if text.isascii() and "\x7f" not in text:
         return text
@@ -178,5 +180,5 @@ def json_for_terminals(text: str) -> str:
 
 @cache
 def _pattern(expression: str) -> re.Pattern[str]:
-    """Compiled when it is first needed: a start needs none of them."""
+    """Compiled when first needed: not at a start."""
     return re.compile(expression)

@@ -1,4 +1,4 @@
-"""Short texts: one line, cut, near names, JSON on one line."""
+"""Short texts: shortening, one line, similar names, JSON on one line."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from itertools import islice
 from typing import Any
 
 RECEIVED_LIMIT = 200
-"""Characters of what was received that an error shows."""
+"""Characters of received data that an error shows."""
 
 _NAMES_LISTED = 20
 _NAMES_COMPARED = 2_000
 _NAME_COMPARED = 64
-"""The characters of a name that are compared: what is asked may be any text."""
+"""Characters of a name that are compared: the input may be any text."""
 _WORDS_COMPARED = 8
 _SHORTEST = 4
-"""Letters of the shortest name that a word may be a slip of."""
+"""The minimum length of a name that a typing error may refer to."""
 _SHORT = 5
-"""Letters of a name that is so short that one letter in the place of another makes a word of its own."""
+"""Up to this length of a name, one wrong letter makes a different word."""
 FAINTLY_LIKE = 0.4
-"""How alike names must be where some are listed anyway, and the likeliest come first."""
+"""The minimum similarity of names in a list whose likeliest names come first; 1 is equal."""
 _LIKE_ENOUGH = 0.6
-"""How alike two names are of which one may be meant for the other; 1 is the same."""
+"""The minimum similarity of two names if one may be meant by the other; 1 is equal."""
 _ALIKE_ANYWHERE = 0.7
-"""How alike the letters of two names must be that begin with different ones: those of `nope` and `openai` are 0.6."""
+"""The minimum similarity of letters if the names begin with different ones: that of `nope` and `openai` is 0.6."""
 _WORD_LIKE_ENOUGH = 0.8
 _WORDS_COUNT = 1.15
-"""How much more shared words say than as many letters here and there."""
-# Of parserHTTPError: parser, HTTP, Error. What is neither a letter nor a digit only parts words.
+"""How much more shared words count than the same number of shared letters."""
+# The parts of parserHTTPError: parser, HTTP, Error. All characters but letters and digits separate words.
 _WORD = r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+|[A-Z]+"
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """The text on one line, without what a terminal would take for a command.
+    """The text on one line, without control characters.
 
     Args:
-        limit: the most characters of it, from 1 on; an ellipsis, which is one of them, marks a cut.
+        limit: the maximum length in characters, at least 1; a shortened text ends with an ellipsis, which counts as one
+            of them.
     """
     line = " ".join(text.split())
     if not line.isprintable():
@@ -48,18 +49,18 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 
 def cut(text: str, limit: int = RECEIVED_LIMIT) -> str:
-    """The text up to the limit (in characters), without lone surrogates; an ellipsis marks a cut."""
+    """The text up to the limit (in characters), without lone surrogates; a shortened text ends with an ellipsis."""
     return storable(text if len(text) <= limit else text[:limit] + "…")
 
 
 def shortened(named: Sequence[str], most: int = 3) -> str:
-    """The first of several in a line, and how many more there are."""
+    """The first items on one line, and the number of the others."""
     more = len(named) - most
     return ", ".join(named[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def local_time(seconds: float) -> str:
-    """A moment in local time, to the minute."""
+    """A time in local time, to the minute."""
     from datetime import UTC, datetime
 
     try:
@@ -69,7 +70,7 @@ def local_time(seconds: float) -> str:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """A sentence saying that there is no such tool or parameter, and which names are near."""
+    """A sentence that there is no such tool or parameter, with similar names."""
     names = list(known)
     hint = did_you_mean(near_names(name, names))
     if not hint and len(names) <= _NAMES_LISTED:
@@ -78,13 +79,13 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def hint_at(asked: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Which known names may be meant by one that is unknown; where none is near, `otherwise`, or all that there are."""
+    """The known names that may be meant by an unknown one; if none is similar, `otherwise` or all names."""
     names = list(known)
     return did_you_mean(near_names(asked, names)) or otherwise or f"Available: {', '.join(names)}."
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """The question whether one of these names is meant; nothing where there are none."""
+    """The question whether one of these names is meant; empty if there are none."""
     if not names:
         return ""
     *others, last = map(repr, names)
@@ -92,15 +93,15 @@ def did_you_mean(names: Sequence[str]) -> str:
 
 
 def near_names(asked: str, known: Iterable[str], most: int = 3, *, enough: float = _LIKE_ENOUGH) -> list[str]:
-    """The known names that may be meant by one that is unknown, the likeliest first.
+    """The known names that may be meant by an unknown one, the likeliest first.
 
-    Two names are as alike as their letters are, or as their words are in any order, whichever is more. A name that
-    differs in case only comes first. What is compared is bounded: the beginning of a name, some of its words, and some
-    thousand names.
+    The similarity of two names is that of their letters, or of their words in any order, whichever is higher. A name
+    that differs only in case comes first. The comparison is limited: to the beginning of a name, some of its words, and
+    some thousand names.
 
     Args:
-        most: how many to give at most.
-        enough: how alike they must be; 1 is the same.
+        most: the maximum number of names.
+        enough: the minimum similarity; 1 is equal.
     """
     folded = asked.casefold()
     begun = folded.lstrip("-")  # the dashes of flags are in all of them
@@ -122,10 +123,10 @@ def near_names(asked: str, known: Iterable[str], most: int = 3, *, enough: float
 
 
 def is_misspelled(word: str, name: str) -> bool:
-    """Whether a word is a name with one slip of the keys, and not rather a word of its own.
+    """Whether a word is a name with one typing error, and not rather a word of its own.
 
-    A slip is a letter too many, too few, wrong, or in the place of its neighbour. Short names have many words as
-    neighbours, so that less counts there: of `help`, `hlep` and `hellp` are slips, `hell` and `heap` are not.
+    A typing error is an additional, missing, wrong or swapped letter. Many words are similar to a short name, so fewer
+    errors count there: `hlep` and `hellp` are errors for `help`, `hell` and `heap` are not.
     """
     if word == name or len(name) < _SHORTEST:
         return word == name
@@ -140,7 +141,7 @@ def is_misspelled(word: str, name: str) -> bool:
 
 
 def _difference(word: str, name: str) -> tuple[str, str]:
-    """What two texts are between the beginning and the end that they have in common."""
+    """The parts of two texts that differ, between their common beginning and their common end."""
     begin = next((i for i, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), None)
     begin = min(len(word), len(name)) if begin is None else begin
     rest, meant = word[begin:], name[begin:]
@@ -150,8 +151,8 @@ def _difference(word: str, name: str) -> tuple[str, str]:
 
 
 def _comparison() -> Callable[[str, str, float], float]:
-    """How alike two short texts are, from 0 to 1: difflib's ratio, or 0 where that cannot be enough."""
-    # Only errors come here, and difflib costs milliseconds to import.
+    """The similarity of two short texts from 0 to 1: difflib's ratio, or 0 if that cannot be high enough."""
+    # Only errors come here, and importing difflib takes milliseconds.
     from difflib import SequenceMatcher
     from functools import cache
 
@@ -163,7 +164,7 @@ def _comparison() -> Callable[[str, str, float], float]:
     def alike(text: str, other: str, enough: float) -> float:
         found = matcher(text)
         found.set_seq1(other)
-        # Most names are unlike, and these bounds are cheap.
+        # Most names are not similar, and these bounds are cheap.
         may_be = found.real_quick_ratio() >= enough and found.quick_ratio() >= enough
         return found.ratio() if may_be else 0.0
 
@@ -171,14 +172,14 @@ def _comparison() -> Callable[[str, str, float], float]:
 
 
 def _words(name: str) -> list[str]:
-    """The words of a name: of `ring_bell`, `Ring-Bell` and `ringBell` they are the same."""
+    """The words of a name; the same for `ring_bell`, `Ring-Bell` and `ringBell`."""
     return [found.casefold() for found in re.findall(_WORD, name[:_NAME_COMPARED])][:_WORDS_COMPARED]
 
 
 def _shared(words: Sequence[str], others: Sequence[str], alike: Callable[[str, str, float], float]) -> float:
-    """How much of two names is words of both, by their letters; a misspelled word counts less.
+    """The share of two names' letters that belong to words of both; a misspelled word counts less.
 
-    A name of which every word is in the other one is like enough.
+    A name is similar enough if the other one has all of its words.
     """
     letters = sum(map(len, words)) + sum(map(len, others))
     left = list(others)
@@ -193,19 +194,19 @@ def _shared(words: Sequence[str], others: Sequence[str], alike: Callable[[str, s
 
 
 def counted(count: int, thing: str) -> str:
-    """A count and what is counted, as in `1 model` and `1,024 models`."""
+    """A number with its noun, as in `1 model` and `1,024 models`."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def listed(value: Any) -> str:
-    """A value of a preference, as people and models read it."""
+    """A value of a preference for people and models."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def to_json(value: Any) -> str:
-    """The value as JSON on one line, and as whatever Python shows where JSON cannot hold it."""
+    """The value as JSON on one line; if JSON does not support it, as Python shows it."""
     try:
         return storable(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):
@@ -213,5 +214,5 @@ def to_json(value: Any) -> str:
 
 
 def storable(text: str) -> str:
-    """The text with lone surrogates, which cannot be encoded, written as escapes."""
+    """The text with escapes for lone surrogates, which cannot be encoded."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Blocking work in daemon threads of our own, so that none of it can hold up the exit."""
+"""Blocking work in daemon threads, so that it cannot delay the exit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[], T], *, to_the_end: bool = False) -> T:
-    """Run blocking work in a daemon thread and wait for it. Cancelling stops the waiting, not the thread.
+    """Run blocking work in a daemon thread and wait for it. A cancellation ends the wait, not the thread.
 
     Args:
-        to_the_end: whoever cancels waits for the thread all the same, as where it writes what others read next.
+        to_the_end: a cancellation waits for the thread to end, for example because it writes what others read next.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -22,7 +22,7 @@ async def in_thread(work: Callable[[], T], *, to_the_end: bool = False) -> T:
     def finish(result: T | None, error: BaseException | None) -> None:
         if future.done():
             return
-        if isinstance(error, StopIteration):  # a future refuses it, and would never be done
+        if isinstance(error, StopIteration):  # a future does not accept it, and would never be done
             future.set_exception(RuntimeError(f"StopIteration was raised in a thread: {error}"))
         elif error is not None:
             future.set_exception(error)
@@ -34,7 +34,7 @@ async def in_thread(work: Callable[[], T], *, to_the_end: bool = False) -> T:
         error: BaseException | None = None
         try:
             result = work()
-        except BaseException as raised:  # handed to the waiting side, whatever it is
+        except BaseException as raised:  # passed to the waiting side, whatever it is
             error = raised
         try:
             loop.call_soon_threadsafe(finish, result, error)

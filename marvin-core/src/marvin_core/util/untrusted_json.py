@@ -1,4 +1,4 @@
-"""Reading JSON that may be anything: state files, session files, what services and models write."""
+"""Reads JSON that may contain anything: state files, session files, output of services and models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 LARGEST = 64 * 1024 * 1024
 """Bytes of one document."""
 _VALUES = 500_000
-"""Values that one document may hold; a million empty lists take 3 MB as text and 100 in memory."""
+"""Values in one document; a million empty lists take 3 MB as text and 100 MB in memory."""
 _DEPTH = 100
 _BOM = b"\xef\xbb\xbf"
 
@@ -16,10 +16,10 @@ _Text: TypeAlias = "bytes | bytearray | str"
 
 
 def parse_json(text: _Text, largest: int = LARGEST) -> Any:
-    """The value of a JSON text. NaN and the infinities, which are no JSON, count as null.
+    """The value of a JSON text. NaN and infinities, which are not valid JSON, count as null.
 
     Raises:
-        ValueError: where it is no JSON, too large, nested too deeply, or holds too many values. Nothing else is raised.
+        ValueError: it is not JSON, too large, nested too deeply, or has too many values. Nothing else is raised.
     """
     if len(text) > largest:
         raise ValueError(f"it is larger than {largest:,} bytes")
@@ -52,7 +52,7 @@ def _inside(value: Any) -> list[Any]:
 
 
 def _no_number(name: str) -> None:
-    """What stands for NaN and the infinities."""
+    """The value for NaN and infinities."""
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)

@@ -1,4 +1,4 @@
-"""Code of packs that holds the event loop: naming it, and getting out of it when Marvin is asked to end."""
+"""Detects code of packs that blocks the event loop, and interrupts it when Marvin is asked to exit."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ..api.timeouts import Timeouts
 T = TypeVar("T")
 
 _SHOWING = ("marvin_core.ui.", "marvin_core.util.bus", "marvin_core.util.streams")
-"""Modules that show what happens: where these hold the loop, whoever published the event has no part in it."""
+"""Modules that display events: if they block the loop, the publisher of the event is not the cause."""
 _OURS = frozenset({"marvin_core", "httpx", "httpcore", "h11", "anyio", "sniffio", "idna", "certifi", "pydantic"})
-"""Packages whose code is not a pack's: Marvin's own, and what its model services are reached with."""
+"""Packages that do not belong to packs: Marvin's own, and those that its model services need."""
 HOOK = "the hook "
-"""How the owner begins whose code is a hook: it may hold the loop for no longer than a hook may take."""
+"""The prefix of an owner whose code is a hook; a hook may block the loop no longer than its timeout."""
 _TRIES = 2
-"""So often code that holds the loop is asked to end, before the program leaves without it."""
+"""How often blocking code is interrupted before the program exits without it."""
 _PATIENCE = 8
-"""The same where the code is Marvin's own: a slow machine, or a disk."""
+"""The same for Marvin's own code, for example on a slow machine or disk."""
 
 
 async def attributed(owner: str, work: Awaitable[T]) -> T:
-    """Wait for code of a pack. Whoever looks at the stack meanwhile finds its owner here."""
+    """Wait for code of a pack. Its owner can be found on the stack meanwhile."""
     return await work
 
 
 def attributed_call(owner: str, work: Callable[[], T]) -> T:
-    """Run code of a pack, in a thread. Whoever looks at the stack meanwhile finds its owner here."""
+    """Run code of a pack in a thread. Its owner can be found on the stack meanwhile."""
     return work()
 
 
@@ -43,7 +43,7 @@ _MARKS = (attributed.__code__, attributed_call.__code__)
 
 
 def pack_of(made: object) -> str:
-    """The package that an object of a pack comes from, or its file in the configuration folder."""
+    """The package of a pack's object, or its file in the configuration folder."""
     module = type(made).__module__
     if module.startswith("marvin_user_"):
         return str(getattr(sys.modules.get(module), "__file__", module))
@@ -51,7 +51,7 @@ def pack_of(made: object) -> str:
 
 
 def owner_of(frame: FrameType | None) -> str:
-    """Whose code runs in a frame; its package where nobody is known."""
+    """The owner of the code in a frame; its package if the owner is unknown."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0] if frame is not None else ""
     while frame is not None:
         if frame.f_code in _MARKS:
@@ -61,7 +61,7 @@ def owner_of(frame: FrameType | None) -> str:
 
 
 def holder(frame: FrameType | None) -> str:
-    """What of a pack runs in a frame, and where it is; empty where that is no pack's code."""
+    """The code of a pack in a frame, and its location; empty if it is not a pack's code."""
     foreign: FrameType | None = None
     while frame is not None:
         if frame.f_code in _MARKS:
@@ -78,18 +78,19 @@ def holder(frame: FrameType | None) -> str:
 
 
 def _is_foreign(module: str) -> bool:
-    """Whether the code of a module is a pack's. Generated code, as of named tuples, counts as its caller's."""
+    """Whether the code of a module is a pack's. Generated code, such as that of named tuples, counts as its
+    caller's."""
     package = module.partition(".")[0]
     return package not in _OURS and package not in sys.stdlib_module_names and module in sys.modules
 
 
 class Watchdog:
-    """Watches an event loop from a thread, and gets out of what holds it after a signal.
+    """Watches an event loop from a thread, and interrupts code that blocks it after a signal.
 
     Args:
-        tell: told, in that thread, of each tool, hook, command or provider that holds the loop; once each.
-        leave: called in the main thread where what holds the loop does not end; is to end the program.
-        held: told, in the thread, that the loop is held, and that it goes on.
+        tell: gets each tool, hook, command or provider that blocks the loop, once, in that thread.
+        leave: called in the main thread if the blocking code does not end; it has to exit the program.
+        held: gets, in the thread, that the loop is blocked, and that it continues.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class Watchdog:
                 self._held(False)
 
     def _waited(self, answered: threading.Event) -> bool:
-        """Whether the loop answered in time. Where this thread itself was held up, the time counts for nothing."""
+        """Whether the loop answered in time. If this thread itself was delayed, the time does not count."""
         stall = self._timeouts.stall
         while True:
             until = time.monotonic() + stall
@@ -152,7 +153,7 @@ class Watchdog:
                 return False
 
     def _look(self, since: float) -> float:
-        """Name what holds the loop; since when something of a pack does, or 0."""
+        """Name the blocking code; returns since when code of a pack blocks the loop, or 0."""
         held = holder(sys._current_frames().get(self._main))
         if not held:
             return since
@@ -175,10 +176,10 @@ class Watchdog:
             )
 
     def interrupted(self) -> None:
-        """To be called in the handler of a signal that asks to end: until `calm`, no pack's code holds the loop.
+        """Call it in the handler of a signal that asks to exit: until `calm`, no pack's code may block the loop.
 
-        What does gets a CancelledError, as if it had been cancelled while it waited. A signal more changes nothing, so
-        that who asks again and again is not kept waiting for it.
+        Blocking code gets a CancelledError, as if it had been cancelled while waiting. Further signals change nothing,
+        so that repeated requests do not delay the exit.
         """
         if self._loop is None or self._loop.is_closed() or self._armed:
             return
@@ -188,7 +189,7 @@ class Watchdog:
         self._armed = True
 
     def calm(self) -> None:
-        """What was asked for is done."""
+        """The requested exit is done."""
         if self._armed:
             self._armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -212,7 +213,7 @@ class Watchdog:
         self._alarms += 1
         held = holder(frame)
         if held:
-            self._name(held)  # code that lets no other thread run is not named before
+            self._name(held)  # code that lets no other thread run could not be named before
         if self._alarms > (_TRIES if held else _PATIENCE):
             self.calm()
             self._leave(held)
@@ -220,7 +221,8 @@ class Watchdog:
             raise asyncio.CancelledError
 
     def _end_overdue(self, held: str) -> None:
-        """Where no time-out works any more, do what it would do; `held` is empty where the loop has gone on."""
+        """Enforce the timeouts that cannot work while the loop is blocked; `held` is empty if the loop has
+        continued."""
         if self._overdue > _TRIES and held:
             self._leave(held)
         elif self._overdue and held:

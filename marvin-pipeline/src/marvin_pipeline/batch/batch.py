@@ -81,9 +81,9 @@ class Batch:
     """One run of a batch.
 
     Args:
-        control: the way to the user, and the models of this run.
         control: the connection to the user, and the models of this run.
-    tasks: all tasks of the file."""
+        tasks: all tasks of the file.
+    """
 
     def __init__(
         self, control: RunControl, settings: PipelineSettings, options: BatchOptions, tasks: Sequence[Task]
@@ -219,7 +219,7 @@ class Batch:
         self._told(f"{task.id}: {record.state}. {record.reason}")
 
     def _order(self, task: Task, led: str) -> Order | None:
-        """The order for a worker, with the budget that is left; None where there is none."""
+        """The order for a worker, with the budget that is left; None if there is none."""
         share, timeouts = self._money.share(task), self._control.config.timeouts
         if share is not None and share.is_nothing:
             return None
@@ -269,7 +269,7 @@ class Batch:
 
 
 def _bounded(task: Task, options: BatchOptions) -> Task:
-    """A task with the limits of the batch where it has none."""
+    """A task with the limits of the batch if it has none."""
     return task.replace(
         until=task.until or options.until,
         max_cost=options.task_cost if task.max_cost is None else task.max_cost,

@@ -37,7 +37,7 @@ class Clone:
         self._lock = lock
 
     def make(self, repository: str, base: str, branch: str) -> str:
-        """Make the clone, on its branch; returns the branch's first commit, empty where there is none.
+        """Make the clone, on its branch; returns the branch's first commit, empty if there is none.
 
         What a killed worker left is removed. Nothing is shared with the repository, as with git's hard links, so
         that damage here does not affect it.
@@ -76,7 +76,7 @@ class Clone:
                 self._check(("config", name, value), folder, "config")
 
     def head(self) -> str:
-        """The newest commit; empty where there is none."""
+        """The newest commit; empty if there is none."""
         return self._commit(self._folder, "HEAD")
 
     def push(self, repository: str, branch: str) -> None:

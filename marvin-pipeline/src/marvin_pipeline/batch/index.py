@@ -42,7 +42,7 @@ class Index(Record):
 
     @property
     def cost(self) -> float | None:
-        """USD; None where the cost of an attempt is unknown."""
+        """USD; None if the cost of an attempt is unknown."""
         costs = [record.cost for record in self.records]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 

@@ -47,7 +47,7 @@ class Money:
         self._ceiling = ceiling
 
     def begin(self, tasks: Sequence[Task]) -> None:
-        """Reserve the rest of the ceiling for the tasks. Raises `MarvinError` where costs cannot be counted."""
+        """Reserve the rest of the ceiling for the tasks. Raises `MarvinError` if costs cannot be counted."""
         bounded = [task.max_cost for task in tasks if task.max_cost is not None]
         if self._ceiling is None and not bounded:
             return

@@ -81,7 +81,7 @@ class Try(Record):
     exit_code: int | None = None
     """Negative for a signal; None without a finished run."""
     cost: float | None = None
-    """USD; None where unknown."""
+    """USD; None if unknown."""
     cost_line: str = ""
     """The cost line that the run printed."""
 
@@ -103,7 +103,7 @@ class TaskRecord(Record):
     commit: str = ""
     """The newest commit of its branch."""
     next_phase: str = ""
-    """The next phase; empty where all are done."""
+    """The next phase; empty if all are done."""
     pushed: bool = False
     is_strict: bool = False
     """Whether the evidence was judged with `--strict`."""
@@ -116,7 +116,7 @@ class TaskRecord(Record):
 
     @property
     def cost(self) -> float | None:
-        """USD of all attempts; None where one is unknown."""
+        """USD of all attempts; None if one is unknown."""
         costs = [one.cost for one in self.tries]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 

@@ -154,7 +154,7 @@ class _Work:
         return record
 
     def _collected(self) -> Mapping[str, Any]:
-        """Copy the reports of the run; returns the JSON report, empty where there is no readable one.
+        """Copy the reports of the run; returns the JSON report, empty if there is no readable one.
 
         The agents work in the same folder, so links are not followed, and only regular files are copied.
         """
@@ -187,7 +187,7 @@ def _tail(path: Path, since: int) -> str:
 
 
 def _cost(said: str) -> tuple[float | None, str]:
-    """The cost of a run in USD, and the line with it; None and nothing where unknown."""
+    """The cost of a run in USD, and the line with it; None and nothing if unknown."""
     last = said.rstrip("\n").rpartition("\n")[2]
     if not last.startswith(_COST):
         return None, ""

@@ -11,7 +11,7 @@ from marvin_core import ConfigError, Record
 from .files import folders_in, is_file, text_of
 
 CommandKind: TypeAlias = Literal["install", "build", "test", "e2e", "serve"]
-"""What a command is for. install: fetches what the project depends on, where it is missing."""
+"""What a command is for. install: fetches missing dependencies of the project."""
 
 _FOLDERS = 12
 """Subfolders that are examined, as in a project of `backend` and `frontend`."""
@@ -57,7 +57,7 @@ class ProjectCommands(Record):
 
 
 Which: TypeAlias = Callable[[str], str | None]
-"""Finds a program, as `Processes.which`; None where it is missing."""
+"""Finds a program, as `Processes.which`; None if it is missing."""
 
 
 def find_commands(root: Path, which: Which, test_command: str = "") -> ProjectCommands:

@@ -65,7 +65,7 @@ async def run_frontend(run: Run) -> PhaseEnd:
 
 
 def serving(root: Path, commands: ProjectCommands) -> ProjectCommand | None:
-    """The command that serves the frontend of a project; None where it has none. Blocks."""
+    """The command that serves the frontend of a project; None if it has none. Blocks."""
     if not any(path.suffix in _PAGES for path in files_below(root)):
         return None
     if commands.of("serve"):

@@ -61,7 +61,7 @@ def javascript_commands(folder: Path, name: str, which: Which) -> Sequence[Proje
 
 
 def package_of(folder: Path) -> Package:
-    """The content of a package.json; empty where it is unreadable."""
+    """The content of a package.json; empty if it is unreadable."""
     try:
         data = json.loads(text_of(folder / "package.json"))
     except (ValueError, RecursionError):
@@ -75,7 +75,7 @@ def has_workspaces(folder: Path) -> bool:
 
 
 def workspace_tests(root: Path, which: Which) -> Sequence[ProjectCommand]:
-    """The tests of a workspace's packages, each in its own folder; none where the root tests all."""
+    """The tests of a workspace's packages, each in its own folder; none if the root tests all."""
     if not has_workspaces(root) or _declared_tests(root, ".", package_of(root)):
         return []
     manager = _manager(root, package_of(root))

@@ -54,7 +54,7 @@ _VARYING = (
 
 
 class TestCounts(Record):
-    """The counts of a test run. `passed` and `failed` are None where the output has none."""
+    """The counts of a test run. `passed` and `failed` are None if the output has none."""
 
     passed: int | None = None
     failed: int | None = None

@@ -60,7 +60,7 @@ def _where(folder: Path) -> tuple[str, ...]:
 
 
 def _runner(folder: Path) -> tuple[str, str]:
-    """The test runner, pytest or unittest, and where it was found; nothing where there are no tests."""
+    """The test runner, pytest or unittest, and where it was found; nothing if there are no tests."""
     if why := _declares_pytest(folder):
         return "pytest", why
     texts = [text_of(path) for path in _test_files(folder)]
@@ -126,7 +126,7 @@ def _serving(folder: Path, name: str, python: str) -> Iterator[ProjectCommand]:
 
 
 def _module(path: Path, folder: Path) -> tuple[str, str]:
-    """The name of a module, and its import root; no name where it cannot be imported."""
+    """The name of a module, and its import root; no name if it cannot be imported."""
     parts = path.relative_to(folder).with_suffix("").parts
     base = "src" if parts[0] == "src" and len(parts) > 1 else "."
     parts = parts[1:] if base == "src" else parts

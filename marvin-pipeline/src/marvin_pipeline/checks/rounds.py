@@ -23,7 +23,7 @@ class Rounds:
         self.history: list[str] = []
         """A line for each round that was started."""
         self.begun = ""
-        """The commit at the start of the loop; empty where none is stored."""
+        """The commit at the start of the loop; empty if none is stored."""
         self._resume()
 
     @property

@@ -17,7 +17,7 @@ _SHOWN = 12_000
 
 
 class CommandRun(Record):
-    """The result of a command. `exit_code` is None where it timed out or could not be started."""
+    """The result of a command. `exit_code` is None if it timed out or could not be started."""
 
     command: ProjectCommand
     exit_code: int | None

@@ -10,7 +10,7 @@ def why_no_document(data: bytes | None) -> str:
     """What is wrong with the content of a document file, in a few words; empty for a valid document.
 
     Args:
-        data: the content; None where there is no file, or a link or a folder in its place.
+        data: the content; None if there is no file, or a link or a folder in its place.
     """
     if data is None:
         return "no file was written there"

@@ -36,7 +36,7 @@ class Place(Record):
     line: int
     what: str
     test: str = ""
-    """Empty where it is about several tests, or none."""
+    """Empty if it is about several tests, or none."""
     before: str = ""
     after: str = ""
 

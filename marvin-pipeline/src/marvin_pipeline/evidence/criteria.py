@@ -55,7 +55,7 @@ class Mention(Record):
     """Relative to the project."""
     line: int
     test: str
-    """The name of the test in its file; empty where the mention belongs to the whole file."""
+    """The name of the test in its file; empty if the mention belongs to the whole file."""
 
 
 def criteria_of(specification: str) -> Sequence[Criterion]:

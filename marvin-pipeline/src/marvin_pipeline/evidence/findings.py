@@ -37,9 +37,9 @@ class NotedFinding(Record):
     severity: Severity
     claim: str
     file: str
-    """Relative to the project; empty where the reviewer gave none."""
+    """Relative to the project; empty if the reviewer gave none."""
     line: int | None
-    """From 1; None where the reviewer gave none."""
+    """From 1; None if the reviewer gave none."""
     evidence: str
     standing: Standing
     commit: str
@@ -57,7 +57,7 @@ class FindingsLog:
         self._files = files
 
     def note(self, loop: Convergence, phase: str, subject: str, commit: str) -> None:
-        """Record all findings of a loop so far. Raises `FileFault` where the log is not writable."""
+        """Record all findings of a loop so far. Raises `FileFault` if the log is not writable."""
         still_open = {finding.id: finding for finding in loop.open_findings()}
         noted = [
             {**still_open.get(id, known.finding).as_dict(), "standing": "open" if id in still_open else "mended"}

@@ -198,7 +198,7 @@ def is_let_go(name: str, let_go: str) -> bool:
 
 
 def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
-    """Why a test does not fail for the right reason; empty where it does."""
+    """Why a test does not fail for the right reason; empty if it does."""
     if result.outcome == "passed":
         return "it passes, although the code does not exist yet"
     if result.outcome == "skipped":

@@ -20,7 +20,7 @@ _BEGUN = ("3", "2a")
 async def new_files(run: Run) -> Sequence[str] | None:
     """The files that were added or changed since the implementation began, without tests.
 
-    None where its start is not recorded.
+    None if its start is not recorded.
 
     Raises:
         GitFault: git fails.

@@ -96,7 +96,7 @@ def _there(folder: Path) -> Iterator[str]:
 
 
 def _project(folder: Path) -> dict[str, Any]:
-    """The `project` table of a pyproject.toml; empty where there is no readable one."""
+    """The `project` table of a pyproject.toml; empty if there is no readable one."""
     project = _toml(folder / "pyproject.toml").get("project")
     return project if isinstance(project, dict) else {}
 

@@ -46,7 +46,7 @@ class Probe(Record):
     is_loaded: bool = False
     """Whether the copy was used: some of its new code was loaded."""
     fault: str = ""
-    """Why there is no result although there is new code; empty where there is one."""
+    """Why there is no result although there is new code; empty if there is one."""
 
 
 async def without_code(run: Run) -> Probe:
@@ -120,7 +120,7 @@ async def _taken_out(run: Run, copy: Path, names: Sequence[str], marker: Path) -
 
 
 async def _gutted(run: Run, texts: Mapping[str, str], marker: Path) -> Mapping[str, str]:
-    """The texts without their code; empty ones where that fails."""
+    """The texts without their code; empty ones if that fails."""
     try:
         done = await run.control.session.processes.run(
             [sys.executable, "-P", "-m", _PROGRAM],

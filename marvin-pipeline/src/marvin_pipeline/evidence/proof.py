@@ -136,7 +136,7 @@ class _Proof:
         self._folders: Collection[str] = ()
 
     def known(self) -> Collection[str] | None:
-        """The tests that existed before the phase; None where they are not recorded. Blocks."""
+        """The tests that existed before the phase; None if they are not recorded. Blocks."""
         found = [note["known"] for note in self._progress.read() if isinstance(note.get("known"), list)]
         return frozenset(map(str, found[-1])) if found else None
 

@@ -28,15 +28,15 @@ class TestResult(Record):
     name: str
     """The runner's name for it, with which it can be run alone; unique within a report."""
     file: str
-    """Relative to the project; empty where the runner does not report it."""
+    """Relative to the project; empty if the runner does not report it."""
     outcome: TestOutcome
     cause: str = ""
-    """The class of the exception that ended it, such as `AssertionError`; empty where it passed or none is reported."""
+    """The class of the exception that ended it, such as `AssertionError`; empty if it passed or none is reported."""
     missing: str = ""
     """The module that could not be imported, if that is the cause, or that lacks an attribute. For a JavaScript file
     it is the path, which begins with `./` for a file of the project."""
     origin: str = ""
-    """The file that raised it, relative to the project; empty where that lies elsewhere, or is not reported."""
+    """The file that raised it, relative to the project; empty if that lies elsewhere, or is not reported."""
     message: str = ""
     """The exception's message: shortened, on one line, without control characters."""
 
@@ -47,9 +47,9 @@ class TestReport(Record):
     command: str
     """As it would be typed."""
     runner: str
-    """pytest, unittest, node, jest, vitest, go, cargo; empty where only the exit code is known."""
+    """pytest, unittest, node, jest, vitest, go, cargo; empty if only the exit code is known."""
     exit_code: int | None
-    """None where it was killed by a signal or the timeout."""
+    """None if it was killed by a signal or the timeout."""
     results: tuple[TestResult, ...] = ()
     fault: str = ""
     """Why the report is incomplete, such as a timeout or a malformed line; empty for a complete one."""
@@ -81,7 +81,7 @@ class Gate(Record):
     also one that continues this run."""
     excused: str = ""
     """Why `--strict` ignores that it was not measured: the user disabled the measurement, or there was
-    nothing to measure. Empty where it does."""
+    nothing to measure. Empty if it does not ignore that."""
 
 
 class EvidenceLog:

@@ -48,11 +48,11 @@ class Reported:
                 self._new.setdefault(_bare(one.name), []).append(one)
 
     def of(self, name: str) -> Sequence[TestResult]:
-        """The results of a test or of a file; empty where it is gone."""
+        """The results of a test or of a file; empty if it is gone."""
         return self._here(name) or self._moved(name) or self._around(name)
 
     def called(self, name: str) -> Sequence[str]:
-        """The current name of a test or a file; unchanged where it is gone."""
+        """The current name of a test or a file; unchanged if it is gone."""
         if self._here(name):
             return (name,)
         return (self._new_name(name),) if self._new_name(name) else [one.name for one in self._alone(name)] or (name,)
@@ -62,7 +62,7 @@ class Reported:
         return self._here(other) if other else self._alone(name)
 
     def _new_name(self, name: str) -> str:
-        """Its name after its file was moved; empty where there is no such test."""
+        """Its name after its file was moved; empty if there is no such test."""
         return next((other for other in self._other_names(name) if self._here(other)), "")
 
     def _alone(self, name: str) -> Sequence[TestResult]:
@@ -129,7 +129,7 @@ def _of_packages(name: str, old: str, new: str) -> Iterator[str]:
 
 
 def _bare(name: str) -> str:
-    """The name of a test within its file or module; empty where that is unknown, as for a file."""
+    """The name of a test within its file or module; empty if that is unknown, as for a file."""
     plain = without_case(name)
     for mark in ("::", " > "):
         if mark in plain:

@@ -74,7 +74,7 @@ class Place:
         return base
 
     async def files(self) -> Sequence[str]:
-        """The tracked files, relative to the folder. Raises `ToolError` where git fails."""
+        """The tracked files, relative to the folder. Raises `ToolError` if git fails."""
         return [os.fsdecode(name) for name in (await self._run("ls-files", "-z")).split(b"\0") if name]
 
     async def open(self, base: str, focus: str, documents: str, rounds: int) -> ReviewOrder:

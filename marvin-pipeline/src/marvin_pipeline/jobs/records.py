@@ -62,7 +62,7 @@ class ReviewJob(Record):
     cause: Cause = ""
     """The cause of a failure that has an exit code of its own."""
     cost: float | None = 0.0
-    """USD so far; None where unknown."""
+    """USD so far; None if unknown."""
     seconds: float = 0.0
     """The duration of all of its processes together."""
     commits: int = 0
@@ -92,11 +92,11 @@ class ReviewJobs:
         return self._lives(job_id)
 
     async def add(self, job: ReviewJob) -> None:
-        """Store a new job. Raises `ToolError` where it cannot be written."""
+        """Store a new job. Raises `ToolError` if it cannot be written."""
         await self.change(job.order.id, lambda _: job)
 
     async def get(self, job_id: str) -> ReviewJob | None:
-        """A job; None where the id is unknown. Raises `ToolError` where it cannot be read."""
+        """A job; None if the id is unknown. Raises `ToolError` if it cannot be read."""
         if not _ID.fullmatch(job_id):
             return None
         job = _job(await self._file(job_id).read())
@@ -121,7 +121,7 @@ class ReviewJobs:
         return sorted(found, key=lambda job: job.begun)
 
     async def change(self, job_id: str, work: Callable[[ReviewJob | None], ReviewJob]) -> None:
-        """Change a job. Raises `ToolError` where it cannot be written."""
+        """Change a job. Raises `ToolError` if it cannot be written."""
 
         def changed(data: dict[str, Any]) -> None:
             after = work(_job(data)).as_dict()

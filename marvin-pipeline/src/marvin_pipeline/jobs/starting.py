@@ -125,7 +125,7 @@ class Starter:
 
 
 def _focus(wanted: Wanted, files: Sequence[str]) -> str:
-    """The focus in its stored form. Raises `ToolError` where it matches nothing."""
+    """The focus in its stored form. Raises `ToolError` if it matches nothing."""
     given = wanted.focus
     word = given.strip().casefold() or FOCUSES[0]
     if word in FOCUSES:
@@ -141,7 +141,7 @@ def _focus(wanted: Wanted, files: Sequence[str]) -> str:
 
 
 def _documents(wanted: Wanted) -> str:
-    """The folder of the documents; empty for none. Raises `ToolError` where a given one has none."""
+    """The folder of the documents; empty for none. Raises `ToolError` if a given one has none."""
     folder = wanted.documents
     if folder is None or documents_in(folder):
         return str(folder or "")

@@ -1,4 +1,4 @@
-"""Loads prompts from the pack, or from the project where that is allowed, and fills in values."""
+"""Loads prompts from the pack, or from the project if that is allowed, and fills in values."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Convergence:
         return self._end("below_floor" if raised else "no_findings")
 
     def _in_vain(self, blocking: tuple[Finding, ...]) -> Ending | None:
-        """Why further rounds are pointless; empty where they are not."""
+        """Why further rounds are pointless; empty if they are not."""
         if blocking and all(self.known[finding.id].attempts >= self.rules.attempts for finding in blocking):
             return "no_progress"
         # The first rounds are not comparable: an adversarial round is followed by the first review of a fix.

@@ -32,7 +32,7 @@ class Finding(Record):
     claim: str
     """The problem, in one or a few sentences."""
     file: str = ""
-    """Relative to the project's folder; empty where the reviewer gave none."""
+    """Relative to the project's folder; empty if the reviewer gave none."""
     evidence: str = ""
     """A quotation from the document, or a location in the code."""
     id: str = ""

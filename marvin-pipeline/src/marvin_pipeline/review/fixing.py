@@ -37,7 +37,7 @@ async def changed_files(run: Run, since: str) -> Sequence[str]:
 
 
 def _why_destroyed(now: bytes | None, before: bytes) -> str:
-    """Why a fixer must not leave a document so: it is invalid, or a fragment; empty where it may."""
+    """Why a fixer must not leave a document so: it is invalid, or a fragment; empty if it may."""
     if why_no_document(before):
         return ""
     if why := why_no_document(now):

@@ -29,7 +29,7 @@ class History:
         self.name = f"review-history-{name}.md"
 
     def round(self, phase: str, number: int, reviews: Mapping[str, Review]) -> None:
-        """Add the reviews of a round. Raises `FileFault` where it cannot be written."""
+        """Add the reviews of a round. Raises `FileFault` if it cannot be written."""
         parts = [f"## Round {number} ({phase}), {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
         for name, review in reviews.items():
             parts.append(f"### {name}: {review.verdict}, {_count(len(review.findings))}")

@@ -74,7 +74,7 @@ def finding_of(value: Mapping[str, Any]) -> Finding | None:
 
 
 def severity_of(text: str) -> Severity | None:
-    """The severity in a text, the worst of several; None where it has none, or is a sentence."""
+    """The severity in a text, the worst of several; None if it has none, or is a sentence."""
     tokens = _TOKEN.findall(text[:_SHORT_LIMIT].casefold())
     named = [_WORDS[token] for token in (tokens if len(tokens) <= _FEW else tokens[:1]) if token in _WORDS]
     if not named and len(tokens) <= _VERY_FEW:

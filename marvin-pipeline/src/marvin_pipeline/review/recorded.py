@@ -30,7 +30,7 @@ class Said:
                 continue
 
     def note(self, name: str, review: Review) -> None:
-        """Add a review. Raises `FileFault` where it cannot be stored."""
+        """Add a review. Raises `FileFault` if it cannot be stored."""
         self.reviews[name] = review
         if review.verdict != "empty":  # an empty review is requested again
             self._progress.note(round=self._round, name=name, said={**_as_noted(review), "text": review.text})

@@ -139,7 +139,7 @@ class Checkpoints:
         """Commit all changes of the project; returns the newest commit, which is an old one without changes.
 
         New files that should not be committed, such as keys and logs, are left out, and so are the tickets.
-        is staged beside the project, in a repository around it, stays so.
+        Files that are staged outside of the project, in a repository around it, stay staged.
 
         Raises:
             GitFault: a merge or the like is not finished, or git fails.
@@ -171,7 +171,7 @@ class Checkpoints:
         return bool((await self._run("rev-parse", "--show-prefix")).strip())
 
     async def branch(self) -> str:
-        """The current branch; empty where HEAD is detached."""
+        """The current branch; empty if HEAD is detached."""
         found = await self._try("symbolic-ref", "--quiet", "--short", "HEAD")
         return found.output.decode("utf-8", "replace").strip() if found.exit_code == 0 else ""
 
@@ -182,7 +182,7 @@ class Checkpoints:
         return (await self._try("cat-file", "-e", f"{commit}^{{commit}}")).exit_code == 0
 
     async def newest(self) -> str:
-        """The newest commit; empty where there is none."""
+        """The newest commit; empty if there is none."""
         found = await self._try("rev-parse", "--verify", "--quiet", "HEAD")
         return found.output.decode().strip() if found.exit_code == 0 else ""
 
@@ -237,7 +237,7 @@ class Checkpoints:
 
         Args:
             commit: as `checkpoint` returned it.
-            paths: the files and folders to look at, relative to the project; all where there are none.
+            paths: the files and folders to look at, relative to the project; all if it is empty.
 
         Raises:
             GitFault: git fails.

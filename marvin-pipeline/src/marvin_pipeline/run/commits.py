@@ -17,7 +17,7 @@ _NAMES, _CONTENT = 20_000_000, 60_000_000
 
 
 class Change(Record):
-    """A file that differs in a later commit. An object is empty where there is no such file."""
+    """A file that differs in a later commit. An object is empty if there is no such file."""
 
     path: str
     before: str

@@ -46,7 +46,7 @@ class ProjectFiles:
         self.root = root
 
     def read(self, name: str, most: int = LARGEST) -> bytes | None:
-        """The first bytes of a file; None where there is none, or something like a pipe.
+        """The first bytes of a file; None if there is none, or something like a pipe.
 
         Raises:
             FileFault: it cannot be read, or there is a link or a folder in its place.
@@ -65,7 +65,7 @@ class ProjectFiles:
             raise self._fault(name, "read", error) from error
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder; none where there is no such folder, or a link.
+        """The names in a folder; none if there is no such folder, or a link.
 
         Raises:
             FileFault: it exists and cannot be read.
@@ -80,16 +80,16 @@ class ProjectFiles:
             raise self._fault(folder, "read", error) from error
 
     def text(self, name: str, most: int = LARGEST) -> str:
-        """The same as text; empty where there is no such file."""
+        """The same as text; empty if there is no such file."""
         return (self.read(name, most) or b"").decode("utf-8", "replace")
 
     def size(self, name: str) -> int | None:
-        """The bytes of a file; None where there is no such file, a link or something else in its place included."""
+        """The bytes of a file; None if there is no such file, a link or something else in its place included."""
         found = self._status(name)
         return None if found is None else found.st_size
 
     def stamp(self, name: str) -> str:
-        """A text that changes whenever the file is written; empty where there is no such file."""
+        """A text that changes whenever the file is written; empty if there is no such file."""
         found = self._status(name)
         return "" if found is None else f"{found.st_ino}-{found.st_mtime_ns}-{found.st_size}"
 
@@ -175,7 +175,7 @@ class ProjectFiles:
             os.close(descriptor)
 
     def remove(self, name: str) -> None:
-        """Remove a file or a link; nothing happens where there is none.
+        """Remove a file or a link; nothing happens if there is none.
 
         Raises:
             FileFault: it cannot be removed.

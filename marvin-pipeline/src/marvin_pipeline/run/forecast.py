@@ -32,7 +32,7 @@ _EFFORTS: Mapping[str, Effort] = {
 
 
 async def forecast(run: Run, agents: Mapping[str, int]) -> float | None:
-    """The expected cost of agents in USD; None where a price is unknown.
+    """The expected cost of agents in USD; None if a price is unknown.
 
     For roles that were used in this run, the cost of these agents is used.
     """

@@ -50,7 +50,7 @@ def _is_inside(lock: Path, repository: Path) -> bool:
 
 
 def _is_worked_in(*folders: Path) -> bool:
-    """Whether a git runs in one of these folders, for example with an open editor; true where unknown."""
+    """Whether a git runs in one of these folders, for example with an open editor; true if unknown."""
     places = [os.path.realpath(folder) for folder in folders]
     if not (_PROC / "self" / "cwd").exists():
         return True

@@ -25,7 +25,7 @@ class PhaseRecord(Record):
     end: PhaseEnd
     seconds: float
     forecast: float | None = None
-    """The expected cost in USD; None where a price is unknown."""
+    """The expected cost in USD; None if a price is unknown."""
 
 
 class Summary(Record):
@@ -40,7 +40,7 @@ class Summary(Record):
     agents: tuple[AgentRecord, ...]
     seconds: float
     next_phase: str
-    """The first phase of the next run; empty where all are finished."""
+    """The first phase of the next run; empty if all are finished."""
     carried: tuple[str, ...] = ()
     blocking: tuple[str, ...] = ()
     epic: str = ""
@@ -49,7 +49,7 @@ class Summary(Record):
 
     @property
     def cost(self) -> float | None:
-        """USD of the agents of this run; None where one is unknown."""
+        """USD of the agents of this run; None if one is unknown."""
         costs = [agent.cost for agent in self.agents]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
@@ -82,7 +82,7 @@ class Summary(Record):
         }
 
     def cost_of(self, phase: str) -> float | None:
-        """USD of the agents of a phase; None where one is unknown."""
+        """USD of the agents of a phase; None if one is unknown."""
         costs = [agent.cost for agent in self.agents if agent.phase == phase]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 

@@ -24,7 +24,7 @@ class Tickets:
 
     Args:
         files: the pipeline's own files there.
-        tickets_dir: TICKETS_DIR, where it is set.
+        tickets_dir: TICKETS_DIR, if it is set.
         parent: the ticket that this run itself works on; empty for none.
     """
 

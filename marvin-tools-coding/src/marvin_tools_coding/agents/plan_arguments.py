@@ -39,7 +39,7 @@ def plan_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _read(step: Any) -> tuple[Any, bool | None]:
-    """A step and whether it is finished, or None where that is not said. An invalid step is left to the validation."""
+    """A step and whether it is finished, or None if that is not said. An invalid step is left to the validation."""
     if isinstance(step, dict):
         text = next((step[name] for name in _TEXTS if isinstance(step.get(name), str)), step)
         said = next((step[name] for name in _STATES if step.get(name) is not None), None)

@@ -24,7 +24,7 @@ _COUNTED = 100_000
 
 
 def main(order: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """Print what is in the file."""
+    """Print the content of the file."""
     if order["what"] == "pdf":
         return _pages(data, order["first"], order["last"], order["limit"])
     names, total = {"zip": _zip, "tar": _tar, "sqlite": _sqlite}[order["what"]](data, order["last"])

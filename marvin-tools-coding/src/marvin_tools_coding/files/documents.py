@@ -64,7 +64,7 @@ class Document:
         return ToolResult(content=f"{said} It has {total:,} {one if total == 1 else held}:\n{shown}{more}"[:CALL_LIMIT])
 
     async def _look(self, what: str, first: int, last: int, limit: int) -> tuple[list[str], int] | None:
-        """Parts of the file and how many there are, from a process of its own; None where it fails."""
+        """Parts of the file and how many there are, from a process of its own; None if it fails."""
         if self._size > _OPENED:
             return None
         self._file.seek(0)

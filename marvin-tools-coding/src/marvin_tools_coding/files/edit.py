@@ -26,16 +26,31 @@ from marvin_core import (
 
 from ..adapters import IGNORED, PATHS, for_real
 from ..lsp.catalog import SUFFIXES
-from .edit_arguments import EVERY, NEWS, OLDS, PATCHES, EditArguments, patches_of
+from .edit_arguments import (
+    EVERY,
+    NEWS,
+    OLDS,
+    PATCHES,
+    EditArguments,
+    edit_arguments,
+    patches_of,
+    written_arguments,
+)
 
 FilePath = Annotated[str, "File below the working directory"]
 Content = Annotated[str, "Its whole content"]
 _TEXTS = ("contents", "text", "file_text", "fileContent", "file_content", "code", "body", "data", "new_str")
 _WHOLE = {"path": PATHS, "content": _TEXTS}
+_FOLDERS = (*IGNORED, "create_dirs", "create_directories", "createDirectories", "mkdir", "parents")
+"""Parameters that say to create folders, which is always done."""
+_CREATE_IGNORED = (*_FOLDERS, "overwrite", "force")
+_APPEND_IGNORED = (*_FOLDERS, "append")
 _PLACES_SHOWN = 20
 
 
-@tool(access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=IGNORED, adapt=for_real)
+@tool(
+    access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=_CREATE_IGNORED, adapt=for_real
+)
 async def create_file(context: ToolContext, path: FilePath, content: Content) -> ToolResult:
     """Create a new file, and its folders. Fails if the file exists; apply_patch changes one."""
     try:
@@ -52,7 +67,9 @@ async def create_file(context: ToolContext, path: FilePath, content: Content) ->
     return await _looked_at(context, [path], ToolResult(content=said, details=_details(written.diff)))
 
 
-@tool(access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=IGNORED, adapt=for_real)
+@tool(
+    access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=_APPEND_IGNORED, adapt=for_real
+)
 async def append_file(
     context: ToolContext, path: FilePath, content: Annotated[str, Field(min_length=1), "Text to add"]
 ) -> ToolResult:
@@ -81,7 +98,14 @@ async def append_file(
     return await _looked_at(context, [path], result)
 
 
-@tool(access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=IGNORED, adapt=for_real)
+@tool(
+    access=["write"],
+    group="files",
+    passes=["writable-files"],
+    aliases=_WHOLE,
+    ignores=_FOLDERS,
+    adapt=written_arguments,
+)
 async def write_file(context: ToolContext, path: FilePath, content: Content) -> ToolResult:
     """Create a file, or replace all of an existing one, after read_file. apply_patch changes a part."""
     known = _known(context)
@@ -103,7 +127,7 @@ async def write_file(context: ToolContext, path: FilePath, content: Content) -> 
     aliases={"path": PATHS, "old_str": OLDS, "new_str": NEWS, "patch": PATCHES, "replace_all": EVERY},
     unlisted=["edits", "replace_all", "expected_replacements", "keep_earlier", "command"],
     ignores=IGNORED,
-    adapt=for_real,
+    adapt=edit_arguments,
 )
 async def apply_patch(
     context: ToolContext,

@@ -8,7 +8,7 @@ from typing import Any
 
 from marvin_core import FilePatch, Hunk, Record, ToolError, is_patch, read_patch
 
-from ..adapters import PATHS
+from ..adapters import PATHS, for_real, refuse, taken, truth
 
 OLDS = ("old_string", "oldString", "oldText", "old_text", "old", "search", "oldStr", "original", "target_content")
 NEWS = ("new_string", "newString", "newText", "new_text", "new", "replace", "newStr", "replacement", "updated")
@@ -45,7 +45,6 @@ def patches_of(given: EditArguments) -> list[FilePatch]:
         ToolError: something is missing or malformed; the text says what to send.
     """
     text = _patch_text(given)
-    _check_command(given)
     if text is not None:
         path = given.path or ""
         return read_patch(text, "" if is_patch(path) else path)
@@ -54,9 +53,25 @@ def patches_of(given: EditArguments) -> list[FilePatch]:
     return [_replacement(given)]
 
 
-def _check_command(given: EditArguments) -> None:
+def edit_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of apply_patch. Parameters of commands that do not edit are no reason to refuse a call."""
+    command = given.get("command")
+    parts = command if isinstance(command, list) else [command]
+    if command is not None and all(isinstance(part, str) for part in parts):  # else validation refuses it
+        _check_command(command)
+    return for_real(given)
+
+
+def written_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of write_file, which overwrites and does not append."""
+    if truth(taken(given, "overwrite", "force")) is False:
+        raise ToolError("Nothing was done: write_file overwrites. Use create_file, which fails if the file exists.")
+    refuse(given, ("append",), "To add text at the end of a file, use append_file.")
+    return for_real(given)
+
+
+def _check_command(command: Sequence[str] | str) -> None:
     """Refuse commands that do not edit, which the tools of other programs have as well."""
-    command = given.command
     if not command or command in _EDITS or _patch_in(command) is not None:
         return
     send = _OTHERS.get(command) if isinstance(command, str) else None

@@ -23,7 +23,7 @@ _PICTURE = 5_000_000
 
 
 def notebook(call: ReadCall, data: bytes, wanted: Range) -> ToolResult | None:
-    """The cells of a Jupyter notebook with their outputs; None where the file is not one."""
+    """The cells of a Jupyter notebook with their outputs; None if the file is not one."""
     try:
         content = json.loads(data)
         language = content.get("metadata", {}).get("kernelspec", {}).get("language", "")

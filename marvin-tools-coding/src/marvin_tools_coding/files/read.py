@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Annotated, BinaryIO
 
 from marvin_core import Field, KnownFiles, ToolContext, ToolResult, tool
@@ -38,12 +39,13 @@ async def read_file(
     """Read text as numbered lines, or look at an image, PDF (lines count pages), notebook (cells) or archive. Without a
     range: the first 10 KB. With one: 50 KB or 2,000 lines at most; the answer says how to read on."""
     call = ReadCall(context=context, files=context, path=path)
-    return await shown_file(call, Range(start_line or None, end_line or None), column, lambda file: _note(call, file))
+    return await shown_file(call, Range(start_line or None, end_line or None), column, partial(_note, call))
 
 
-def _note(call: ReadCall, file: BinaryIO) -> None:
+def _note(call: ReadCall, file: BinaryIO, content: bytes | None) -> None:
     """Record that the file was read, which writing it as a whole requires."""
     status = os.fstat(file.fileno())
-    file.seek(0)
-    content = file.read() if status.st_size <= _COMPARED else None
+    if content is None and status.st_size <= _COMPARED:
+        file.seek(0)
+        content = file.read()
     KnownFiles(call.context.state).note(str(call.context.paths.root / call.located), status, content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from marvin_core import Image, Text, TextSource, ToolError, ToolResult, binary_kind, image_type, in_thread
 
@@ -14,16 +14,18 @@ _IMAGE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services ac
 _HEAD = 8_192
 """Bytes from which the kind of a file is determined."""
 
+Note: TypeAlias = Callable[[BinaryIO, bytes | None], None]
+
 
 async def shown_file(
-    call: ReadCall, wanted: Range, column: int | None, note: Callable[[BinaryIO], None] = lambda file: None
+    call: ReadCall, wanted: Range, column: int | None, note: Note = lambda file, content: None
 ) -> ToolResult:
     """What one call shows of its file.
 
     Args:
         wanted: the requested lines, pages or cells.
         column: the character at which the first line starts.
-        note: called with the opened text, which can be edited.
+        note: called with the opened text, which can be edited, and with its content if that is at hand.
 
     Raises:
         ToolError: there is no such file or range, or the budget of all calls is used up.
@@ -42,7 +44,7 @@ async def shown_file(
             if shown is not None:
                 return shown
         source = TextSource(call.path, file)
-        note(file)
+        note(file, source.content)
         if not source.size:
             return ToolResult(content="(The file is empty: 0 bytes.)")
         reading = Reading(call, source)
@@ -52,9 +54,7 @@ async def shown_file(
         return ToolResult(content=await reading.lines(first, last, HEAD_LIMIT if is_head else CALL_LIMIT))
 
 
-async def _document(
-    call: ReadCall, file: BinaryIO, facts: tuple[str, Range], note: Callable[[BinaryIO], None]
-) -> ToolResult | None:
+async def _document(call: ReadCall, file: BinaryIO, facts: tuple[str, Range], note: Note) -> ToolResult | None:
     """A binary file or a notebook; None for text.
 
     Args:
@@ -73,7 +73,7 @@ async def _document(
     data = file.read()
     shown = await in_thread(lambda: notebook(call, data, wanted))
     if shown is not None:
-        note(file)
+        note(file, data)
     return shown
 
 

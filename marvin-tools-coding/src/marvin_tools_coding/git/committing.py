@@ -56,7 +56,9 @@ async def git_commit(
     stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
     result = await try_write(context, arguments, stdin=stdin)
     if result.exit_code != 0:
-        error = _nothing_to_commit(result, staged=add_all or bool(scope)) or failure(context, "git commit", result)
+        error = _nothing_to_commit(result, place, staged=add_all or bool(scope)) or failure(
+            context, "git commit", result
+        )
         raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
     told = _committed(result, what, staged, place)
     made = await made_since(context, before)
@@ -81,12 +83,13 @@ def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -
     return ToolResult(content="\n".join(filter(None, parts)), details={"commit": made[1] if made else ""})
 
 
-def _nothing_to_commit(result: ProcessResult, *, staged: bool) -> ToolError | None:
+def _nothing_to_commit(result: ProcessResult, place: Place, *, staged: bool) -> ToolError | None:
     said = result.output.decode("utf-8", "replace")
     if not re.search("^(nothing to commit|nothing added|no changes added)", said, re.MULTILINE):
         return None
     if staged:
-        return ToolError("Nothing to commit: there are no changes. git_log shows the existing commits.")
+        rest = f" {place.unseen}." if place.unseen else ""
+        return ToolError(f"Nothing to commit: there are no changes. git_log shows the existing commits.{rest}")
     return ToolError("Nothing to commit: nothing is staged. Pass paths, or add_all=true.")
 
 

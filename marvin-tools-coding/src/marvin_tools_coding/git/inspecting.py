@@ -49,7 +49,8 @@ async def git_status(context: ToolContext, path: str | None = None) -> str:
     shown = output_text(result.output, result.omitted, "Run git status -- FOLDER for a part.").strip()
     above = f"[Only files in {place.prefix} of the repository {place.top} are listed.]" if place.below else ""
     next_step = place.next_step(unmerged="nmerged paths" in shown)
-    return "\n".join(filter(None, (shown, next_step and f"[{next_step}]", above)))
+    notes = [f"[{note}]" for note in (next_step, place.unseen) if note]
+    return "\n".join(filter(None, (shown, *notes, above)))
 
 
 @tool(
@@ -89,7 +90,8 @@ async def git_diff(
     result = await read(context, "git diff", [*options, *revision, *scope], limit=2 * DIFF_LIMIT)
     if not result.output:
         where = f" in {path}" if path else ""
-        return f"No differences{where}. Staged changes show with staged=true, untracked files in git_status."
+        rest = f" {place.unseen}." if place.unseen else ""
+        return f"No differences{where}. Staged changes show with staged=true, untracked files in git_status.{rest}"
     if len(result.output) <= DIFF_LIMIT:
         return result.output.decode("utf-8", "replace")
     overview = await read(context, "git diff", [*options, "--stat=100", *revision, *scope], limit=_STAT_LIMIT)

@@ -52,6 +52,13 @@ class Place(Record):
         """The prefix of the working directory in names that git gives relative to the top."""
         return f"{self.root.relative_to(self.top)}/" if self.top is not None and self.below else ""
 
+    @property
+    def unseen(self) -> str:
+        """Which changes git is not asked about; empty if it is asked about all."""
+        if self.top is None or not (self.top / ".gitmodules").is_file():
+            return ""
+        return "Changes inside submodules are not listed here. For each, run_command: git -C FOLDER status"
+
     def next_step(self, *, unmerged: bool = False) -> str:
         """The next step of a merge, rebase, cherry-pick or bisect in progress; empty without one."""
         for name, step in _STEPS.items():

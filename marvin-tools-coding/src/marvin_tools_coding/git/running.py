@@ -90,7 +90,7 @@ async def run(
 async def write(
     context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None
 ) -> ProcessResult:
-    """Run git with its hooks, filters and signatures. Raises `ToolError` where it fails."""
+    """Run git with its hooks, filters and signatures. Raises `ToolError` if it fails."""
     result = await try_write(context, arguments, stdin=stdin)
     if result.exit_code != 0:
         raise failure(context, what, result)
@@ -112,7 +112,7 @@ async def keep(
 
 
 async def read(context: ToolContext, what: str, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
-    """Run git to read only. Raises `ToolError` where it fails."""
+    """Run git to read only. Raises `ToolError` if it fails."""
     result = await try_read(context, arguments, limit)
     if result.exit_code != 0:
         raise failure(context, what, result)
@@ -145,7 +145,7 @@ async def names(context: ToolContext, what: str, arguments: Sequence[str], *, st
 
 
 def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError:
-    """git's error message, with what to do about it where that is known."""
+    """git's error message, with advice if there is any."""
     said = output_text(result.stderr + result.output, result.omitted, "")[:ERROR_LIMIT].strip()
     said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints its usage
     for sign, advice in _ADVICE.items():
@@ -167,7 +167,7 @@ async def _without_programs(context: ToolContext) -> dict[str, str]:
 
 
 async def hash_of(context: ToolContext, name: str) -> str:
-    """The hash of a commit's name. Raises `ToolError` where there is none."""
+    """The hash of a commit's name. Raises `ToolError` if there is none."""
     if name.startswith("-") or "\0" in name:
         raise ToolError(f"{name!r} is not a commit: names do not start with '-'. git_log shows the commits.")
     what = f"Looking for the commit {name!r}"

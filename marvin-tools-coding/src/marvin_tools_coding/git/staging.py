@@ -32,7 +32,7 @@ class Staged(Record):
 
     @property
     def note(self) -> str:
-        """What was left out, and how to include it; empty where nothing was."""
+        """What was left out, and how to include it; empty if nothing was."""
         if not self.left_out:
             return ""
         return (
@@ -120,7 +120,7 @@ async def _habitual(context: ToolContext, excluded: Sequence[str], folders: Sequ
 
 
 def _reason(context: ToolContext, name: str) -> str:
-    """Why a new file is left out; empty where it is not."""
+    """Why a new file is left out; empty if it is not."""
     return why_left_out(name) or _reason_within(context, name)
 
 

@@ -9,7 +9,7 @@ from .running import failure, keep, read, try_read
 
 
 class Before(Record):
-    """A repository before a commit: the commit of its branch, and the staged tree, empty where unknown."""
+    """A repository before a commit: the commit of its branch, and the staged tree, empty if unknown."""
 
     head: str
     index: str
@@ -28,7 +28,7 @@ async def state_before(context: ToolContext, place: Place) -> Before:
 
 
 async def made_since(context: ToolContext, before: Before) -> str:
-    """The new commit, and what was staged before it, as `take_back` takes it; empty where there is nothing to undo."""
+    """The new commit, and what was staged before it, as `take_back` takes it; empty if there is nothing to undo."""
     said = await try_read(context, ["rev-list", "--parents", "--max-count=1", "HEAD"])
     commit, *parents = said.output.decode().split() or [""]
     if said.exit_code != 0 or not before.is_plain or parents != ([before.head] if before.head else []):

@@ -26,7 +26,7 @@ _ENVIRONMENT = {
     "NO_COLOR": "1",
 }
 _NOT_LOGGED_IN = 4
-"""The exit code of gh where it has no login (`gh help exit-codes`)."""
+"""The exit code of gh without a login (`gh help exit-codes`)."""
 _LOGIN = "Ask the user to run: gh auth login (or to set GH_TOKEN)"
 _TOO_OLD = ("unknown command", "unknown flag", "unknown shorthand flag")
 
@@ -49,7 +49,7 @@ def environment(context: ToolContext) -> dict[str, str]:
 
 
 def program(context: ToolContext) -> str:
-    """The path of gh. Raises `ToolError` where it is not installed."""
+    """The path of gh. Raises `ToolError` if it is not installed."""
     found = context.processes.which("gh", outside=True)
     if found is None:
         raise ToolError(
@@ -95,7 +95,7 @@ async def get(
 
 
 def _parsed(output: bytes) -> Answer | None:
-    """An answer with its status line and headers; None where there is none."""
+    """An answer with its status line and headers; None if there is none."""
     head, _, body = output.replace(b"\r\n", b"\n").partition(b"\n\n")
     first, *lines = head.decode("utf-8", "replace").split("\n")
     protocol, _, status = first.partition(" ")
@@ -163,7 +163,7 @@ def _rate_limit(context: ToolContext, answer: Answer, said: str) -> str:
     is_primary = headers.get("x-ratelimit-remaining") == "0"
     if not is_primary and "retry-after" not in headers and "rate limit" not in said.lower():
         return ""
-    seconds = 60  # what GitHub asks clients to wait where it gives no time
+    seconds = 60  # how long GitHub asks clients to wait by default
     if headers.get("retry-after", "").isdigit():
         seconds = int(headers["retry-after"])
     elif is_primary and headers.get("x-ratelimit-reset", "").isdigit():

@@ -86,7 +86,7 @@ def _facts(found: Mapping[str, Any]) -> list[str]:
 
 
 async def _told(context: ToolContext, clones: Clones, wanted: Repository, *, shallow: bool) -> str:
-    """A description of an existing clone; empty where it has to be made."""
+    """A description of an existing clone; empty if it has to be made."""
     place = await in_thread(lambda: clones.find(wanted))
     if place is None:
         return ""

@@ -90,7 +90,7 @@ class Clones:
         self.root = Path(os.path.realpath(home / FOLDER))
 
     def find(self, repository: Repository) -> Path | None:
-        """The folder of a clone; None where there is none."""
+        """The folder of a clone; None if there is none."""
         for owner in self._alike(self.root, repository.owner):
             for name in self._alike(self.root / owner, repository.name):
                 if _is_clone(self.root / owner / name):

@@ -137,7 +137,7 @@ _SHOWN: Mapping[SearchType, Callable[[Mapping[str, Any]], Iterator[str]]] = {
 
 
 def _text(item: Mapping[str, Any], *path: str, is_first_line: bool = False) -> str:
-    """A text field of an answer on one line; empty where it is missing."""
+    """A text field of an answer on one line; empty if it is missing."""
     value: Any = item
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None

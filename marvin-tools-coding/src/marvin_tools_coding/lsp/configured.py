@@ -24,7 +24,7 @@ _NULL = (
 
 
 def _typescript_of(program: str) -> str:
-    """The TypeScript that is installed beside typescript-language-server; empty where there is none."""
+    """The TypeScript that is installed beside typescript-language-server; empty if there is none."""
     for folder in Path(os.path.realpath(program)).parents:
         if folder.name == "node_modules":
             found = folder / "typescript" / "lib" / "tsserver.js"
@@ -33,7 +33,7 @@ def _typescript_of(program: str) -> str:
 
 
 def refusal(kind: ServerKind, program: str, *, sandboxed: bool) -> str:
-    """Why a server is not used here; empty where it is."""
+    """Why a server is not used here; empty if it is."""
     if kind.name == "typescript-language-server" and not sandboxed and not _typescript_of(program):
         return "it has no TypeScript of its own, and would run the project's TypeScript outside of a sandbox"
     return ""
@@ -88,7 +88,7 @@ def _settings(kind: ServerKind, root: Path, *, sandboxed: bool) -> Mapping[str, 
 
 
 def _section(settings: Mapping[str, Any], item: object) -> Any:
-    """The settings of a section named as `a.b`; None where there are none."""
+    """The settings of a section named as `a.b`; None if there are none."""
     name = item.get("section") if isinstance(item, dict) else None
     found: Any = settings
     for part in name.split(".") if isinstance(name, str) and name else ():

@@ -26,7 +26,7 @@ def listed(found: Mapping[str, Sequence[Diagnostic]], most: int = _SHOWN) -> str
 
 
 def overview(statuses: Sequence[ServerStatus]) -> str:
-    """Language servers, each folder followed by its diagnostics; empty where there are none."""
+    """Language servers, each folder followed by its diagnostics; empty if there are none."""
     return "\n\n".join(_of_folder([one for one in statuses if one.root == root]) for root in _roots(statuses))
 
 

@@ -62,7 +62,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Its process id; 0 where there is no process."""
+        """Its process id; 0 if there is no process."""
         return self._talk.pid if self._talk is not None and self._talk.running else 0
 
     @property

@@ -46,7 +46,7 @@ class LanguageServers:
         self._told: set[str] = set()
 
     async def after_edit(self, context: ToolContext, paths: Sequence[str]) -> str:
-        """The message about files that were just written; empty where there is none."""
+        """The message about files that were just written; empty if there is none."""
         settings = (await in_thread(lambda: context.settings(CodingSettings))).lsp
         if not settings.use:
             return ""
@@ -169,7 +169,7 @@ async def diagnostics_after(context: ToolContext, paths: Sequence[str]) -> str:
     """Diagnostics of files that were just written. Never raises: the edit is done.
 
     Returns:
-        Text for the end of the result; empty where there is none.
+        Text for the end of the result; empty if there is none.
     """
     if not any(Path(path).suffix in SUFFIXES for path in paths):
         return ""

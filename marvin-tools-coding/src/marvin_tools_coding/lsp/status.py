@@ -36,7 +36,7 @@ _FORGOTTEN = 3_600.0
 class ServerStatus(Record):
     """A language server, its `root` folder, and the diagnostics of files below it by path.
 
-    `pid` is 0 where it does not run. `waiting` are files without diagnostics yet.
+    `pid` is 0 if it does not run. `waiting` are files without diagnostics yet.
     """
 
     name: str

@@ -75,7 +75,7 @@ def _refuse_names(packages: Sequence[str]) -> None:
 
 
 def _manager(context: ToolContext, packages: Sequence[str], *, dev: bool) -> Manager:
-    """The one package manager of the project. Raises `ToolError` where there is none, or more than one."""
+    """The one package manager of the project. Raises `ToolError` if there is none, or more than one."""
     root = context.paths.root
     above = lock_above(context.paths)
     if above:

@@ -116,7 +116,7 @@ class Manager(Record):
         return [*_ADDING[self.name], *options, *ending, *packages]
 
     def removing(self, packages: Sequence[str], *, dev: bool) -> str:
-        """The shell command that removes the packages; empty where their names are unknown, as of a URL."""
+        """The shell command that removes the packages; empty if their names are unknown, as of a URL."""
         names = [name for name in map(self._bare, packages) if name]
         if len(names) < len(packages):
             return ""

@@ -66,7 +66,7 @@ async def tk(
         raise ToolError(_explained(str(error))) from None
     text = await _text(context, outcome)
     if outcome.exit_code:
-        raise ToolError(f"{text}. `show` tells what there is.")
+        raise ToolError(f"{text}. Use `show` to see the ticket.")
     undo = Call(name="tk", arguments={"args": shlex.join(outcome.undo)}) if outcome.undo else None
     return ToolResult(content=text or "There are none.", undo=undo)
 
@@ -94,7 +94,7 @@ def _words(line: str) -> list[str]:
 
 
 async def _user(context: ToolContext) -> str:
-    """The name of the git user; empty where git is missing or has none."""
+    """The name of the git user; empty if git is missing or has none."""
     try:
         told = await context.processes.run(["git", "config", "--get", "user.name"], cwd=context.paths.root)
     except ToolError:

@@ -68,7 +68,7 @@ async def blender_screenshot(
 
 
 def _read(path: Path) -> bytes:
-    """The image that Blender wrote; nothing where it is missing or too large."""
+    """The image that Blender wrote; nothing if it is missing or too large."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)

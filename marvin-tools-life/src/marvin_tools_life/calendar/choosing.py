@@ -46,7 +46,7 @@ def chosen(events: Sequence[EventText], uid: str, title: str) -> Chosen:
 
 
 def _with_day(uid: str, title: str) -> list[tuple[str, str, date]]:
-    """The id and the title without the day at the end of one of them; nothing where there is none."""
+    """The id and the title without the day at the end of one of them; nothing if there is none."""
     found = _WITH_DAY.fullmatch(uid or title)
     if found is None:
         return []

@@ -185,7 +185,7 @@ def parsed(data: bytes) -> Any:
 
 
 def _words(event: Any) -> str:
-    """The first rule of an event as text, by its id; nothing where it has no readable one."""
+    """The first rule of an event as text, by its id; nothing if it has no readable one."""
     try:
         return in_words(rules_of(event)[0]) if event.get("UID") else ""
     except Exception:  # values of any kind; expanding the rule reports the error

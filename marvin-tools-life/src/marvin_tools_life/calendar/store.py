@@ -25,7 +25,7 @@ class CalendarFile:
         self._timeouts = context.timeouts
 
     async def read(self) -> CalendarText:
-        """The calendar; an empty one where there is no file.
+        """The calendar; an empty one if there is no file.
 
         Raises:
             ToolError: it cannot be read, or is not a calendar. The file stays unchanged.

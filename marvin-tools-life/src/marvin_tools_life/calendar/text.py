@@ -59,7 +59,7 @@ class EventText:
 
     @property
     def uid(self) -> str:
-        """Its id; empty where it has none."""
+        """Its id; empty if it has none."""
         return self._facts.get("UID", "").strip()
 
     @property
@@ -100,7 +100,7 @@ class EventText:
 
     @property
     def sequence(self) -> int:
-        """Its sequence number; 0 where there is none."""
+        """Its sequence number; 0 if there is none."""
         number = self._facts.get("SEQUENCE", "").strip()
         return int(number) if number.isdecimal() and len(number) <= _DIGITS * 2 else 0
 

@@ -32,7 +32,7 @@ class FormError(ValueError):
 
 
 class Merged(NamedTuple):
-    """The result of merging a file: its new content, None where it stays unchanged, and counts for the report.
+    """The result of merging a file: its new content, None if it stays unchanged, and counts for the report.
 
     `taken` counts new entries, `there` existing ones. `problems` are entries that cannot be imported, each with
     the reason.
@@ -76,7 +76,7 @@ def merged_entries(form: EntryForm, here: bytes | None, older: bytes, when: floa
     """The entries of today's file, followed by those of the older file whose keys it does not have.
 
     Args:
-        here: today's file; the same bytes as `older` where it is that file itself.
+        here: today's file; the same bytes as `older` if it is that file itself.
         when: the modification time of the older file, in seconds since the epoch.
 
     Raises:

@@ -92,7 +92,7 @@ class Import:
             yield from self._whole_files(folder.name)
 
     def _whole_files(self, profile: str) -> Iterator[_File]:
-        """Files with an unchanged format, which are copied where there is none yet."""
+        """Files with an unchanged format, which are copied if there is none yet."""
         name = f"profiles/{profile}"
         target = f"{name}/preferences.yaml"
         yield from self._found(f"{profile}: preferences", f"{name}/prefs.yaml", _preferences, target)

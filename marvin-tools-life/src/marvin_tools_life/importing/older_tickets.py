@@ -110,7 +110,7 @@ def older_tickets(name: str, content: bytes, when: float) -> Iterator[OlderTicke
 
 
 def old_id(given: Mapping[str, Any]) -> str:
-    """The old id of a ticket; empty where it had none."""
+    """The old id of a ticket; empty if it had none."""
     found = given.get("id", given.get("ticket_id"))
     return str(found).strip() if isinstance(found, (str, int)) and not isinstance(found, bool) else ""
 
@@ -149,7 +149,7 @@ def _priority(value: Any) -> int:
 
 
 def _note(given: Any, made: str) -> str:
-    """A note under its time, in the tickets' format; empty where it has no text."""
+    """A note under its time, in the tickets' format; empty if it has no text."""
     if isinstance(given, Mapping):
         text = next(
             (given[name] for name in ("text", "note", "content", "body") if isinstance(given.get(name), str)), ""

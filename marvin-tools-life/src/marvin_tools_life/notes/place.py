@@ -26,7 +26,7 @@ class Notes:
     run elsewhere find them.
 
     Args:
-        writing: create the folder where it is missing.
+        writing: create the folder if it is missing.
 
     Raises:
         ToolError: there is no folder yet, or it cannot be created.
@@ -94,7 +94,7 @@ class Notes:
         """The entry of a folder with a name, ignoring case and the form of accents.
 
         People and systems write names in several forms: `Garden.md` is also `garden`, and a note from a Mac may have
-        decomposed accents. Empty where there is none, or several.
+        decomposed accents. Empty if there is none, or several.
         """
         exact = [place for ending in endings if self.files.paths.exists(place := _joined(folder, name + ending))]
         if exact:
@@ -134,5 +134,5 @@ def _plain(name: str) -> str:
 
 
 def no_notes(shown: str) -> ToolError:
-    """The message where there are no notes yet."""
+    """The message if there are no notes yet."""
     return ToolError(f"There are no notes yet: {shown} does not exist. write_note creates it.")

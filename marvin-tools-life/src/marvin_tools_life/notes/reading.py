@@ -68,7 +68,7 @@ async def file_read_lines(
 
 
 async def _section(notes: Notes, path: str, first: int, last: int | None) -> TextSection | None:
-    """Lines of a note, recorded as read; None where it is empty."""
+    """Lines of a note, recorded as read; None if it is empty."""
     place = await in_thread(lambda: notes.existing(path))
     with await in_thread(lambda: notes.files.paths.open(place)) as file:
         source = TextSource(place, file)

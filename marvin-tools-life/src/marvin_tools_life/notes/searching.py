@@ -25,7 +25,7 @@ from marvin_core import (
 from .place import Notes
 
 _WORDS = 8
-"""Words of a query that are searched for one by one where no line contains the whole query."""
+"""Words of a query that are searched for one by one if no line contains the whole query."""
 _LOOKED_AT = 2_000
 """Lines with at least one word, from which the notes with most of them are chosen."""
 _NAMES_SHOWN = 10
@@ -106,7 +106,7 @@ def _in_any_case(sign: str) -> str:
 
 
 async def _by_words(notes: Notes, words: list[str], most: int) -> str:
-    """The lines of the notes with most of the words, where no line has all of them."""
+    """The lines of the notes with most of the words, if no line has all of them."""
     wanted = list({_composed(word): word for word in words}.values())[:_WORDS]
     found = await search_files(notes.files, _query(notes, "|".join(map(_pattern, wanted)), _LOOKED_AT))
     if not found.lines:

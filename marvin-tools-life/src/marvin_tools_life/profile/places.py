@@ -50,7 +50,7 @@ async def save_place(
     *,
     context: ToolContext,
 ) -> ToolResult:
-    """Keep a place in the user's address book. Of a known label what is given is changed. Where the user tells of a
+    """Keep a place in the user's address book. For a known label, only the given values change. If the user mentions a
     lasting place, such as home, offer it once."""
     label = " ".join(label.split())
     texts = dict(zip(_TEXTS, (name, address, phone, website, notes), strict=True))

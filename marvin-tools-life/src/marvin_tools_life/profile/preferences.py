@@ -48,7 +48,7 @@ async def update_preferences(
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     context: ToolContext,
 ) -> ToolResult:
-    """Keep what the user prefers, in the profile. Where the user states something lasting, such as a diet, units, a
+    """Keep what the user prefers, in the profile. If the user states something lasting, such as a diet, units, a
     tone (notes) or a home (save_place), offer once to keep it, and say in one line what was kept."""
     results: list[Any] = []
 
@@ -75,7 +75,7 @@ async def update_preferences(
 
 
 def _changed(key: str, before: Any, action: str, value: str) -> Any:
-    """The new value of a preference; None where it becomes empty."""
+    """The new value of a preference; None if it becomes empty."""
     if len(value) > _LONGEST:
         raise ToolError(f"The value has {len(value):,} characters; the limit is {_LONGEST:,}. Shorten it.")
     if isinstance(before, dict) and action != "set":

@@ -59,7 +59,7 @@ class Job(Record):
 
 
 def job_of(data: Any) -> Job:
-    """The job from plain data. Raises `ValueError` where it is not valid."""
+    """The job from plain data. Raises `ValueError` if it is not valid."""
     try:
         push = PushTarget(**data["push"]) if data.get("push") else None
         job = Job(**{**data, "push": push, "due": float(data["due"]), "began": float(data.get("began", 0))})
@@ -77,7 +77,7 @@ class JobFile:
     """The jobs of this user, in one private file. Methods block until they are done.
 
     Args:
-        folder: of the file; created where it is missing.
+        folder: of the file; created if it is missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -96,7 +96,7 @@ class JobFile:
             os.close(descriptor)
 
     def jobs(self) -> dict[str, Job]:
-        """All jobs by their ids. Raises `ValueError` where the file is damaged."""
+        """All jobs by their ids. Raises `ValueError` if the file is damaged."""
         return self._parsed(self.path.read_bytes() if self.path.exists() else None)
 
     def put(self, *jobs: Job) -> None:

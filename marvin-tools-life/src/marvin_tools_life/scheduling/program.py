@@ -236,7 +236,7 @@ def _fire(folder: Path, name: str, environment: Mapping[str, str]) -> int:
 
 
 def _begun(file: JobFile, name: str, environment: Mapping[str, str]) -> Job | None:
-    """The job once it is due; None where there is nothing to do (yet), or another process runs it."""
+    """The job once it is due; None if there is nothing to do (yet), or another process runs it."""
     job = file.jobs().get(name)
     if job is None:
         with file.held():

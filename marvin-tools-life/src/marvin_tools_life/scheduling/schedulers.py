@@ -43,7 +43,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def why_not(self) -> str:
-        """Why it cannot be used here, and what would help; empty where it can."""
+        """Why it cannot be used here, and what would help; empty if it can."""
 
     @abstractmethod
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
@@ -55,7 +55,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def remove(self, job: str, handle: str) -> None:
-        """Remove a job; nothing happens where it is gone already."""
+        """Remove a job; nothing happens if it is already gone."""
 
     @abstractmethod
     def known(self, jobs: Mapping[str, str]) -> set[str]:

@@ -125,7 +125,7 @@ def pushed(job: Job) -> str:
 
 
 def notice_of(job: Job) -> tuple[Push, NtfyServer]:
-    """The notice of a job, and where it is published. Raises `ValueError` where it has no topic."""
+    """The notice of a job, and where it is published. Raises `ValueError` if it has no topic."""
     from marvin_core import NtfyServer, Push
 
     if job.push is None:

@@ -30,7 +30,7 @@ def place_of(context: ToolContext) -> str:
 
 
 async def run(context: ToolContext, *words: str) -> TicketOutcome:
-    """The output of a ticket command. Raises `ToolError` where it fails."""
+    """The output of a ticket command. Raises `ToolError` if it fails."""
     folder = place_of(context)
     place = TicketPlace(os.path.dirname(folder), folder)
     place.strict = True
@@ -39,7 +39,7 @@ async def run(context: ToolContext, *words: str) -> TicketOutcome:
 
 
 async def look(context: ToolContext, work: Callable[[TicketFolder], T]) -> T:
-    """Return `work` of the folder, run in a thread. Raises `ToolError` where there is no ticket yet."""
+    """Return `work` of the folder, run in a thread. Raises `ToolError` if there is no ticket yet."""
     path, timeouts = place_of(context), context.timeouts
     if not await in_thread(lambda: os.path.isdir(path)):
         raise ToolError(_none_yet(path))
@@ -52,7 +52,7 @@ async def look(context: ToolContext, work: Callable[[TicketFolder], T]) -> T:
 
 
 def all_tickets(folder: TicketFolder) -> Mapping[str, Ticket]:
-    """Every ticket by its id. Raises `ToolError` where there is none."""
+    """Every ticket by its id. Raises `ToolError` if there is none."""
     found = folder.all()
     if not found:
         raise ToolError(_none_yet(folder.path))
@@ -81,7 +81,7 @@ def _names(path: str) -> Sequence[str]:
 
 
 def _none_yet(path: str) -> str:
-    """The message where there is no ticket; those of an older Marvin are JSON files in the same folder."""
+    """The message if there are no tickets; those of an older Marvin are JSON files in the same folder."""
     try:
         is_older = any(name.endswith(".json") for name in os.listdir(path))
     except OSError:

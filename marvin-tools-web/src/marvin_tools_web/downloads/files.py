@@ -206,7 +206,7 @@ class _Mark(Record):
 
     @classmethod
     def of(cls, response: httpx.Response) -> _Mark:
-        """The validator is empty where the server does not serve ranges or sends no strong validator."""
+        """The validator is empty if the server does not serve ranges or sends no strong validator."""
         headers = response.headers
         tag = headers.get("etag", "").strip()
         validator = tag if tag and not tag.startswith("W/") else headers.get("last-modified", "").strip()

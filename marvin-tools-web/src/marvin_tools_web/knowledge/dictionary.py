@@ -1,4 +1,4 @@
-"""The dictionary: dictionaryapi.dev, and WordNet where it is installed.
+"""The dictionary: dictionaryapi.dev, and WordNet if it is installed.
 
 Source: dictionaryapi.dev, wordnet.princeton.edu/documentation/wn1wn
 """
@@ -104,7 +104,7 @@ def _words(value: Mapping[str, Any], kind: str) -> list[str]:
 
 
 async def _by_wordnet(word: str, context: ToolContext, *, synonyms: bool) -> str:
-    """WordNet's answer; empty where it is not installed, or does not know the word."""
+    """WordNet's answer; empty if it is not installed, or does not know the word."""
     if context.processes.which("wn") is None:
         return ""
     options = ["-over", *(["-synsn", "-synsv", "-synsa", "-synsr"] if synonyms else [])]

@@ -117,7 +117,7 @@ def _refuse_errors(answer: Any) -> None:
 
 
 async def article(context: ToolContext, title: str, *, lead: bool) -> Article | None:
-    """An article, or its lead section; None where there is none with that title.
+    """An article, or its lead section; None if there is none with that title.
 
     Raises:
         RequestFailed: there is no valid answer.

@@ -65,7 +65,7 @@ class SavedArticles:
         raise ToolError(f"The article {one_line(title, _TITLE)!r} is not saved. Save it with wiki_full first.{hint}")
 
     def _content(self, name: str, most: int = _LARGEST) -> bytes | None:
-        """The content of a file; None where there is no readable file."""
+        """The content of a file; None if there is no readable file."""
         if not self.folder.is_dir():
             return None
         try:

@@ -132,7 +132,7 @@ async def wiki_grep(
 
 
 async def _article(title: str, context: ToolContext, *, lead: bool) -> mediawiki.Article:
-    """The article; where there is none, the error names those that a search finds."""
+    """The article. If there is none, the error names those that a search finds."""
     asked = checked(_title_in(title), "title", _QUERY)
     found = await mediawiki.article(context, asked, lead=lead)
     if found is not None:

@@ -34,7 +34,7 @@ def names(value: Any, *path: str | int, key: str = "name", most: int = 8) -> str
 
 
 def given(value: Mapping[str, Any], key: str, limit: int = 300) -> str:
-    """A text; also empty where the service writes that it has none."""
+    """A text; also empty if the service writes that it has none."""
     found = values.text(value, key, limit=limit)
     return "" if found.lower() in _NOTHING else found
 

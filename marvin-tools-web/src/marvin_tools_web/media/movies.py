@@ -83,7 +83,7 @@ async def get_movie_details(
 
 
 async def _ask(context: ToolContext, params: Mapping[str, str | None], read: Any) -> Any:
-    """OMDb's answer; None where it has no match, `_TOO_MANY` where it has too many to list.
+    """OMDb's answer; None if it has no match, `_TOO_MANY` if it has too many to list.
 
     Raises:
         RequestFailed: there is no key, or no answer.

@@ -106,7 +106,7 @@ def count_in(answer: Any) -> int | None:
 
 
 async def _achievements(client: ServiceClient, app_id: int, key: str | None) -> str:
-    """The achievements of players, the commonest first; a sentence where they are not available."""
+    """The achievements of players, the commonest first; a sentence if they are not available."""
     if key is None:
         return f"[Achievements need a key: steamcommunity.com/dev/apikey, set as {_KEY}.]"
     try:

@@ -176,7 +176,7 @@ def _has_outer_sandbox() -> bool:
 
 
 def _status(name: str) -> str:
-    """A line of this process's status file; empty where the system has none."""
+    """A line of this process's status file; empty if the system has none."""
     try:
         lines = dict(line.split(":", 1) for line in _SANDBOXED.read_text(encoding="ascii").splitlines())
         return lines[name].strip()

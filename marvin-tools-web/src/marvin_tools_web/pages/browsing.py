@@ -135,7 +135,7 @@ async def _page(fetched: Fetched, context: ToolContext) -> Page:
 
 
 def _kind(fetched: Fetched) -> str:
-    """The kind of a response, from its first bytes and then from its media type; empty where it is not text."""
+    """The kind of a response, from its first bytes and then from its media type; empty if it is not text."""
     head = fetched.content[:_SAMPLE].lstrip()
     if head.startswith(b"%PDF-") or (fetched.kind == "application/pdf" and b"%PDF-" in fetched.content[:_SAMPLE]):
         return "pdf"
@@ -172,7 +172,7 @@ def _title(markup: str) -> str:
 
 
 async def _by_lynx(markup: str, url: str, context: ToolContext) -> str:
-    """The text of a page with its links numbered and listed below; empty where lynx fails."""
+    """The text of a page with its links numbered and listed below; empty if lynx fails."""
     # The declared encoding no longer holds. Without a base, links would point to the file that lynx reads.
     head = f'<base href="{html.escape(url)}"><meta charset="utf-8">'
     stdin = (head + markup).encode("utf-8", "replace")
@@ -196,7 +196,7 @@ async def _document(fetched: Fetched, context: ToolContext) -> Page:
 
 
 async def _read(asked: dict[str, str], body: bytes, context: ToolContext) -> dict[str, str]:
-    """The result of the page reader; nothing where it fails, or takes too long or too much memory."""
+    """The result of the page reader; nothing if it fails, or takes too long or too much memory."""
     result = await context.processes.run(
         _READER, stdin=child_process.question(asked, body), timeout=_limit(context), output_limit=8 * _TEXT
     )

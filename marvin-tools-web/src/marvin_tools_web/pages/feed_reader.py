@@ -78,7 +78,7 @@ def _parsed(url: str, kind: str, body: bytes) -> Any:
 
 
 def _character(reference: re.Match[bytes]) -> bytes:
-    """A character reference, or nothing where there is no such character."""
+    """A character reference, or nothing if there is no such character."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
     return reference[0] if number <= sys.maxunicode and not 0xD800 <= number <= 0xDFFF else b""
 
@@ -98,7 +98,7 @@ def _entry(url: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moment(parsed: Any) -> str:
-    """A date as text; empty where it is not a valid one."""
+    """A date as text; empty if it is not a valid one."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", parsed) if parsed else ""
     except (ValueError, TypeError, OverflowError):
@@ -106,7 +106,7 @@ def _moment(parsed: Any) -> str:
 
 
 def _address(base: str, link: str) -> str:
-    """The web URL of a link; empty where it is not one, as feeds may contain any text there."""
+    """The web URL of a link; empty if it is not one, as feeds may contain any text there."""
     try:
         found = urljoin(base, link.strip()) if link else ""
     except ValueError:

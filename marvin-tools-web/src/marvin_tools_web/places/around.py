@@ -67,7 +67,7 @@ async def described(
     radius: float,
     before: Answered[list[FoundPlace]],
 ) -> Answered[list[FoundPlace]]:
-    """The places that a description means, as in `ramen in Kyoto`; `before` where it names no place."""
+    """The places that a description means, as in `ramen in Kyoto`; `before` if it names no place."""
     what, where = _parted(query)
     sought = wanted(what)
     if not sought or (near is None and not where):

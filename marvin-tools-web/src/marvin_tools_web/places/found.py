@@ -43,7 +43,7 @@ def place(
     facts: Sequence[str] = (),
     is_anywhere: bool = False,
 ) -> FoundPlace | None:
-    """A place from a service's answer; None where it has no coordinates, unless `is_anywhere`."""
+    """A place from a service's answer; None if it has no coordinates, unless `is_anywhere`."""
     latitude, longitude = at
     where = None
     if latitude is not None and longitude is not None and abs(latitude) <= 90 and abs(longitude) <= 180:

@@ -107,7 +107,7 @@ class GcloudLogin:
         self._file = TokenFile(context)
 
     async def project(self) -> str:
-        """The project that is billed; empty where the login must not be used."""
+        """The project that is billed; empty if the login must not be used."""
         return values.text(await self._file.read(GCLOUD), "project", limit=60)
 
     async def use(self, folder: Path, project: str) -> None:

@@ -113,7 +113,7 @@ def normal(kind: str) -> str:
 
 
 def tags(kind: str) -> tuple[str, ...]:
-    """The OpenStreetMap tags of a type, all of which a place must have; empty where the text cannot be a type."""
+    """The OpenStreetMap tags of a type, all of which a place must have; empty if the text cannot be a type."""
     name = normal(kind)
     if _TAG.fullmatch(name):
         return (name,)

@@ -68,7 +68,7 @@ async def get_my_location(*, context: ToolContext) -> ToolResult:
 
 
 async def _by_device(context: ToolContext) -> tuple[Point, str] | None:
-    """The position according to the device; None where that fails."""
+    """The position according to the device; None if that fails."""
     processes = context.processes
     if sys.platform == "darwin":
         program, title = processes.which("swift", outside=True), "CoreLocation"

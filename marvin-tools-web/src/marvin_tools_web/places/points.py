@@ -22,7 +22,7 @@ _HOW = "Give a place as a name or as 'latitude,longitude', such as 52.52,13.405.
 
 
 class Point(Record):
-    """A point in degrees; `name` is empty where only its coordinates are known."""
+    """A point in degrees; `name` is empty if only its coordinates are known."""
 
     latitude: float
     longitude: float
@@ -64,7 +64,7 @@ def point(latitude: float, longitude: float, name: str = "") -> Point:
 
 
 def coordinates_in(text: str) -> Point | None:
-    """The point of a text with coordinates; None where it is a name."""
+    """The point of a text with coordinates; None if it is a name."""
     found = _COORDINATES.fullmatch(text[:_LONGEST].translate(_MINUS))
     return point(float(found[1]), float(found[2])) if found else None
 

@@ -197,7 +197,7 @@ def _moment(seconds: float | None) -> str:
 
 
 def _date(text: str) -> str:
-    """A date of any time zone in UTC; empty where it is invalid."""
+    """A date of any time zone in UTC; empty if it is invalid."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()

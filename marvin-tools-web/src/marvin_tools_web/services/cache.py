@@ -22,7 +22,7 @@ _TYPE = "content-type"
 
 
 async def answer_cache(context: ToolContext) -> AnswerCache | None:
-    """The cache of the pack, opened once a session; None where it cannot be opened."""
+    """The cache of the pack, opened once a session; None if it cannot be opened."""
     try:
         return await context.resource(_opener(context.folders.cache / _FILE))
     except Exception:  # such as a home folder that is not writable
@@ -36,7 +36,7 @@ class AnswerCache:
         self._storage = storage
 
     async def get(self, url: str) -> Fetched | None:
-        """The cached answer; None where there is none, or it has expired."""
+        """The cached answer; None if there is none, or it has expired."""
         return await in_thread(lambda: self._get(url))
 
     async def put(self, url: str, answer: Fetched, seconds: float) -> None:

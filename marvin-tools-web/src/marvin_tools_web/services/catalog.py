@@ -11,7 +11,7 @@ class Service(Record):
     Attributes:
         name: its key below `services` of the pack's settings; MARVIN_URL_NAME, in capitals, sets it as well.
         title: its name in answers.
-        url: its default URL; empty where the user has to configure one.
+        url: its default URL; empty if the user has to configure one.
         interval: seconds between the starts of two requests, by all Marvins of a user together.
         cached: seconds for which an answer is cached.
         browser: whether it refuses programs without the user agent of a browser.

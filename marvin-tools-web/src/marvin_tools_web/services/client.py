@@ -213,7 +213,7 @@ class ServiceClient:
 
 
 def _health(context: ToolContext) -> ServiceHealth | None:
-    """Where the health of services is recorded; None where it cannot be: the answer matters more."""
+    """Where the health of services is recorded; None if it cannot be: the answer matters more."""
     try:
         return ServiceHealth(context.folders.state, context.timeouts)
     except ToolError:

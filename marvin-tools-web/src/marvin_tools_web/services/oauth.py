@@ -46,7 +46,7 @@ class LoginService(Record):
         title: its name in texts.
         tool: the tool that starts a login.
         client_id: the environment variable with the id of the user's own application.
-        client_secret: the environment variable with its secret; empty where it has none.
+        client_secret: the environment variable with its secret; empty if it has none.
         how: how the user creates such an application.
         scopes: the requested scopes.
         authorize: the service of the authorization endpoint, and the path there.
@@ -88,12 +88,12 @@ class TokenFile:
         self._file = JsonFile(path, dict, timeouts=context.timeouts)
 
     async def read(self, key: str) -> Mapping[str, Any]:
-        """The object stored under a name; empty where there is none."""
+        """The object stored under a name; empty if there is none."""
         found = await self.value(key)
         return found if isinstance(found, Mapping) else {}
 
     async def value(self, key: str) -> Any:
-        """The value stored under a name; None where there is none."""
+        """The value stored under a name; None if there is none."""
         return (await self._file.read()).get(key)
 
     async def change(self, work: Callable[[dict[str, Any]], None]) -> None:
@@ -110,7 +110,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def token_in(kept: Mapping[str, Any], name: str = "access_token") -> str:
-    """The access token in stored data; empty where there is none."""
+    """The access token in stored data; empty if there is none."""
     found = kept.get(name)
     return values.text(found, limit=_TOKEN) if isinstance(found, str) else ""
 
@@ -121,7 +121,7 @@ def holds(kept: Mapping[str, Any], now: float) -> bool:
 
 
 def given_tokens(answer: Fetched) -> dict[str, Any]:
-    """The tokens in an answer of a service. Raises ValueError where there are none."""
+    """The tokens in an answer of a service. Raises `ValueError` if there are none."""
     found = answer.json()
     lasts = values.number(found, "expires_in")
     if not isinstance(found, Mapping) or not token_in(found) or lasts is None:

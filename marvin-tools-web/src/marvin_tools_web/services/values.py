@@ -20,7 +20,7 @@ _MOST = 200
 
 
 def inner(value: Any, *path: str | int) -> Any:
-    """The value at a path of keys and indexes; None where there is none."""
+    """The value at a path of keys and indexes; None if there is none."""
     for step in path:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and -len(value) <= step < len(value) else None
@@ -44,7 +44,7 @@ def plain(value: Any, *path: str | int, limit: int = _TEXT) -> str:
 
 
 def address(value: Any, *path: str | int) -> str:
-    """A web URL; empty where the value is not one."""
+    """A web URL; empty if the value is not one."""
     found = text(value, *path, limit=_ADDRESS)
     return found if found.startswith(("https://", "http://")) and " " not in found else ""
 

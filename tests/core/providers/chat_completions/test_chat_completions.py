@@ -476,6 +476,23 @@ CALL_STREAMS: Mapping[str, tuple[list[dict[str, Any]], list[tuple[str, str, str]
         [call_piece('{"a"', index=0, id="x"), call_piece(": 1}", index=0, name="f")],
         [("x", "f", '{"a": 1}')],
     ),
+    "the name in pieces": (
+        [
+            call_piece("", index=0, id="x", name="read"),
+            call_piece("", index=0, name="_fi"),
+            call_piece("", index=0, id="x", name="le"),
+            call_piece('{"a": 1}', index=0, name="read_file"),
+        ],
+        [("x", "read_file", '{"a": 1}')],
+    ),
+    "the name so far in each piece": (
+        [call_piece("", index=0, id="x", name="gl"), call_piece("", index=0, id="x", name="glob")],
+        [("x", "glob", "")],
+    ),
+    "two calls without arguments at one place": (
+        [call_piece("", index=0, name="f", type="function"), call_piece("", index=0, name="g", type="function")],
+        [("call_0", "f", ""), ("call_1", "g", "")],
+    ),
     "no name at all": ([call_piece("{}", index=0, id="x")], [("x", "", "{}")]),
     "arguments as an object": (
         [call_piece({"a": [1, "ü"]}, index=0, id="x", name="f")],
@@ -499,6 +516,24 @@ def test_calls_are_told_apart_however_a_server_numbers_them(kind: str) -> None:
     assert calls_of(deltas) == expected
     assert deltas[-1] == Stop(reason="tool_calls")
     assert len({delta.key for delta in deltas if isinstance(delta, CallDelta)}) == len(expected)
+
+
+def test_a_name_in_pieces_that_are_read_one_by_one_comes_whole() -> None:
+    pieces = [call_piece("", index=0, id="x", name="read"), call_piece("", index=0, name="_file")]
+    deltas, _ = ask(paced(0.01, events(*pieces, call_piece("{}", index=0), chunk({}, "stop"))))
+    assert next(delta.name for delta in deltas if isinstance(delta, CallDelta)) == "read_file"
+    assert calls_of(deltas) == [("x", "read_file", "{}")]
+
+
+def test_a_call_without_arguments_keeps_its_place() -> None:
+    pieces = [call_piece("", index=0, id="x", name="f"), call_piece("{}", index=1, id="y", name="g")]
+    deltas, _ = ask(paced(0.01, events(*pieces, chunk({}, "stop"))))
+    assert calls_of(deltas) == [("x", "f", ""), ("y", "g", "{}")]
+
+
+def test_a_name_that_no_tool_can_have_makes_the_answer_a_broken_one() -> None:
+    with pytest.raises(StreamBroken, match="unknown shape"):
+        ask(events(call_piece("{}", index=0, id="x", name="g" * 10_000), chunk({}, "stop")))
 
 
 def test_made_up_ids_are_new_to_the_conversation() -> None:
@@ -577,6 +612,53 @@ def test_usage_with_its_details() -> None:
             cost=0.5,
         )
     )
+
+
+COUNTS = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+OWN_KEY = {"is_byok": True, "cost_details": {"upstream_inference_cost": 0.25}}
+
+
+@pytest.mark.parametrize(
+    ("stated", "cost"),
+    [
+        ({"cost": 0.5}, 0.5),
+        ({"cost": 0}, None),  # what a gateway states for what it does not bill itself
+        ({"cost": 0.0, **OWN_KEY}, 0.25),
+        ({"cost": 0.05, **OWN_KEY}, 0.3),
+        ({"cost": 0.5, **OWN_KEY, "is_byok": False}, 0.5),
+        ({"cost": {"input_tokens_cost": 0.1, "request_cost": 0.2, "total_cost": 0.3}}, 0.3),  # Perplexity
+        ({"cost": {"total_cost": "0.3"}}, None),
+        ({"cost": -1}, None),
+    ],
+)
+def test_the_cost_that_a_service_states(stated: dict[str, Any], cost: float | None) -> None:
+    deltas, _ = ask(text("x", usage={**COUNTS, **stated}))
+    assert isinstance(deltas[-2], UsageDelta)
+    assert deltas[-2].usage.cost == (None if cost is None else pytest.approx(cost))
+
+
+def test_a_model_that_is_free_by_its_name_may_cost_nothing() -> None:
+    deltas, _ = ask(text("x", usage={**COUNTS, "cost": 0}), model="maker/model:free")
+    assert isinstance(deltas[-2], UsageDelta)
+    assert deltas[-2].usage.cost == 0
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [
+            {**chunk({"content": "x"}), "usage": COUNTS},
+            chunk({}, "stop"),
+            {"choices": [], "usage": {"prompt_tokens": 0}},
+        ],
+        [chunk({"content": "x"}), {"choices": [{"delta": {}, "finish_reason": "stop", "usage": COUNTS}]}],  # Kimi
+    ],
+    ids=["zeros at the end", "in the choice"],
+)
+def test_counts_in_odd_places(chunks: list[dict[str, Any]]) -> None:
+    deltas, _ = ask(events(*chunks))
+    counts = [delta.usage for delta in deltas if isinstance(delta, UsageDelta)]
+    assert counts[-1] == Usage(input_tokens=100, output_tokens=20)
 
 
 @transports
@@ -865,6 +947,7 @@ def test_a_model_that_is_listed_and_refused_is_told_as_that() -> None:
     found = failure(error(404, "The model `scripted` does not exist or you do not have access to it."))
     assert isinstance(found, ModelNotFound)
     assert "lists the model 'scripted', but this account may not use it" in str(found)
+    assert str(found).count("scripted") == 1, "it is not offered as another one"
 
 
 def test_a_list_of_models_is_taken_as_it_can_be_used() -> None:

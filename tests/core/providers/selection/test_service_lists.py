@@ -314,6 +314,18 @@ def test_a_window_that_only_the_price_table_knows_is_looked_up_once(tmp_path: Pa
     assert again.endpoint(again.known["openai-compat"], "deepseek/deepseek-chat-v3-0324", "").context_window == found
 
 
+@pytest.mark.parametrize(
+    ("address", "window"), [("https://models.example/v1", 1_000_000), ("http://127.0.0.1:9/v1", None)]
+)
+def test_a_window_that_nobody_knows_is_that_of_the_generation(tmp_path: Path, address: str, window: int | None) -> None:
+    """Unless the server is on this machine: it gives what its memory allows."""
+    known = catalog(tmp_path, OPENAI_COMPAT_URL=address)
+    endpoint = known.endpoint(known.known["openai-compat"], "moonshotai/kimi-k9", "")
+    assert endpoint.context_window is None
+    assert endpoint.look_up_window is not None
+    assert endpoint.look_up_window() == window
+
+
 def test_the_larger_model_thinks_where_the_smaller_one_did(tmp_path: Path) -> None:
     of = models(tmp_path, OPENAI_API_KEY=KEY)
     first = of.first()

@@ -55,7 +55,7 @@ def show_config(
 ) -> None:
     """Show what is configured, or the system prompt.
 
-    Each value with where it comes from; the prompt is the one that a session here would carry.
+    Each value is shown with its origin. The prompt is the one that a session in this folder would have.
     """
     run: CommandContext = context.obj
     if what == "prompt":
@@ -78,7 +78,7 @@ def show_config(
         f"provider       {_chosen(config.provider, config.provider_origin)}",
         f"model          {_chosen(config.model, config.model_origin)}",
         f"thinking       {config.thinking}",
-        f"permissions    {config.permission_mode or 'auto where the sandbox holds, else ask'}",
+        f"permissions    {config.permission_mode or 'auto if the sandbox works, else ask'}",
         f"trust          {_trust(run)}",
         "",
         *_instructions(run),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sys
 import time
@@ -17,12 +18,13 @@ from ...config.load import SERVED_BEHIND
 from ...config.mcp_servers import filled_in, server_of
 from ...config.program import command_name
 from ...config.stored.settings import store_setting
-from ...guard.trust import SERVERS
+from ...guard.trust import SERVERS, TrustStore
 from ...mcp.listed import Listing, Listings
 from ...mcp.login.kept import Logins, secrets_in
 from ...mcp.session import SessionServers
 from ...util.terminal_text import exact_line, json_for_terminals
 from ...util.text import counted, unknown_name
+from ..project import how_to_trust
 from ..run import CommandContext, group
 from ..watched import run_watched
 
@@ -61,12 +63,10 @@ def list_servers(
         run.write(f"{server.name:16}  {exact_line(_reached(server))}\n{'':16}  {_known(server, listings.of(server))}\n")
     if not servers:
         run.write(f"There are no servers. Add one with `{command_name()} mcp add NAME COMMAND...` or `--url URL`.\n")
-    used = any(server.origin == SERVERS for server in servers.values())
-    if not used and (run.config.working_dir / SERVERS).exists():
-        run.write(
-            f"\n{SERVERS} of this folder is not used: the folder is not trusted. A chat asks about it; "
-            "--trust-project grants it for one run.\n"
-        )
+    if os.path.lexists(run.config.working_dir / SERVERS):
+        trust = TrustStore(run.config).look(run.config.working_dir)
+        if not trust.trusted:
+            run.write(f"\n{SERVERS} of this folder is not used: {trust.why}. {how_to_trust(trust)}\n")
 
 
 def add(

@@ -11,7 +11,7 @@ from ...api.errors import ConfigError, MarvinError
 from ...config.settings import pack_sections
 from ...plugins.manager import Plugins
 from ...util.schemas.texts import schema_at
-from ...util.text import unknown_name
+from ...util.text import hint_at
 
 if TYPE_CHECKING:
     from ...app import App
@@ -67,7 +67,7 @@ def schema_of(run: CommandContext, keys: Sequence[str]) -> Mapping[str, Any]:
     declared = {one.name: one for one in _plugins(run).settings}
     name = keys[1] if len(keys) > 1 else ""
     if name not in declared:
-        raise ConfigError(unknown_name("pack with settings", name, declared))
+        raise ConfigError(f"No pack with settings is called {name!r}. {hint_at(name, declared)}")
     return schema_at(declared[name].schema, keys[2:])
 
 

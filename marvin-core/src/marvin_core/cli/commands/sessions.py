@@ -175,7 +175,7 @@ def examine_sessions(
 ) -> None:
     """Find and repair problems of session files. Nothing is ever deleted.
 
-    Exits with 1 where something is wrong and was not mended.
+    Exits with 1 if a problem is left.
     """
     run: CommandContext = context.obj
     folder = _folder(run)

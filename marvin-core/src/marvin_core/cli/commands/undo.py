@@ -35,7 +35,7 @@ def undo(
 ) -> None:
     """Undo what tools did in this folder: changes of files, and whatever else a tool can undo.
 
-    The newest call is taken back first. What somebody changed since then is left as it is, and shown.
+    The newest call is undone first. Files that were changed since then stay unchanged, and are listed.
     """
     run: CommandContext = context.obj
     session = run.session()

@@ -50,14 +50,14 @@ _PROJECT: Mapping[str, str] = {
 
 
 def mean(values):
-    """The arithmetic mean; None where there are no values."""
+    """The arithmetic mean; None if there are no values."""
     if not values:
         return None
     return sum(values) / len(values)
 
 
 def median(values):
-    """The value in the middle; of an even number of values, the mean of the two in the middle."""
+    """The value in the middle; for an even number of values, the mean of the two in the middle."""
     if not values:
         return None
     ordered = sorted(values)
@@ -95,7 +95,7 @@ def demo(
 ) -> None:
     """Watch how a bug is found and fixed. It needs no model and no key: a script answers, and the tools are real.
 
-    The exit code is 0 where the tests pass at the end, and 1 otherwise.
+    The exit code is 0 if the tests pass at the end, and 1 otherwise.
     """
     run: CommandContext = context.obj
     with as_file(files("marvin_core.recording") / "demo.cassette.jsonl") as bundled:

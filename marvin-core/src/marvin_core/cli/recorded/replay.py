@@ -39,22 +39,23 @@ def replay(
     ] = "recorded",
     on_ask: Annotated[
         Literal["deny", "allow", "allow-all"],
-        typer.Option(help="With --tools real: what happens to calls that would be asked about."),
+        typer.Option(help="With --tools real: what happens to calls that need approval."),
     ] = "deny",
     strict: Annotated[
         bool, typer.Option("--strict", help="Count other instructions and other tools as differences, too.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     as_test: Annotated[
-        bool, typer.Option("--as-test", help="Copy the cassette to where pytest finds it as a test, and run nothing.")
+        bool,
+        typer.Option("--as-test", help="Copy the cassette to the tests that pytest runs; do not replay it."),
     ] = False,
     to: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="With --as-test: where to; tests, if that is there.")
+        Path | None, typer.Option(metavar="FOLDER", help="The folder for --as-test. Default: tests, if it exists.")
     ] = None,
 ) -> None:
-    """Run a recorded session again, without a model and without the network, and tell what differs.
+    """Run a recorded session again, without a model and without the network, and show the differences.
 
-    The exit code is 0 where nothing differs, and 1 otherwise.
+    The exit code is 0 if nothing differs, and 1 otherwise.
     """
     run: CommandContext = context.obj
     cassette = read_cassette(file)
@@ -92,7 +93,7 @@ def _made_test(file: Path, to: Path | None) -> str:
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}.") from None
     return (
-        f"{target} is a test now: `pytest {target}` replays it, and fails where anything differs.\n"
-        "Look through it before you commit it: it holds what was said, without the secrets that Marvin knows.\n"
+        f"{target} is a test now: `pytest {target}` replays it, and fails if anything differs.\n"
+        "Read it before you commit it: it contains the whole conversation, except for the secrets that Marvin knows.\n"
         f"Run it by hand with `{command_name()} replay {target}`.\n"
     )

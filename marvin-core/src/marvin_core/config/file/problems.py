@@ -83,6 +83,20 @@ def _hint(value: Any, schema: Mapping[str, Any]) -> str:
 
 
 def _unknown(location: Location, source: Source) -> str:
-    known = sorted(members_of(schema_at(source.schema, location[:-1])).get("properties", {}))
-    hint = hint_at(str(location[-1]), known, f"Known keys: {', '.join(known) or 'none'}.")
-    return f"unknown key {source.name(location)!r}. {hint}"
+    known = sorted(_keys_in(schema_at(source.schema, location[:-1])))
+    otherwise = did_you_mean(_elsewhere(location, source)) or f"Known keys: {', '.join(known) or 'none'}."
+    return f"unknown key {source.name(location)!r}. {hint_at(str(location[-1]), known, otherwise)}"
+
+
+def _elsewhere(location: Location, source: Source) -> list[str]:
+    """The full names of the keys with this name at the top or in a section: the nesting may be wrong."""
+    name = location[-1]
+    sections = _keys_in(source.schema)
+    found: list[Location] = [(name,)] if name in sections else []
+    found += [(section, name) for section, schema in sections.items() if name in _keys_in(schema)]
+    return [source.name(place) for place in found]
+
+
+def _keys_in(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    keys: Mapping[str, Any] = members_of(schema).get("properties", {})
+    return keys

@@ -53,7 +53,7 @@ class Each(Mapping[str, T], Generic[T]):
 
 
 class Interface(ChatPreferences):
-    """`ui:`, where it is a mapping."""
+    """`ui:`, if it is a mapping."""
 
     name: str = ""
     """The interface of the chat: `plain`, or one that a pack provides."""

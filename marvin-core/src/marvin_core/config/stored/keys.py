@@ -163,9 +163,9 @@ class StoredKeys:
         self._in_time(remove, f"the key {name}")
 
     def _in_time(self, work: Callable[[Any], Any], what: str, secret: str = "") -> Any:
-        """Have the keyring do something. It may wait for the user, or for a service that does not answer.
+        """Run an operation of the keyring. It may wait for the user, or for a service that does not answer.
 
-        `secret` is what no error is to show.
+        `secret` is text that no error may show.
         """
         import threading
 

@@ -29,7 +29,7 @@ from .context import CallContext, ContextOfCall
 from .leaving import asked, held_back
 from .permission import Pending, Permission
 from .results import GO_ON, as_result, as_written, presentable, text_of
-from .timer import CallTimer
+from .timer import CallTimer, limit_of
 
 if TYPE_CHECKING:
     from ...guard.spellings import Spellings
@@ -149,17 +149,16 @@ class Dispatcher:
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` is its caller."""
         looked = await self._parts.redactor.prepare(call.arguments)
-        call = call.replace(
-            arguments=self._parts.redactor.text(call.arguments, looked)
-        )  # no tool stores or sends a secret
+        # No tool stores or sends a secret.
+        call = call.replace(arguments=self._parts.redactor.text(call.arguments, looked))
         started = self._parts.clock.monotonic()
         arguments: dict[str, Any] = {}
-        result = ToolResult(content=INTERRUPTED, is_error=True)
+        result, of_result = ToolResult(content=INTERRUPTED, is_error=True), None
         try:
-            result = await self._result(call, arguments, origin, looked)
+            result, of_result = await self._result(call, arguments, origin, looked)
         finally:  # a cancelled call ends, too
             self._parts.progress.calls.pop(call.id, None)
-            output, details = self._shown(call, result)
+            output, details = self._shown(call, result, of_result)
             output = self.permission.marked(output)
             elapsed = self._parts.clock.monotonic() - started - self.permission.waited(call.id)
             self._parts.bus.emit(
@@ -188,10 +187,12 @@ class Dispatcher:
         self._parts.progress.calls[call.id] = running
         self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=shown, origin=origin))
 
-    def _shown(self, call: ToolCall, result: ToolResult) -> tuple[ToolOutput, Mapping[str, Any] | None]:
+    def _shown(
+        self, call: ToolCall, result: ToolResult, looked: Spellings | None
+    ) -> tuple[ToolOutput, Mapping[str, Any] | None]:
         """The output of a call, and the details of its result, as people and models see them."""
         try:
-            return self._redacted(call, result), self._parts.redactor.value(result.details)
+            return self._redacted(call, result, looked), self._parts.redactor.value(result.details, looked)
         except Exception as error:  # the result has a third-party class: the call must have an output anyway
             text = f"Error: what {call.name} returned cannot be shown: {told(error)}. {GO_ON}"
             return ToolOutput(call_id=call.id, name=call.name, content=(Text(text=text),), is_error=True), None
@@ -201,22 +202,24 @@ class Dispatcher:
         self._by_hand += 1
         return await self.call(ToolCall(id=f"hand_{self._by_hand}", name=name, arguments=json.dumps(arguments)), origin)
 
-    async def _result(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin, looked: Spellings) -> ToolResult:
+    async def _result(
+        self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin, looked: Spellings
+    ) -> tuple[ToolResult, Spellings | None]:
+        """The result, and the secrets that were known when it came."""
         try:
             result = self._presentable(call.name, await self._checked(call, shown, origin, looked))
-            await self._parts.redactor.prepare(result.content, result.details)
-            return result
+            return result, await self._parts.redactor.prepare(result.content, result.details)
         except ToolError as error:
-            return ToolResult(content=f"Error: {text_of(error)}", is_error=True)
+            return ToolResult(content=f"Error: {text_of(error)}", is_error=True), None
         except BaseException as error:  # a tool may raise anything, even SystemExit; the model gets advice
             if not is_failure(error):
                 raise
             if isinstance(error, asyncio.CancelledError):  # it cancelled itself, or a task for which it waited did
-                return ToolResult(content=INTERRUPTED, is_error=True)
+                return ToolResult(content=INTERRUPTED, is_error=True), None
             from traceback import format_exception_only
 
             why = "".join(format_exception_only(error)).strip()
-            return ToolResult(content=f"Error: {call.name} failed unexpectedly: {why}. {GO_ON}", is_error=True)
+            return ToolResult(content=f"Error: {call.name} failed unexpectedly: {why}. {GO_ON}", is_error=True), None
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin, by: Spellings) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` receives the arguments, redacted by `by` before."""
@@ -260,7 +263,7 @@ class Dispatcher:
 
     async def _run(self, pending: Pending) -> ToolResult:
         loaded, call, values, origin = pending.loaded, pending.call, pending.values, pending.origin
-        timer = CallTimer(self._limit(loaded, values))
+        timer = CallTimer(limit_of(loaded.tool, values, self._parts.config.timeouts))
         of_call = ContextOfCall(id=call.id, origin=origin, timer=timer, outside=pending.outside)
         context = CallContext(self._parts, self._session, loaded.spec, of_call)
         await context.fetch_secrets()
@@ -324,13 +327,6 @@ class Dispatcher:
             return result
         return result.replace(content=(*result.blocks, Text(text=f"\n{held_back(self._parts, spec, lines)}")))
 
-    def _limit(self, loaded: LoadedTool, values: Mapping[str, Any]) -> float:
-        timeouts = self._parts.config.timeouts
-        declared = loaded.tool.timeout
-        if callable(declared):
-            return declared(values) + timeouts.command_grace
-        return declared or timeouts.tool
-
     @cached_property
     def _recorder(self) -> Recorder:
         from .recording import Recorder
@@ -358,11 +354,11 @@ class Dispatcher:
 
         return NestedInstructions(self._parts)
 
-    def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
+    def _redacted(self, call: ToolCall, result: ToolResult, looked: Spellings | None) -> ToolOutput:
         from ...util.text import storable
 
         redactor = self._parts.redactor
-        texts = iter(redactor.texts([block.text for block in result.blocks if isinstance(block, Text)]))
+        texts = iter(redactor.texts([block.text for block in result.blocks if isinstance(block, Text)], looked))
         blocks = tuple(
             Text(text=storable(next(texts))) if isinstance(block, Text) else redactor.image(block)
             for block in result.blocks

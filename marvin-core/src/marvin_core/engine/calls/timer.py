@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from ...api.timeouts import Timeouts
+    from ...api.tools import Tool
+
+
+def limit_of(tool: Tool, values: Mapping[str, Any], timeouts: Timeouts) -> float:
+    """The time-out of a call with these arguments, in seconds."""
+    declared = tool.timeout
+    if callable(declared):
+        return declared(values) + timeouts.command_grace
+    return declared or timeouts.tool
 
 
 class CallTimer:

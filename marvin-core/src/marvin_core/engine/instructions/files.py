@@ -1,4 +1,4 @@
-"""The instructions that count in a working directory: which files, how much of each, and why others do not."""
+"""The instructions for a working directory: which files apply, how much of each, and why others do not."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _IMPORTING = "CLAUDE.md"
 _OF_REPOSITORY = "# Instructions from the repository, not from the user ({name})"
 _OF_USER = "# Instructions from the user for this folder ({name})"
 _LEAST = 200
-"""Characters that a file gets at least; with less room it is left out."""
+"""The minimum number of characters of a file; if there is less room, it is left out."""
 
 
 class Instructions(Record):
-    """A file with instructions. `size` is its bytes, `limit` how many characters of `text` count."""
+    """A file with instructions. `size` is its size in bytes, `limit` the number of characters of `text` that apply."""
 
     name: str
     text: str = ""
     size: int = 0
     limit: int = 0
     unused: str = ""
-    """Why it does not count."""
+    """Why it does not apply."""
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    """Other files that it is made of."""
+    """The other files that it includes."""
     is_own: bool = False
-    """Whether the user wrote it for this machine, and no repository brought it."""
+    """Whether the user wrote it for this machine, so that it does not come from a repository."""
 
     @property
     def cut(self) -> bool:
-        """Whether it counts in part only."""
+        """Whether only a part of it applies."""
         return not self.unused and self.limit < len(self.text)
 
     @property
     def state(self) -> str:
-        """Whether it counts, for a person."""
+        """Whether it applies, as text for people."""
         if self.unused:
             return f"not used: {self.unused}"
         used = f"cut to {self.limit:,} of {len(self.text):,} characters" if self.cut else "used"
@@ -64,7 +64,8 @@ class InstructionReader:
         self._limits = limits
 
     def look(self, folders: Sequence[str]) -> list[Instructions]:
-        """What there is for the last of these folders, in the order of the prompt: the nearest last. Blocks."""
+        """The files with instructions for the last of these folders, in the order of the prompt: the nearest last.
+        Blocks."""
         found: list[Instructions] = []
         taken = ""
         for place in instruction_places(folders, self._home):
@@ -80,7 +81,7 @@ class InstructionReader:
         return self._with_limits(found)
 
     def read(self, place: InstructionPlace, project: str) -> Instructions | None:
-        """One file, with those of the project that it imports; None where there is nothing in it."""
+        """One file, with the files of the project that it imports; None if it is empty."""
         try:
             found = read_text(self._paths(Path(place.base)), place.path)
         except ToolError as error:
@@ -96,7 +97,7 @@ class InstructionReader:
         return one.replace(text=whole.text, notes=(*one.notes, *whole.notes), files=whole.files)
 
     def _with_limits(self, found: Sequence[Instructions]) -> list[Instructions]:
-        """How much of each counts: where all are too long together, the nearest come first."""
+        """Set how much of each file applies: if all of them are too long together, the nearest ones come first."""
         room = self._limits.instructions
         limited: list[Instructions] = []
         for one in reversed(found):
@@ -111,18 +112,19 @@ class InstructionReader:
 
 
 def _beside(place: InstructionPlace) -> Instructions:
-    """What is not read, since another file of the folder is for the same."""
+    """Files that are not read because another file of their folder has the same purpose."""
     size = os.path.getsize(place.file) if os.path.isfile(place.file) else 0
     return Instructions(name=place.name, size=size, unused=f"{FOR_ALL_AGENTS[0]} beside it is")
 
 
 def _heading(one: Instructions) -> str:
-    """Whose word it is: a repository tells how to work in it, and speaks for no person."""
+    """The origin of the instructions for the model: a repository says how to work in it, but does not speak for the
+    user."""
     return (_OF_USER if one.is_own else _OF_REPOSITORY).format(name=one_line(one.name))
 
 
 def as_documents(found: Sequence[Instructions]) -> list[Document]:
-    """Those that count, for the prompt."""
+    """The files that apply, for the prompt."""
     used = [one for one in found if not one.unused]
     several = "If instructions contradict each other, the later ones apply.\n\n" if len(used) > 1 else ""
     return [

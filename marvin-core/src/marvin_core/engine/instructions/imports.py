@@ -19,23 +19,23 @@ from .texts import ReadText, read_text
 
 _DEEPEST = 5
 _MOST = 20
-"""How many files one CLAUDE.md brings along."""
+"""The maximum number of files that one CLAUDE.md imports."""
 _LOOKED_AT = 1_000
-"""How many names are looked at for that, of those that are no files too."""
+"""The maximum number of names that are checked for it, including names that are not files."""
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _CODE = re.compile(r"(`+)[^`]*\1")
 _NAMED = re.compile(r"(?:(?<=\s)|^)@(?P<path>(?:\\ |[^\s@`\\])+)")
 _BEHIND = ".,;:!?)]}'\""
-"""What may end a sentence behind a path."""
+"""Characters that may end a sentence after a path."""
 
 
 class Expanded(Record):
-    """A text with those that it names behind it."""
+    """A text, followed by the files that it names."""
 
     text: str
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    """Where the others are, or would be."""
+    """The paths of the other files, whether or not they exist."""
 
 
 class _File(Record):
@@ -62,17 +62,17 @@ def named_files(text: str) -> Iterator[str]:
 
 
 def _some(text: str) -> Iterator[str]:
-    """The paths that a text names, no more than are looked at."""
+    """The first paths that a text names, up to the limit."""
     return islice(named_files(text), _LOOKED_AT + 1)
 
 
 class Imports:
-    """Follows what the files of one project name.
+    """Reads the files that the files of one project name.
 
     Args:
-        paths: gives the files below a folder.
-        project: the top of the project, which nothing leads out of.
-        home: the home folder, of which `~/.marvin` can be named.
+        paths: gives access to the files below a folder.
+        project: the root of the project; files outside of it are not read.
+        home: the home folder, whose `~/.marvin` may be named.
     """
 
     def __init__(self, paths: Callable[[Path], SandboxPaths], project: str, home: Path) -> None:
@@ -81,7 +81,7 @@ class Imports:
         self._home = str(home)
 
     def expanded(self, path: str, text: str) -> Expanded:
-        """The text of a file, `path` below the project, with those that it names."""
+        """The text of a file, followed by the files that it names; `path` is relative to the project."""
         parts, notes = [text], []
         start = _File(base=self._project, path=path)
         waiting = deque((start, name, 1) for name in _some(text))
@@ -116,13 +116,13 @@ class Imports:
         return Expanded(text="\n\n".join(parts), notes=tuple(notes), files=tuple(dict.fromkeys(files)))
 
     def _place(self, inside: _File, name: str) -> str:
-        """Where a name leads from the folder of the file that it stands in."""
+        """The path that a name means, relative to the folder of the file that contains it."""
         if name.startswith("~/"):
             return os.path.normpath(f"{self._home}/{name[2:]}")
         return os.path.normpath(os.path.join(inside.base, os.path.dirname(inside.path), name))
 
     def _meant(self, full: str) -> _File | None:
-        """The file at a place; None where it is outside."""
+        """The file at a path; None if it is outside."""
         for base in (self._project, f"{self._home}/.marvin"):
             if full.startswith(f"{base}/"):
                 return _File(base=base, path=full[len(base) + 1 :])

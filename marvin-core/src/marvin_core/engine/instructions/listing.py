@@ -1,4 +1,4 @@
-"""The instructions and skills of a working directory, for people: which there are, and which of them count."""
+"""Lists the instructions and skills for a working directory for people, and says which of them apply."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .skills import SkillFinder, skill_cache
 
 _ORIGINS = {PROJECT: "the project's", USER: "yours"}
 _LONGEST = 500
-"""Characters of one part of a line."""
+"""The maximum length of one part of a line, in characters."""
 
 
 def listed_instructions(config: Config) -> Iterator[str]:
-    """A line for each file that may hold instructions for the working directory. Blocks."""
+    """A line for each file that may contain instructions for the working directory. Blocks."""
     workspace = Workspace(config)
     reader = InstructionReader(workspace.paths_of, config.home, config.limits)
     for one in reader.look(project_folders(workspace.root, config.home)):
@@ -28,7 +28,7 @@ def listed_skills(config: Config, packs: Mapping[str, str]) -> Iterator[str]:
     """A line for each folder with a SKILL.md. Blocks.
 
     Args:
-        packs: the folders of packs, by their names.
+        packs: the folders of packs by their names.
     """
     workspace = Workspace(config)
     roots = skill_roots(project_folders(workspace.root, config.home), config, packs)

@@ -1,7 +1,7 @@
-"""Instructions of folders below the working directory: they come with the output of the first call that works there.
+"""Instructions in folders below the working directory: they are added to the output of the first call in such a folder.
 
-In the system prompt they would have to be searched for beforehand, and what was added later would cost the services'
-caches. In the conversation they stand where they begin to count.
+For the system prompt, all folders would have to be searched first, and later additions would invalidate the services'
+caches. In the conversation, the instructions are at the place from which on they apply.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .files import InstructionReader, Instructions
 from .places import FOR_ALL_AGENTS, InstructionPlace, project_folders, stamp_of
 
 _MOST = 3
-"""How many files with instructions come with one output."""
+"""The maximum number of files with instructions in one output."""
 _HEADING = (
     "[Instructions from the repository, not from the user, for what is in {folder}, from {path}. Where they "
     "contradict earlier instructions from the repository, these apply.]"
@@ -29,17 +29,17 @@ _END = "[End of {path}]"
 
 
 class _Told(Record):
-    """What was told of a file: as it was then, and behind which message of the conversation."""
+    """The version of a file that the model got, and the message of the conversation after which it got it."""
 
     stamp: object
     last: Message | None
     length: int
     heading: str = ""
-    """Empty where the model read the file by itself."""
+    """Empty if the model read the file itself."""
 
 
 class NestedInstructions:
-    """Adds the instructions of folders to the outputs of calls that read or change files in them."""
+    """Adds the instructions of folders to the outputs of calls that read or change files there."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
@@ -47,7 +47,7 @@ class NestedInstructions:
         self._told: dict[str, _Told] = {}
 
     async def added(self, result: ToolResult, used: Sequence[str]) -> ToolResult:
-        """The result, with the instructions that the model has not been told yet.
+        """The result, with instructions that the model does not have yet.
 
         Args:
             used: the files that the call read or changed, relative to the working directory.
@@ -89,7 +89,7 @@ class NestedInstructions:
 
 
 def _files(root: Path, used: Iterable[str]) -> Iterator[str]:
-    """The files with instructions in the folders of these files below the root, the farthest first, each once."""
+    """The files with instructions in the folders of these files below the root, the outermost first, each once."""
     folders = {str(folder) for path in used for folder in PurePath(path).parents[:-1]}
     for folder in sorted(folders, key=lambda folder: (folder.count("/"), folder)):
         for name in FOR_ALL_AGENTS:
@@ -99,7 +99,7 @@ def _files(root: Path, used: Iterable[str]) -> Iterator[str]:
 
 
 def _still_stands(told: _Told, messages: Sequence[Message]) -> bool:
-    """Whether the model still sees it: a summary may stand in its place, or the conversation was taken back."""
+    """Whether the conversation still contains it; a summary may have replaced it, or a rewind removed it."""
     if messages and messages[-1] is told.last:
         return True  # another call of the same answer
     if not told.heading:

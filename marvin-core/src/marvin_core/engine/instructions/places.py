@@ -1,4 +1,4 @@
-"""Where instructions and skills may be. Every prompt looks there first, so nothing is read here."""
+"""The places of instructions and skills. Every prompt checks them first, so nothing is read here."""
 
 from __future__ import annotations
 
@@ -15,48 +15,49 @@ if TYPE_CHECKING:
 
 
 FOR_ALL_AGENTS = ("AGENTS.md", "CLAUDE.md")
-"""What many programs read. Of one folder the first that is there counts."""
+"""Files that many programs read. In each folder, the first existing one applies."""
 _FOR_MARVIN = (".marvin-instructions", ".marvin/instructions.md")
 _SKILLS = (".marvin/skills", ".agents/skills", ".claude/skills")
 _SKILL = "SKILL.md"
 PROJECT, USER = "project", "user"
-"""Whose skills are, where they are no pack's."""
+"""The owners of skills that do not belong to a pack."""
 _HIGHEST = 64
-"""How many folders above the working directory are looked at for the top of its repository."""
+"""The maximum number of folders above the working directory that are searched for the root of its repository."""
 _MOST_SKILLS = 500
-"""How many folders with skills are looked at in one place: the first ones by their names."""
+"""The maximum number of folders with skills in one place: the first ones by name."""
 _MOST_ENTRIES = 20_000
 
 
 class InstructionPlace(Record):
-    """A file that may hold instructions, `path` below `base`; no link leads out of that. `name` is for people."""
+    """A file that may contain instructions; `path` is below `base`, and links do not lead out of `base`. `name` is for
+    people."""
 
     name: str
     base: str
     path: str
     is_own: bool = False
-    """Whether the user keeps it on this machine; any other came with the repository."""
+    """Whether it is the user's, on this machine; all others come with the repository."""
 
     @property
     def file(self) -> str:
-        """Where it is."""
+        """Its path."""
         return f"{self.base}/{self.path}"
 
 
 class SkillRoot(Record):
-    """A folder with skills in it. `origin` is whose they are: `PROJECT`, `USER` or the name of a pack."""
+    """A folder with skills. `origin` is the owner: `PROJECT`, `USER` or the name of a pack."""
 
     folder: str
     base: str
-    """What links of the project do not lead out of; empty for those of the user and of packs."""
+    """The folder that links of the project do not lead out of; empty for skills of the user and of packs."""
     origin: str
 
 
 def project_folders(root: Path, home: Path) -> list[str]:
-    """The folders from the top of the repository down to the working directory, or that one alone.
+    """The folders from the root of the repository down to the working directory, or only the latter.
 
-    Nothing above counts where somebody else owns a folder on the way, and never the home folder or what is above it:
-    the files of such a place are not the project's.
+    If a folder in between belongs to another user, none above it counts. The home folder and those above it never
+    count: their files do not belong to the project.
     """
     here = str(root)
     if os.path.lexists(f"{here}/.git"):
@@ -82,7 +83,8 @@ def _is_own(folder: str) -> bool:
 
 
 def instruction_places(folders: Sequence[str], home: Path) -> list[InstructionPlace]:
-    """What may hold instructions, the nearest last: of each folder what is for all agents, for Marvin, and yours."""
+    """The files that may contain instructions, the nearest last: in each folder those for all agents, for Marvin, and
+    yours."""
     top, here = folders[0], folders[-1]
     own = f"{home}/.marvin/instructions"
     found = []
@@ -98,14 +100,14 @@ def instruction_places(folders: Sequence[str], home: Path) -> list[InstructionPl
 
 
 def skill_roots(folders: Sequence[str], config: Config, packs: Mapping[str, str]) -> list[SkillRoot]:
-    """The folders with skills that there are, the nearest first: of the project, of the user, of packs.
+    """The existing folders with skills, the nearest first: of the project, of the user, of packs.
 
     Args:
-        packs: the folders of packs, by their names.
+        packs: the folders of packs by their names.
     """
     places = [(f"{folder}/{name}", folders[0], PROJECT) for folder in reversed(folders) for name in _SKILLS]
     own = (f"{config.config_folder}/skills", *(f"{config.home}/{name}" for name in _SKILLS[1:]))
-    places = [place for place in places if place[0] not in own]  # where the home folder is worked in
+    places = [place for place in places if place[0] not in own]  # if the home folder is the working directory
     places += [(folder, "", USER) for folder in own]
     places += [(f"{folder}/skills", "", name) for name, folder in packs.items()]
     seen: set[str] = set()
@@ -118,7 +120,7 @@ def skill_roots(folders: Sequence[str], config: Config, packs: Mapping[str, str]
 
 
 def skill_names(root: SkillRoot) -> tuple[Sequence[str], int]:
-    """The names of the folders in it that hold a skill, in order, and how many folders more were not looked at."""
+    """The names of the subfolders with a skill, sorted, and the number of subfolders that were not checked."""
     try:
         with os.scandir(root.folder) as entries:
             names = sorted(entry.name for entry in islice(entries, _MOST_ENTRIES))
@@ -129,7 +131,7 @@ def skill_names(root: SkillRoot) -> tuple[Sequence[str], int]:
 
 
 def stamp_of(file: str) -> tuple[int, int, int] | None:
-    """What differs once a file has changed; None where there is none."""
+    """A value that changes with the file; None if there is no file."""
     try:
         status = os.stat(file)
     except OSError:
@@ -138,7 +140,7 @@ def stamp_of(file: str) -> tuple[int, int, int] | None:
 
 
 def skill_stamps(roots: Sequence[SkillRoot]) -> list[object]:
-    """What differs once a skill came, went or changed."""
+    """A value that changes if a skill is added, changed or removed."""
     return [
         (root.folder, name, stamp_of(f"{root.folder}/{name}/{_SKILL}"))
         for root in roots

@@ -1,4 +1,4 @@
-"""The instructions and skills of a session. What reads them is imported where there are some."""
+"""The instructions and skills of a session. The code that reads them is imported only if there are some."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from .skills import Skill
 
 _TOOL = "read_skill"
-"""The tool that is offered where there are skills."""
+"""The tool that is offered if there are skills."""
 _LONGEST = 1_000
-"""Characters of a notice."""
+"""The maximum length of a notice in characters."""
 _NONE = "there is no skill here (a folder with a SKILL.md)"
 
 
 class SessionInstructions:
-    """The instructions and skills of a session, looked at anew with each prompt."""
+    """The instructions and skills of a session, checked again for each prompt."""
 
     def __init__(self, parts: SessionParts) -> None:
         self._parts = parts
@@ -31,23 +31,23 @@ class SessionInstructions:
         self._others: tuple[str, ...] = ()
         self._told: set[str] = set()
         self.begin()
-        if not self._roots:  # what lists the tools of a session sends no prompt
+        if not self._roots:  # listing the tools of a session sends no prompt
             parts.toolbox.hold(_TOOL, _NONE)
 
     def begin(self) -> None:
-        """Look where they may be."""
+        """Find the places where they may be."""
         parts = self._parts
         self._folders = project_folders(parts.workspace.root, parts.config.home)
         self._roots = skill_roots(self._folders, parts.config, parts.setup.data_folders)
 
     def stamps(self) -> object:
-        """What differs once one of them came, went or changed."""
+        """A value that changes if one of them is added, changed or removed."""
         places = instruction_places(self._folders, self._parts.config.home)
         files = [stamp_of(file) for file in (*(place.file for place in places), *self._others)]
         return files, skill_stamps(self._roots)
 
     async def look(self) -> tuple[list[Document], str]:
-        """The instructions for the prompt, and what it says of the skills, which is nothing where there are none."""
+        """The instructions for the prompt, and its text about skills, which is empty if there are none."""
         return await self._documents() if self._any() else [], await self._skills()
 
     def _any(self) -> bool:

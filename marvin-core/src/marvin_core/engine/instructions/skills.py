@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md, whose name and description the model knows and whose text it reads when it needs it.
+"""Skills: folders with a SKILL.md. The model knows their names and descriptions, and reads the text of one when needed.
 
 The format is that of https://agentskills.io/specification.
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _FILE = "SKILL.md"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"
 _DESCRIPTION = 1_024
-"""Characters of a description, as the specification has it."""
+"""The maximum length of a description in characters, as in the specification."""
 _LISTED = 50
-"""How many of the other files of a skill are named with its text, and in how many folders they are looked for."""
+"""How many other files of a skill are named with its text, and how many folders are searched for them."""
 _DEEPEST = 3
 _HEADS = 200_000
-"""Characters of heads that are read at once: YAML takes seconds for so many."""
+"""The maximum length of all front matter that is read at once, in characters: YAML takes seconds for it."""
 _FORM = 1
-"""Changes where what is kept of a head means something else."""
+"""The version of the cached front matter; it is increased when the meaning of the data changes."""
 _OF_HEAD = {"description": str, "problem": str, "size": int}
 _INTRODUCTION = """\
 # Skills
@@ -44,27 +44,27 @@ Paths = Callable[[Path], SandboxPaths]
 
 
 class Skill(Record):
-    """A folder with a SKILL.md. `folder` is where it is, `origin` whose it is; without a problem it can be used."""
+    """A folder with a SKILL.md. `folder` is its path, `origin` its owner; without a problem it can be used."""
 
     name: str
     folder: str
     base: str
-    """What links in it do not lead out of."""
+    """The folder that its links do not lead out of."""
     origin: str
     description: str = ""
     size: int = 0
-    """Bytes of its SKILL.md."""
+    """The size of its SKILL.md in bytes."""
     problem: str = ""
     double: bool = False
-    """Whether the problem is only that another one of its name comes first."""
+    """Whether the only problem is that another skill with its name comes first."""
 
 
 class SkillFinder:
-    """Finds skills and reads them. Heads are kept by the time and size of their files, as YAML takes long to load.
+    """Finds and reads skills. Front matter is cached by the time and size of its file, since loading YAML takes long.
 
     Args:
-        paths: gives the files below a folder.
-        cache: the file in which heads are kept.
+        paths: gives access to the files below a folder.
+        cache: the file of the cache.
     """
 
     def __init__(self, paths: Paths, cache: Path) -> None:
@@ -73,7 +73,7 @@ class SkillFinder:
         self._left = _HEADS
 
     def find(self, roots: Sequence[SkillRoot]) -> list[Skill]:
-        """All skills there, the nearest first; one with a problem is not used. Blocks."""
+        """All skills in these places, the nearest first; one with a problem is not used. Blocks."""
         kept = read_trusted_json(self._cache)
         heads = kept if isinstance(kept, dict) else {}
         fresh: dict[str, Any] = {}
@@ -87,7 +87,7 @@ class SkillFinder:
                 folder = os.path.realpath(f"{root.folder}/{name}")
                 if folder not in real:  # else one place has a link to the other
                     found.append(self._skill(root, name, folder, heads, fresh))
-                    if not found[-1].problem:  # a project's link to a skill of the user takes it from nobody
+                    if not found[-1].problem:  # a project's link to a skill of the user replaces nothing
                         real.add(folder)
         if fresh != {file: heads.get(file) for file in fresh}:
             write_cache(self._cache, {**heads, **fresh} if len(heads) < 2 * len(fresh) + 1_000 else fresh)
@@ -110,7 +110,7 @@ class SkillFinder:
         return skill.replace(**{key: entry[key] for key in _OF_HEAD}, name=entry["name"] or skill.name)
 
     def _head(self, skill: Skill) -> dict[str, Any]:
-        """What its head says, as it is kept. Raises `ToolError` where its file cannot be read."""
+        """The front matter in its cached form. Raises `ToolError` if its file cannot be read."""
         from ...util.yaml.head import load_head, split_head
 
         read = read_text(self._paths(Path(skill.base)), _below(skill, _FILE))
@@ -134,7 +134,7 @@ class SkillFinder:
         """The text of a skill, or of another file in its folder: `pdf`, `pdf/references/forms.md`. Blocks.
 
         Raises:
-            ToolError: where there is none that can be read.
+            ToolError: it does not exist, or cannot be read.
         """
         name, _, file = wanted.strip().partition("/")
         usable = {skill.name: skill for skill in skills if not skill.problem}
@@ -169,7 +169,7 @@ class SkillFinder:
         return f"[The skill {skill.name}, in {one_line(skill.folder)}]\n\n{body}{listed}"
 
     def _files(self, skill: Skill) -> list[str]:
-        """The other files of a skill, some of them."""
+        """Some of the other files of a skill."""
         found: list[str] = []
         for place, folders, names in islice(os.walk(skill.folder), _LISTED):
             below = os.path.relpath(place, skill.folder)
@@ -181,7 +181,7 @@ class SkillFinder:
 
 
 def _more(root: SkillRoot, count: int) -> Skill:
-    """What stands for the folders in a place that are not looked at."""
+    """The entry that represents the unchecked folders of a place."""
     problem = (
         "they are ignored: there are too many, and only the first ones by name are used. Keep fewer in this folder"
     )
@@ -189,7 +189,7 @@ def _more(root: SkillRoot, count: int) -> Skill:
 
 
 def _kept(entry: Any, stamp: Sequence[object]) -> dict[str, Any] | None:
-    """What is kept of a head, where it is that of this state of the file."""
+    """The cached front matter of a file in this state; None if there is none."""
     if not isinstance(entry, dict) or entry.get("stamp") != stamp:
         return None
     sound = all(isinstance(entry.get(key), kind) for key, kind in _OF_HEAD.items())
@@ -197,7 +197,7 @@ def _kept(entry: Any, stamp: Sequence[object]) -> dict[str, Any] | None:
 
 
 def _below(skill: Skill, file: str) -> str:
-    """A file of a skill, relative to what links do not lead out of."""
+    """A file of a skill, relative to the folder that links do not lead out of."""
     inside = os.path.relpath(skill.folder, skill.base) if skill.folder.startswith(f"{skill.base}/") else "."
     return os.path.normpath(f"{inside}/{file}")
 
@@ -207,7 +207,7 @@ def _reason(error: ToolError) -> str:
 
 
 def _without_doubles(skills: Sequence[Skill]) -> Iterator[Skill]:
-    """All of them; of several with one name the first counts."""
+    """All skills; if several have the same name, the first one is used."""
     first: dict[str, Skill] = {}
     for skill in skills:
         other = first.get(skill.name.lower())
@@ -220,12 +220,12 @@ def _without_doubles(skills: Sequence[Skill]) -> Iterator[Skill]:
 
 
 def skill_cache(config: Config) -> Path:
-    """Where the heads of skills are kept."""
+    """The file of the cache."""
     return config.cache_folder / "skills.json"
 
 
 def session_skills(parts: SessionParts) -> tuple[SkillFinder, list[Skill]]:
-    """The skills that there are for a session now, and what reads them. Blocks."""
+    """The skills that a session can use now, and the object that reads them. Blocks."""
     config, workspace = parts.config, parts.workspace
     folders = project_folders(workspace.root, config.home)
     roots = skill_roots(folders, config, parts.setup.data_folders)
@@ -234,7 +234,7 @@ def session_skills(parts: SessionParts) -> tuple[SkillFinder, list[Skill]]:
 
 
 def catalogue(skills: Sequence[Skill], most: int) -> str:
-    """The skills that can be used, for the prompt; the names alone where so many characters do not suffice."""
+    """The usable skills as text for the prompt; only names if the number of characters does not suffice."""
     usable = [skill for skill in skills if not skill.problem]
     if not usable:
         return ""

@@ -1,4 +1,4 @@
-"""Reading what somebody wrote for models: bounded, in any encoding, without what nobody sees."""
+"""Reads texts that were written for models: limited in size, in any encoding, without invisible characters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ...util.text import counted, storable
 MOST_BYTES = 1_000_000
 """Bytes of one file that are read."""
 _PDF = b"%PDF-"
-"""What a document begins with that may be text as well, though none to read."""
+"""The beginnings of documents that may also be text, but are not readable as such."""
 
 
 class ReadText(Record):
-    """A text for models. `size` is the bytes of its file, `notes` what a person should know of it."""
+    """A text for models. `size` is the size of its file in bytes, `notes` are remarks for a person."""
 
     text: str
     size: int
@@ -29,10 +29,10 @@ class ReadText(Record):
 
 
 def read_text(paths: SandboxPaths, path: str) -> ReadText:
-    """The text of a file below the root of `paths`, of which links do not lead out.
+    """The text of a file below the root of `paths`; links do not lead out of it.
 
     Raises:
-        ToolError: where there is none that may be shown to a model; the text says why, in one line.
+        ToolError: there is no text that a model may read; the error says why, in one line.
     """
     try:
         with paths.open(path) as stream:
@@ -66,13 +66,13 @@ def read_text(paths: SandboxPaths, path: str) -> ReadText:
 
 
 def seen(text: str) -> str:
-    """The text without characters that nobody sees."""
+    """The text without invisible characters."""
     clean = disarm(text)
     return clean if clean.isascii() else _invisible().sub("", clean)
 
 
 def _decoded(data: bytes, *, whole: bool) -> str | None:
-    """The text of a file in UTF-8; None where it is something else."""
+    """The text of a file in UTF-8; None if it is not UTF-8."""
     if b"\0" in data or data.startswith(_PDF):
         return None
     try:
@@ -83,8 +83,8 @@ def _decoded(data: bytes, *, whole: bool) -> str | None:
 
 @cache
 def _invisible() -> re.Pattern[str]:
-    """Characters by which a text can say to a model what no person sees in it.
+    """Invisible characters with which a text could give a model hidden instructions.
 
-    What joins letters, as in Persian and in emoji, stays.
+    Characters that join letters, as in Persian and in emoji, are kept.
     """
     return re.compile("[\u200b\u200e\u200f\u2060-\u2064\u206a-\u206f\ufeff\U000e0000-\U000e007f]")

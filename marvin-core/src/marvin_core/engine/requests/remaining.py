@@ -1,4 +1,4 @@
-"""What is left of the window and of the money, in one line for the model, once it is little."""
+"""A line for the model about what is left of the context window and of the budget, once it is little."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from ...conversation.window import Window, characters
 from ..parts import SessionParts
 
 _LITTLE = 0.25
-"""The part of a cost ceiling from which on what is left is told."""
+"""The share of a cost ceiling below which the remaining amount is reported."""
 _STEPS = 20
-"""In how many steps the system prompt tells it: each change costs the cache of the whole conversation."""
+"""The number of steps in which the system prompt reports it: each change invalidates the cache of the whole
+conversation."""
 
 
 class Remaining:
-    """Tells what is left: the tokens before older messages become a summary, and the dollars under a ceiling."""
+    """Reports what is left: the tokens before older messages are summarized, and the dollars below a ceiling."""
 
     def __init__(self, parts: SessionParts, compactor: Compactor) -> None:
         self._parts = parts
         self._compactor = compactor
 
     def roughly(self, ceiling: CostCeiling | None) -> str:
-        """For the system prompt: rounded up, so that it changes seldom. Empty where there is enough."""
+        """The text for the system prompt, rounded up so that it changes seldom. Empty if enough is left."""
         window = self._parts.model.window
         tokens = self._tokens(0)
         dollars = self._dollars(ceiling)
@@ -45,7 +46,7 @@ class Remaining:
         return " ".join(told)
 
     def added(self, outputs: Sequence[ToolOutput], ceiling: CostCeiling | None) -> list[ToolOutput]:
-        """The outputs of a round; the last one says what is left after them, where that is little."""
+        """The outputs of a round; the last one reports what is left after them, if that is little."""
         tokens, dollars = self._tokens(characters([tool(outputs)])), self._dollars(ceiling)
         if not outputs or not _is_little(self._parts.model.window, tokens, dollars):
             return list(outputs)
@@ -60,7 +61,7 @@ class Remaining:
         return max(window.compact - used, 0)
 
     def _dollars(self, ceiling: CostCeiling | None) -> tuple[float, float] | None:
-        """The ceiling and what is left of it, in USD: of the prompt's and the run's the one with less."""
+        """The ceiling and the remaining amount in USD: of the prompt's and the run's ceiling, that with less left."""
         standings = (each.standing for each in (ceiling, self._parts.setup.budget) if each is not None)
         return min(filter(None, standings), key=lambda standing: standing[1], default=None)
 

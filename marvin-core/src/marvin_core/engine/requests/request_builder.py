@@ -1,4 +1,4 @@
-"""The next request of a session: its prompt, the conversation with room made in it, and the tools on offer."""
+"""The next request of a session: its prompt, the conversation after making room, and the offered tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PromptSettings(Record):
-    """What answers a prompt, taken when it begins; a change in the middle of it counts for the next one."""
+    """The model and its settings for a prompt, fixed when it begins; later changes apply to the next prompt."""
 
     provider: Provider
     thinking: ThinkingLevel
@@ -32,7 +32,7 @@ class PromptSettings(Record):
 
 
 class RequestBuilder:
-    """Makes requests for one session."""
+    """Builds requests for one session."""
 
     def __init__(self, parts: SessionParts, hooks: HookRunner, compactor: Compactor) -> None:
         self._parts = parts
@@ -46,19 +46,19 @@ class RequestBuilder:
         return await self._prompt.parts(self._parts.tool_sizes.of_all(self._carried().told))
 
     def _carried(self) -> Carried:
-        """The tools of the next request; all on offer where no model answers yet."""
+        """The tools of the next request; all offered ones if there is no model yet."""
         if not self._parts.model.configured:
             return Carried.of(self._parts.toolbox.offered)
         return self._parts.carried.of(self._parts.model.provider)
 
     def _carried_by(self) -> tuple[object, ...]:
-        """What it depends on which tools a request carries, as far as making room may change it."""
+        """A value on which the tools of a request depend, as far as making room may change it."""
         parts = self._parts
         return parts.conversation.messages, parts.model.window.size, parts.toolbox.offered
 
     async def context_use(self) -> ContextUse:
-        """What the next request holds, in tokens."""
-        from ...api.controls import ContextUse  # for whoever asks
+        """The content of the next request, in tokens."""
+        from ...api.controls import ContextUse  # on demand
 
         parts, window = await self.prompt_parts(), self._parts.model.window
         carried, conversation = self._carried(), self._parts.conversation
@@ -77,16 +77,16 @@ class RequestBuilder:
         )
 
     def standing(self) -> SessionStanding:
-        """How the session stands at this moment."""
-        from ..session_views import standing  # for whoever asks
+        """The current status of the session."""
+        from ..session_views import standing  # on demand
 
         return standing(self._parts, self._compactor.overhead)
 
     async def build(self, settings: PromptSettings, ending: str = "") -> tuple[Request, int]:
-        """The next request, and the characters in it.
+        """The next request, and its size in characters.
 
         Args:
-            ending: why it is the last one, for the model to read; it may call no tool then.
+            ending: why it is the last one, for the model; it may not call tools then.
         """
         await self._prompt.refresh()
         carried, chosen_by = self._parts.carried.of(settings.provider), self._carried_by()
@@ -100,7 +100,7 @@ class RequestBuilder:
         along = await self._compactor.prepare(system, carried.told)
         messages, sent = conversation.messages, conversation.characters + along
         if self._carried_by() != chosen_by:
-            carried = self._parts.carried.of(settings.provider)  # a summary may have taken searches out
+            carried = self._parts.carried.of(settings.provider)  # a summary may have removed searches
         await self._hooks.before_request(messages)
         if left := self._remaining.roughly(settings.ceiling) if self._may_be_little(settings.ceiling) else "":
             # Last, and after room was made: it changes most often.
@@ -119,7 +119,7 @@ class RequestBuilder:
         return request, sent
 
     def _label(self, carried: Carried) -> None:
-        """Remember where what the model reads beside the conversation comes from."""
+        """Record the origins of the model's input other than the conversation."""
         foreign, document = self._parts.setup.foreign_tools, self._prompt.of_repository
         described = next((spec.name for spec in carried.told if spec.name in foreign), "") if foreign else ""
         if not described and not document:
@@ -137,18 +137,18 @@ class RequestBuilder:
         return Remaining(self._parts, self._compactor)
 
     def _may_be_little(self, ceiling: CostCeiling | None, added: int = 0) -> bool:
-        """Whether the window or the money may be near its end, once so many characters are added."""
+        """Whether the context window or the budget may be nearly used up after this number of characters."""
         window = self._parts.model.window
         used = self._parts.conversation.characters + self._compactor.overhead + added
         return ceiling is not None or window.tokens(used) >= window.warn
 
     def with_remaining(self, outputs: Sequence[ToolOutput], ceiling: CostCeiling | None) -> list[ToolOutput]:
-        """The outputs of a round; the last one says what is left after them, where that is little."""
+        """The outputs of a round; the last one reports what is left after them, if that is little."""
         if not self._may_be_little(ceiling, characters([tool(outputs)])):
             return list(outputs)
         return self._remaining.added(outputs, ceiling)
 
     def begin_prompt(self) -> None:
-        """Have what changed since the last prompt count, and tell which tools do not come along."""
+        """Apply the changes since the last prompt, and report which tools are not sent."""
         self._prompt.begin()
         self._parts.carried.tell_left_out(self._parts.model.provider)

@@ -1,4 +1,4 @@
-"""The system prompt: what stays the same first, what changes last, so that provider caches hold."""
+"""The system prompt: stable parts first, changing parts last, so that the services' caches stay valid."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ _DOCUMENTS = (".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md")
 
 
 class PromptPart(Record):
-    """A part of the system prompt and where it comes from."""
+    """A part of the system prompt and its origin."""
 
     origin: str
     text: str
 
 
 class Sources(Record):
-    """What the stable parts are made from.
+    """The inputs of the stable parts.
 
-    `read` gives the text of a file below the root, or None; `extra` is the user's own text from config.yaml.
+    `read` returns the text of a file below the root, or None; `extra` is the user's own text from config.yaml.
     """
 
     mode: Mode
@@ -64,14 +64,14 @@ class Sources(Record):
     extra: str = ""
     personal: Personal = Personal()
     guidance: Sequence[str] = ()
-    """What the groups of the offered tools say about working with them; one line of each text is one rule."""
+    """The guidance of the groups of the offered tools; each line is one rule."""
     bounds: Sequence[str] = ()
-    """What the agent may not do, and what it is to work on; one sentence each."""
+    """The limits and the task of the agent, one sentence each."""
     output_schema: Mapping[str, Any] | None = None
 
 
 def stable_parts(sources: Sources) -> list[PromptPart]:
-    """The parts that stay the same while nobody changes what they are made from, but for the documents."""
+    """The parts that stay the same as long as their inputs do, without the documents."""
     parts = [PromptPart(origin="built in", text=PERSONALITY)]
     if sources.bounds:
         lines = "\n".join(f"- {bound}" for bound in sources.bounds)
@@ -98,13 +98,13 @@ def stable_parts(sources: Sources) -> list[PromptPart]:
 
 
 def coding_rules(guidance: Sequence[str]) -> str:
-    """How to work on code, what the packs say about their tools among it."""
+    """The rules for working on code, including those that packs have for their tools."""
     lines = [line.strip() for text in guidance for line in text.splitlines() if line.strip()]
     return "\n".join([CODING, *(f"- {line}" for line in lines), CODING_RULES])
 
 
 def bounds_of(config: Config) -> list[str]:
-    """What binds an agent whatever it is told later; tools that it rules out are not offered, or refuse."""
+    """Limits of an agent that no later text can change. Tools that they exclude are not offered, or refuse to work."""
     found = []
     if config.read_only:
         found.append("You may only read: nothing can be written or run here. Describe what you would change instead.")
@@ -143,7 +143,7 @@ def _place(place: Mapping[str, Any]) -> str:
 
 
 def project_documents(sources: Sources) -> list[Document]:
-    """What the project is to become."""
+    """The documents about the goals of the project."""
     found = [(name, sources.read(name)) for name in _DOCUMENTS]
     return [_document(name, text) for name, text in found if text and text.strip()]
 
@@ -155,19 +155,19 @@ def _document(name: str, text: str) -> Document:
 
 
 def document_stamps(root: Path) -> object:
-    """What differs once one of the documents has changed on disk; cheap enough to be asked for at each prompt."""
+    """A value that changes if one of the documents changes on disk; cheap enough for each prompt."""
     return [*(stamp_of(f"{root}/{name}") for name in _DOCUMENTS), has_memories(root), *noted(root)]
 
 
 def has_memories(root: Path) -> bool:
-    """Whether earlier conversations of a project are listed in it."""
+    """Whether a project has a list of earlier conversations."""
     return os.path.isfile(f"{root}/{MEMORIES}")
 
 
 def noted(root: Path) -> list[str]:
-    """The names of the notes of a project, folders with a slash behind them; of many the first ones."""
+    """The names of a project's notes, with a slash after folders; if there are many, the first ones."""
     folder = f"{root}/{NOTES}"
-    if os.path.realpath(folder) != folder:  # a link that a repository brings would tell what is elsewhere
+    if os.path.realpath(folder) != folder:  # a repository's link would reveal names outside
         return []
     try:
         with os.scandir(folder) as entries:
@@ -179,7 +179,7 @@ def noted(root: Path) -> list[str]:
 
 
 def volatile_part(now: float, jobs: Sequence[str]) -> str:
-    """What changes from request to request: the jobs that run, and the date."""
+    """The part that changes from request to request: the running jobs, and the date."""
     from time import localtime, strftime
 
     lines = [f"Today is {strftime('%A, %Y-%m-%d', localtime(now))}."]
@@ -189,9 +189,9 @@ def volatile_part(now: float, jobs: Sequence[str]) -> str:
 
 
 def _room(window: int) -> int:
-    """The characters that the prompt and the tools may take: half of the window, by the plain estimate.
+    """The maximum size of prompt and tools in characters: half of the context window, by the simple estimate.
 
-    The corrected one would change from answer to answer, and the prompt with it.
+    The corrected estimate would change from answer to answer, and with it the prompt.
     """
     return window // 2 * CHARACTERS_PER_TOKEN
 
@@ -209,10 +209,10 @@ def _told(fit: FittedDocuments, window: int) -> str:
 class SystemPrompt:
     """The system prompt of a session.
 
-    The stable parts are kept, so that the caches of the services hold, until the folder, the mode, the profile, what
-    the profile holds, or what the groups of the offered tools say changes. The documents of the project and what hooks
-    add are looked at again when a prompt begins. Where everything beside the conversation would take more than half of
-    the window, documents are shortened, then left out.
+    The stable parts are cached, so that the services' caches stay valid. They change with the folder, the mode, the
+    profile and its content, and the guidance of the offered tools. The documents of the project and the additions of
+    hooks are updated when a prompt begins. If everything but the conversation would take more than half of the context
+    window, documents are shortened, then left out.
     """
 
     def __init__(self, parts: SessionParts, hooks: HookRunner) -> None:
@@ -229,21 +229,21 @@ class SystemPrompt:
         self._fitted_for: object = None
 
     def begin(self) -> None:
-        """A new prompt: what changed on disk, and what hooks add now, counts from here on."""
+        """Begin a prompt: use the current files, and the current additions of hooks."""
         self._is_due = True
 
     async def refresh(self) -> None:
-        """Take what changed since the last request; which tools are offered may follow from it."""
+        """Update the parts that changed since the last request; this may affect which tools are offered."""
         session = self._session
         key = (session.workspace.root, session.workspace.mode, session.profile.stamp(), session.toolbox.guidance())
         if self._is_due or key != self._key:
             await self._look(key)
 
     async def parts(self, tools: int) -> list[PromptPart]:
-        """The parts of the prompt for the next request, in their order, as `refresh` has found them.
+        """The parts of the prompt for the next request, in order, as of the last `refresh`.
 
         Args:
-            tools: the characters of the tools that the request carries.
+            tools: the size of the request's tools in characters.
         """
         session = self._session
         jobs = [f"{job.id} ({one_line(job.command, 60)})" for job in session.processes.job_list() if job.running]
@@ -257,12 +257,12 @@ class SystemPrompt:
 
     @property
     def of_repository(self) -> str:
-        """A document in it that a repository brought; empty where there is none."""
+        """A document in the prompt that comes from a repository; empty if there is none."""
         shown = self._fit.limits if self._fit is not None else {}
         return next((one.name for one in self._documents if one.name in shown and not one.is_own), "")
 
     async def _look(self, key: object) -> None:
-        """Take what changed since the parts were made."""
+        """Update the parts whose inputs changed."""
         workspace = self._session.workspace
         self._instructions.begin()
         stamps = (document_stamps(workspace.root), self._instructions.stamps())
@@ -278,7 +278,7 @@ class SystemPrompt:
         self._is_due = False
 
     async def _fit_into_window(self, tools: int) -> None:
-        """Give the documents what the rest leaves of half of the window, and tell where that is less than they are."""
+        """Fit the documents into half of the window, after everything else; warn if they are shortened."""
         model = self._session.model
         if not self._documents or self._fitted_for == (tools, model.window.size):
             return

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from heapq import nsmallest
 from operator import itemgetter
 from typing import TypeAlias
@@ -72,9 +72,7 @@ class Search:
         hidden: whether a path must not be shown.
     """
 
-    def __init__(
-        self, pattern: Parts, descent: Callable[[], AbstractContextManager[Descent]], hidden: IsHidden
-    ) -> None:
+    def __init__(self, pattern: Parts, descent: Callable[[], Descent], hidden: IsHidden) -> None:
         if pattern[-1:] == ("**",):
             pattern = (*pattern, "*")  # the content, not the folder itself
         self._shown = "/".join(pattern)
@@ -89,7 +87,7 @@ class Search:
         """The first `most` matches. A folder's names are in order, and its content follows its name.
 
         Raises:
-            ToolError: where too many names have to be examined.
+            ToolError: too many names have to be examined.
         """
         found: list[str] = []
         waiting: list[tuple[Parts, bool, Places]] = [((), True, self._with_empty([0]))]
@@ -128,7 +126,7 @@ class Search:
     def _names(self, path: Parts, places: Places) -> list[tuple[str, bool, Places]]:
         """The matching names of a folder in reverse order, each with whether it is a folder and its positions.
 
-        None where the folder cannot be read. Other names cost little, since most of them are files that do not match.
+        None if the folder cannot be read. Other names cost little, since most of them are files that do not match.
         """
         # No pattern ends with `**`, so a file matches by its last part alone.
         last = self._parts[-1] if self._end - 1 in places else None

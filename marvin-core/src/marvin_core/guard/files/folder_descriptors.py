@@ -7,8 +7,9 @@ import os
 import stat
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 from ...api.errors import PathRefused
 
@@ -55,25 +56,40 @@ class Place:
 
 
 class Descent:
-    """The folders that one operation opens; `stack` closes them when it ends.
+    """The folders that one operation opens, which is the body of a `with` statement; they are closed at its end.
 
     All methods raise OSError as the system does, and the error that `outside` returns for a path outside the root.
     `root` is a path without links.
     """
 
-    def __init__(self, root: Path, stack: ExitStack, outside: Callable[[], Exception]) -> None:
-        self._stack = stack
+    def __init__(self, root: Path, outside: Callable[[], Exception]) -> None:
+        self._path = str(root)
         self._outside = outside
         self._made: list[tuple[int, str]] = []
-        descriptor = os.open(root, _FOLDER | os.O_NOFOLLOW)
-        stack.callback(os.close, descriptor)
+        self._descriptors: list[int] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self._root = self._opened_root()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _opened_root(self) -> Folder:
+        descriptor = os.open(self._path, _FOLDER | os.O_NOFOLLOW)
+        self._descriptors.append(descriptor)
         self._home = _kernel_path(descriptor)
-        if sys.platform == "linux" and self._home != os.fspath(root):
+        if sys.platform == "linux" and self._home != self._path:
             # A folder above the root was replaced. Other errors list its content; this one must not.
             raise PathRefused(
-                f"Nothing was done: a link in the path of the working directory {root} now leads elsewhere."
+                f"Nothing was done: a link in the path of the working directory {self._path} now leads elsewhere."
             )
-        self._root = Folder(descriptor, ())
+        return Folder(descriptor, ())
+
+    def __exit__(self, *_: object) -> None:
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
     def locate(self, descriptor: int) -> tuple[str, ...]:
         """The names from the root to the open descriptor, according to the kernel."""
@@ -163,7 +179,7 @@ class Descent:
         if route == "." and start is self._root:
             return start  # it is open already
         descriptor = os.open(route, _FOLDER, dir_fd=start.descriptor)
-        self._stack.callback(os.close, descriptor)
+        self._descriptors.append(descriptor)
         return Folder(descriptor, self.locate(descriptor))
 
 

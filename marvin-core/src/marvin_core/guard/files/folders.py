@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ...api.errors import PathRefused, ToolError
@@ -21,8 +21,8 @@ class FolderPaths(PathChecks):
         """Create a folder and its missing parents; returns whether it was missing.
 
         Raises:
-            PathRefused: where the path, or its link target, is outside or protected.
-            ToolError: where it cannot be created, for example because a file has that name.
+            PathRefused: the path, or its link target, is outside or protected.
+            ToolError: it cannot be created, for example because a file has that name.
         """
 
         def guard(made: tuple[str, ...]) -> None:
@@ -44,8 +44,8 @@ class FolderPaths(PathChecks):
         """Delete an empty folder.
 
         Raises:
-            PathRefused: where the path is outside or protected.
-            ToolError: where it does not exist, is not empty, or is a link.
+            PathRefused: the path is outside or protected.
+            ToolError: it does not exist, is not empty, or is a link.
         """
         parts = self._parts(path)
         self._check(path, parts, writing=True)
@@ -55,15 +55,13 @@ class FolderPaths(PathChecks):
             self._check_writable(path, place.parts)
             os.rmdir(place.name, dir_fd=place.folder)
 
-    @contextmanager
-    def _descent(self, path: str) -> Iterator[Descent]:
+    def _descent(self, path: str) -> Descent:
         from .folder_descriptors import Descent
 
         def outside() -> PathRefused:
             return self._refused(f"{path!r} is refused: it contains a link that leads out of the working directory.")
 
-        with ExitStack() as stack:
-            yield Descent(self._root, stack, outside)
+        return Descent(self._root, outside)
 
     @contextmanager
     def _failures(self, path: str, parts: tuple[str, ...], action: str) -> Iterator[None]:

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeAlias
 
 from ...util.state_files import make_private_folder
 
 _PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
 _ROOT = os.O_RDONLY | os.O_DIRECTORY
 _FOLDER = _ROOT | os.O_NOFOLLOW
+Entry: TypeAlias = tuple[str, int, int, int]
+"""A path with mode, modification time in nanoseconds, and size. The garbage collector untracks such tuples."""
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """The flags to open a file of unknown type: without following a link, without blocking."""
 
@@ -125,18 +127,22 @@ class Statuses:
             self._enter(folder)
         return os.stat(name, dir_fd=self._descriptors[-1], follow_symlinks=False)
 
-    def of_all(self, paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-        """`of` for each of these paths; those without a readable status are left out."""
+    def entries(self, paths: Iterable[str]) -> list[Entry]:
+        """The entries at these paths; those without a readable status are left out. Blocks."""
+        found: list[Entry] = []
         look = os.stat
+        descriptor = self._descriptors[-1] if self._descriptors else -1
         for path in paths:
             folder, _, name = (path if path[-1:] != "/" else path.rstrip("/")).rpartition("/")
             try:
                 if folder != self._folder:
                     self._enter(folder)
-                status = look(name, dir_fd=self._descriptors[-1], follow_symlinks=False)
+                    descriptor = self._descriptors[-1]
+                status = look(name, dir_fd=descriptor, follow_symlinks=False)
             except OSError:
                 continue
-            yield path, status
+            found.append((path, status.st_mode, status.st_mtime_ns, status.st_size))
+        return found
 
     def _enter(self, folder: str) -> None:
         self._folder = None

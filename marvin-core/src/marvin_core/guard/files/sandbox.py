@@ -11,6 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -59,8 +60,8 @@ class SandboxPaths(FolderPaths):
         """Open a regular file for reading.
 
         Raises:
-            PathRefused: where the path, or its link target, is outside or hidden.
-            ToolError: where it does not exist, is not a regular file, or cannot be read.
+            PathRefused: the path, or its link target, is outside or hidden.
+            ToolError: it does not exist, is not a regular file, or cannot be read.
         """
         parts = self._parts(path)
         with self._failures(path, parts, "read"), self._descent(path) as descent:
@@ -73,7 +74,7 @@ class SandboxPaths(FolderPaths):
                 self._regular(path, os.fstat(descriptor))
                 self._check(path, descent.locate(descriptor), writing=False)
                 self._opened(place)
-                return os.fdopen(descriptor, "rb")
+                return BufferedReader(FileIO(descriptor))
             except BaseException:
                 os.close(descriptor)
                 raise
@@ -90,8 +91,8 @@ class SandboxPaths(FolderPaths):
             create_only: the file must not exist, checked up to the moment it is put in place.
 
         Raises:
-            PathRefused: where the path, or its link target, is outside or protected.
-            ToolError: where it cannot be written; the old content is then untouched.
+            PathRefused: the path, or its link target, is outside or protected.
+            ToolError: it cannot be written; the old content is then untouched.
         """
         from .writing import put
 
@@ -198,8 +199,8 @@ class SandboxPaths(FolderPaths):
         """The status of the path, links followed.
 
         Raises:
-            PathRefused: where the path, or its link target, is outside or hidden.
-            ToolError: where the path does not exist.
+            PathRefused: the path, or its link target, is outside or hidden.
+            ToolError: the path does not exist.
         """
         from .browsing import info_of
 
@@ -245,8 +246,8 @@ class SandboxPaths(FolderPaths):
         """Delete a file; of a link, the link itself.
 
         Raises:
-            PathRefused: where the path, or its link target, is outside or protected.
-            ToolError: where it does not exist, is not a regular file, or cannot be deleted.
+            PathRefused: the path, or its link target, is outside or protected.
+            ToolError: it does not exist, is not a regular file, or cannot be deleted.
         """
         with self._removing(path) as (place, _):
             os.unlink(place.name, dir_fd=place.folder)
@@ -276,7 +277,7 @@ class SandboxPaths(FolderPaths):
         Links in its folders are resolved; its last part is unchanged and need not exist.
 
         Raises:
-            PathRefused: where the path, or its link target, is outside or hidden.
+            PathRefused: the path, or its link target, is outside or hidden.
         """
         parts = self._parts(path)
         if not parts:

@@ -15,7 +15,7 @@ def names_of(path: str) -> tuple[str, ...]:
     """The parts of a relative path, `.` and `..` folded.
 
     Raises:
-        ValueError: where it does not stay below its start; the text says why.
+        ValueError: it does not stay below its start; the text says why.
     """
     if not path.strip():
         raise ValueError("The path is empty. Give a path relative to the working directory.")

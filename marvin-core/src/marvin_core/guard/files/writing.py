@@ -31,7 +31,7 @@ class Prepared:
     """A temporary file beside its target, with the mode, owner and attributes of the old file.
 
     Raises:
-        OSError: where that is not possible; no file is left behind.
+        OSError: that is not possible; no file is left behind.
     """
 
     def __init__(self, place: Place, write: Callable[[BinaryIO], object], old: os.stat_result | None) -> None:

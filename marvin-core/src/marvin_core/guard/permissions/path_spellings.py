@@ -15,19 +15,31 @@ def spellings(value: str, root: Path) -> list[str]:
 
     A path below the root is given relative to it too.
     """
-    if len(value) > _LONGEST or "\0" in value:  # no path contains it
+    if not _may_be_path(value):
         return [value]
-    found, path = [value], str(root / value)
-    lexical, bases = os.path.normpath(path), _bases(root)
-    real = _real(path)
-    for each in (lexical, real, real if lexical == path else _real(lexical)):
+    found, bases = [value], _bases(root)
+    for each in meant(value, root):
         found += _from(each, bases)
     return list(dict.fromkeys(found))
 
 
+def meant(value: str, root: Path) -> list[str]:
+    """The absolute paths that a text may mean: normalized, and with links resolved."""
+    path = os.path.join(root, value)
+    lexical = os.path.normpath(path)
+    if not _may_be_path(value):
+        return [lexical]
+    real = _real(path)
+    return list(dict.fromkeys([lexical, real, real if lexical == path else _real(lexical)]))
+
+
+def _may_be_path(value: str) -> bool:
+    return len(value) <= _LONGEST and "\0" not in value
+
+
 def binding(value: str, root: Path) -> list[str]:
     """The spellings for allow rules: a path with `..` or links has only its real ones."""
-    if len(value) > _LONGEST or "\0" in value:  # no path contains it
+    if not _may_be_path(value):
         return [value]
     lexical, real = os.path.normpath(root / value), _real(root / value)
     found = list(_from(real, _bases(root)))

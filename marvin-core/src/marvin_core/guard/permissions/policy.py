@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ...api.tools import ToolSpec
 from ...util.patterns.texts import fold
 from ...util.threads import in_thread
 from ..files.key_files import is_key_file
-from .path_spellings import binding, folds_case, spellings
+from .path_spellings import binding, folds_case, meant, spellings
 from .rules import Rule, Rules, asked, denied, nobody_there
 from .verdicts import Allow, Judgement, strongest
 
@@ -104,9 +105,10 @@ class Policy:
         """The denial of files that no tool reads unless a rule names them."""
         if "read" not in spec.access:
             return None
-        if found := _key_file(arguments, root):
+        paths = {path: meant(path, root) for path in _paths_in(arguments)}
+        if found := _key_file(paths, root):
             return _not_read(spec, found, "a file for keys or passwords")
-        if found := self._private_place(arguments, root):
+        if found := self._private_place(paths, root):
             return _not_read(spec, found, "a place for keys, a browser profile, or a command history")
         return None
 
@@ -116,15 +118,16 @@ class Policy:
             return ""
         from ..sandbox.home_places import kept_place
 
-        return kept_place(_paths_in(arguments), root, self._config.home)
+        paths = (place for path in _paths_in(arguments) for place in meant(path, root))
+        return kept_place(paths, root, self._config.home)
 
-    def _private_place(self, arguments: Mapping[str, Any], root: Path) -> str:
+    def _private_place(self, paths: Mapping[str, Sequence[str]], root: Path) -> str:
         """The place in a home folder that a call reads and that is hidden from commands; empty for none."""
         if not self._may_hold_a_home(root):
             return ""
         from ..sandbox.home_places import private_place
 
-        return private_place(_paths_in(arguments), root, self._config.home)
+        return private_place(chain.from_iterable(paths.values()), root, self._config.home)
 
     def _may_hold_a_home(self, root: Path) -> bool:
         return len(root.parts) <= max(_HOME_PARTS, self._parts_of_home)
@@ -190,14 +193,19 @@ def _subjects(spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str
     known = spec.parameters.get("properties", {})
     required = spec.parameters.get("required") or ()
     first = next(iter((*required, *known)), "")
-    needed = [name for name in arguments if _PATH_NAME.search(name) and (name in required or not required)]
-    if needed or _PATH_NAME.search(first):
+    needed = [name for name in arguments if _holds_path(name) and (name in required or not required)]
+    if needed or _holds_path(first):
         return _paths_in({name: value for name, value in arguments.items() if value is not None})
     return list(texts_in(arguments.get(first))) or values
 
 
 def _paths_in(arguments: Mapping[str, Any]) -> list[str]:
-    return [text for name, value in arguments.items() if _PATH_NAME.search(name) for text in texts_in(value)]
+    return [text for name, value in arguments.items() if _holds_path(name) for text in texts_in(value)]
+
+
+@lru_cache(maxsize=1_024)
+def _holds_path(parameter: str) -> bool:
+    return _PATH_NAME.search(parameter) is not None
 
 
 def _not_read(spec: ToolSpec, path: str, what: str) -> Judgement:
@@ -209,14 +217,15 @@ def _not_read(spec: ToolSpec, path: str, what: str) -> Judgement:
     )
 
 
-def _key_file(arguments: Mapping[str, Any], root: Path) -> str:
-    """The first path among the arguments that is a key file, as an allow rule would have to name it."""
-    for name, argument in arguments.items():
-        if _PATH_NAME.search(name):
-            for value in texts_in(argument):
-                if any(map(is_key_file, spellings(value, root))):
-                    named = binding(value, root)
-                    return value if value in named else named[-1]
+def _key_file(paths: Mapping[str, Sequence[str]], root: Path) -> str:
+    """The first of these paths that is a key file, as an allow rule would have to name it.
+
+    `paths` has the places that each of them may mean.
+    """
+    for path, places in paths.items():
+        if any(map(is_key_file, (path, *places))):
+            named = binding(path, root)
+            return path if path in named else named[-1]
     return ""
 
 

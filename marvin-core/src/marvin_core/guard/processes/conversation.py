@@ -42,6 +42,7 @@ class ProgramTalk:
         self._child = child
         self._end = end
         self._waiting = bytearray()
+        self._unblocked = False
         self._loop = asyncio.get_running_loop()
         self._ending: asyncio.Future[None] | None = None
         child.family.outlive_call()
@@ -75,7 +76,9 @@ class ProgramTalk:
         self._waiting += data
         if under_way:  # the loop reports when the program can take more
             return
-        os.set_blocking(self._child.held_input, False)
+        if not self._unblocked:
+            os.set_blocking(self._child.held_input, False)
+            self._unblocked = True
         self._write(self._child.held_input)
         if self._waiting:
             self._loop.add_writer(self._child.held_input, self._write_on)

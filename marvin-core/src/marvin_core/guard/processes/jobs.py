@@ -46,7 +46,7 @@ class JobLog:
         """The newest bytes and the total size: at most `most` bytes, without the first `since`.
 
         Raises:
-            ToolError: where they cannot be read.
+            ToolError: they cannot be read.
         """
         wanted = max(0, min(most, self._total - since, self._size))
         try:

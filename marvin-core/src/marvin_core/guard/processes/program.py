@@ -47,7 +47,7 @@ class Program(Protocol):
         ...
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Have the event loop call this once when it has ended."""
+        """Register a function that the event loop calls once when the program has ended."""
         ...
 
 
@@ -114,7 +114,7 @@ class OwnProgram:
         return self._popen.returncode
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Have the event loop call this once when it has ended."""
+        """Register a function that the event loop calls once when the program has ended."""
         loop = asyncio.get_running_loop()
 
         def ended() -> None:
@@ -192,7 +192,7 @@ def start(request: Request) -> OwnProgram:
     """Start a program as a child of this process.
 
     Raises:
-        OSError, ValueError: where it cannot be started.
+        OSError, ValueError: it cannot be started.
     """
     import subprocess  # the import takes 10 ms, and a run without tools does not need it
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class WorkFolders(Protocol):
-    """The folders of programs and logs, evaluated anew each time."""
+    """The folders of programs and logs, evaluated again each time."""
 
     @property
     def root(self) -> Path:

@@ -10,17 +10,17 @@ from . import places
 
 _KEPT = (*places.KEYS, *places.BROWSERS, *places.RUN_BY_THEMSELVES)
 _PRIVATE = (*places.KEYS, *places.BROWSERS)
+_NOT_HIDDEN = frozenset(place.partition("/")[0].casefold() for place in _KEPT if not place.startswith("."))
+"""The first parts of these places without a leading dot. The histories all have one."""
 
 
 def kept_place(paths: Iterable[str], root: Path, home: Path) -> str:
     """The first path that leads to keys, or to files that programs run or obey automatically; empty if none does.
 
     Args:
-        paths: as the tool receives them, relative to the root.
+        paths: absolute and normalized, both as named and with links resolved.
         root: the working directory. If it neither is nor contains a home folder, no tool reaches such a place.
         home: the user's home folder; others count if this user could change them.
-
-    Returns an absolute path.
     """
     return _first(paths, root, home, lambda path: places.is_one_of(path, _KEPT))
 
@@ -40,15 +40,20 @@ def _is_private(path: PurePath) -> bool:
 
 
 def _first(paths: Iterable[str], root: Path, home: Path, is_meant: Callable[[PurePath], bool]) -> str:
-    reached: list[Path] | None = None
-    for path in paths:
-        if reached is None:  # most calls name no path, so nothing needs to be looked up for them
-            reached = _reached(root, home)
-        for found in _meant(root, path) if reached else ():
-            for folder in reached:
-                if found.is_relative_to(folder) and is_meant(found.relative_to(folder)):
-                    return str(found)
+    suspects = [Path(path) for path in paths if _may_be_meant(path)]
+    if not suspects:  # as in most calls, so nothing needs to be looked up for them
+        return ""
+    reached = _reached(root, home)
+    for path in suspects:
+        for folder in reached:
+            if path.is_relative_to(folder) and is_meant(path.relative_to(folder)):
+                return str(path)
     return ""
+
+
+def _may_be_meant(path: str) -> bool:
+    """Whether such a place may begin at some part of a path."""
+    return any(part.startswith(".") or part in _NOT_HIDDEN for part in path.casefold().split("/"))
 
 
 def _reached(root: Path, home: Path) -> list[Path]:
@@ -56,12 +61,3 @@ def _reached(root: Path, home: Path) -> list[Path]:
     base = str(root)
     folders = {os.path.realpath(folder) for folder in places.homes(home)}
     return [Path(folder) for folder in folders if folder == base or folder.startswith(f"{base.rstrip('/')}/")]
-
-
-def _meant(root: Path, path: str) -> Iterable[Path]:
-    """The path by its name, and with links resolved."""
-    named = os.path.normpath(root / path)
-    try:
-        return Path(named), Path(os.path.realpath(root / path))
-    except (OSError, ValueError):
-        return (Path(named),)

@@ -68,7 +68,7 @@ class SandboxedProgram:
         self._on_exit: Callable[[], None] | None = None
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Have the event loop call this once when it has ended."""
+        """Register a function that the event loop calls once when it has ended."""
         self._on_exit = on_exit
         if self.exit_code is not None:
             asyncio.get_running_loop().call_soon(on_exit)

@@ -35,7 +35,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Where(Protocol):
-    """The working directory, evaluated anew each time."""
+    """The working directory, evaluated again each time."""
 
     @property
     def root(self) -> Path:

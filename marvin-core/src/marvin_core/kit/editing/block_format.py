@@ -13,6 +13,8 @@ _MIDDLE = re.compile(r"={5,9}\s*$")
 _CLOSE = re.compile(r"(?:>{5,9}|\+{5,9}) ?(REPLACE|UPDATED?)\b")
 _DECORATION = re.compile(r"^(?:[#*`>\s-]|(?i:file(?:name|path)?|path)\s*:)+|[`*:\s]+$")
 _ENDING = re.compile(r"\.\w{1,10}$")
+_PLACE = re.compile(r":(start|end)_line:\s*(\d+)\s*$")
+"""Lines at the beginning of the old text in blocks of Roo Code, which name its place; a line of dashes ends them."""
 _ABOVE = 4
 """The number of lines above a block that may contain the path."""
 _LONGEST_PATH = 1_000
@@ -45,13 +47,24 @@ def read_blocks(text: str, path: str = "") -> list[FilePatch]:
         if not path:
             raise PatchError(f"The block in line {at + 1} has no file. Give path, or write the path in the line above.")
         middle, end = _limits(lines, at)
-        hunk = _hunk(opened[1], lines[at + 1 : middle], lines[middle + 1 : end])
+        line, first = _place(lines, at + 1)
+        hunk = _hunk(opened[1], lines[first:middle], lines[middle + 1 : end]).replace(line=line)
         if patches and patches[-1].path == path:
             patches[-1] = patches[-1].replace(hunks=(*patches[-1].hunks, hunk))
         else:
             patches.append(FilePatch(path=path, hunks=(hunk,)))
         at = above = end + 1
     return patches
+
+
+def _place(lines: list[str], start: int) -> tuple[int, int]:
+    """The line number of a block, 0 without one, and the position where its old text begins."""
+    at, line = start, 0
+    while at < len(lines) and (found := _PLACE.match(lines[at])):
+        line = int(found[2]) if found[1] == "start" else line
+        at += 1
+    is_closed = at > start and at < len(lines) and re.fullmatch(r"-{5,9}\s*", lines[at]) is not None
+    return (line, at + 1) if is_closed else (0, start)
 
 
 def _limits(lines: list[str], start: int) -> tuple[int, int]:

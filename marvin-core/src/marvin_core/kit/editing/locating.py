@@ -241,7 +241,7 @@ class Locator:
             return new
         return new.removesuffix("\n").removesuffix("\r")
 
-    # What is there but for small differences.
+    # Text that is present except for small differences.
 
     def _lenient(self, hunk: Hunk, old: str, new: str, after: int) -> Match:
         document = self._document

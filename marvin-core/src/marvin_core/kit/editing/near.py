@@ -6,6 +6,8 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
+from html import unescape
+from types import MappingProxyType
 
 from .document import Document
 from .patch import Hunk
@@ -26,6 +28,8 @@ _FINE_ENOUGH = 0.3
 _TELLING = 12
 """The minimum length in characters: a shorter text may match by chance."""
 _LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
+_ESCAPE = re.compile(r"""\\([nt"'\\])""")
+_ESCAPED = MappingProxyType({"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"})
 
 
 def advice(document: Document, hunk: Hunk, *, secret: bool = False) -> str:
@@ -46,12 +50,21 @@ def advice(document: Document, hunk: Hunk, *, secret: bool = False) -> str:
     stripped = _LINE_NUMBER.sub("", old)
     if stripped != old and stripped.strip("\n") in document.text:
         return "It occurs without line numbers: leave out the number and the tab before each line."
+    for decoded, what in _decoded(old):
+        if decoded != old and decoded.strip("\n") in document.text:
+            return f"It occurs with {what}. Send the characters themselves, in the new text too."
     wanted = old.strip("\n").split("\n")
     starts = nearest(document, wanted)
     if not starts:
         return "The file contains nothing similar. Read the file again, and check that the path is right."
     shown = "\n...\n".join(excerpt(document, start, len(wanted)) for start in starts)
     return f"The nearest lines:\n{shown}\nCopy the text exactly, or read the file again."
+
+
+def _decoded(old: str) -> Iterator[tuple[str, str]]:
+    """A text that was escaped once too often as it was meant, and what that has instead."""
+    yield _ESCAPE.sub(lambda found: _ESCAPED[found[1]], old), r"line breaks, tabs and quotes instead of \n, \t and \""
+    yield unescape(old), "<, > and & instead of &lt;, &gt; and &amp;"
 
 
 def excerpt(document: Document, start: int, count: int) -> str:

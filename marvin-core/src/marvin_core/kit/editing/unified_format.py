@@ -165,7 +165,7 @@ class _Reader:
             self._at += 1
         while body and not body[-1].strip() and (olds < 0 or news < 0):
             olds, news = olds + 1, news + 1
-            body.pop()  # an empty line behind the diff is none of it
+            body.pop()  # an empty line after the diff does not belong to it
         return body
 
     def _ends(self, line: str) -> bool:

@@ -31,6 +31,7 @@ _BINARIES = {
     b"\x7fELF": "a program",
     b"SQLite format 3\0": "an SQLite database",
 }
+_IMAGE_SIGNS, _BINARY_SIGNS = (b"RIFF", *_IMAGES), tuple(_BINARIES)
 
 
 class Codec(Record):
@@ -127,19 +128,20 @@ def _keeps(codec: Codec, data: bytes) -> bool:
 
 def image_type(head: bytes) -> str:
     """The media type of an image that models can see, or an empty string."""
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in _IMAGES.items() if head.startswith(magic)), "")
+    if not head.startswith(_IMAGE_SIGNS):
+        return ""
+    if head[:4] == b"RIFF":
+        return "image/webp" if head[8:12] == b"WEBP" else ""
+    return next(kind for magic, kind in _IMAGES.items() if head.startswith(magic))
 
 
 def binary_kind(head: bytes) -> str:
     """The type of a binary file, with its article; an empty string for text."""
     if image_type(head):
         return "an image"
-    for magic, kind in _BINARIES.items():
-        if head.startswith(magic):
-            return kind
-    if head[_TAR_AT:].startswith(b"ustar"):
+    if head.startswith(_BINARY_SIGNS):
+        return next(kind for magic, kind in _BINARIES.items() if head.startswith(magic))
+    if head.startswith(b"ustar", _TAR_AT):
         return "a tar archive"
     return "a binary file" if b"\0" in head and utf16_codec(head) is None else ""
 

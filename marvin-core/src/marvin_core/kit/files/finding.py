@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
-from operator import attrgetter
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, overload
 
 from ...api.errors import ToolError
 from ...api.tool_context import ToolContext
 from .globs import GlobFilter, at_any_depth, compile_glob, literal_tails, names_hidden, split_globs
-from .listing import list_files
+from .listing import Wanted, list_files
 from .names import shown_name
 
 
@@ -29,6 +30,28 @@ class FoundFile(NamedTuple):
         return shown_name(self.path)
 
 
+class FoundFiles(Sequence[FoundFile]):
+    """What `find_files` found, in order. A `FoundFile` is made when it is looked at, since there may be 100,000."""
+
+    def __init__(self, entries: Sequence[tuple[str, int, int, int]]) -> None:
+        self._entries = entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> FoundFile: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> FoundFiles: ...
+
+    def __getitem__(self, index: int | slice) -> FoundFile | FoundFiles:
+        if isinstance(index, slice):
+            return FoundFiles(self._entries[index])
+        path, _, modified, size = self._entries[index]
+        return FoundFile(path, modified, size)
+
+
 async def find_files(
     context: ToolContext,
     pattern: str,
@@ -37,7 +60,7 @@ async def find_files(
     anywhere: bool = False,
     any_case: bool = False,
     bad_rules: list[str] | None = None,
-) -> list[FoundFile]:
+) -> FoundFiles:
     """The files below a folder that match a glob pattern, newest first.
 
     `*`, `?`, `[...]`, `{a,b}` and `**` mean the same as in a shell. Names that begin with a dot match only if the
@@ -55,10 +78,9 @@ async def find_files(
     """
     pattern = _relative(context, pattern, start)
     hidden, tails = names_hidden(pattern), () if any_case else literal_tails(pattern)
+    wanted: Wanted | None
     if tails and at_any_depth(pattern):
-
-        def wanted(name: str) -> bool:
-            return name.endswith(tails)
+        wanted = None
     elif anywhere:
         chosen = GlobFilter(pattern)
 
@@ -72,14 +94,11 @@ async def find_files(
             return matches(name.removeprefix(prefix)) is not None
 
     found = await list_files(context, start, wanted, hidden=hidden, tails=tails, bad_rules=bad_rules)
-    files = [
-        FoundFile(name, modified, size)
-        for name, mode, modified, size in found
-        if stat.S_ISREG(mode) or _leads_to_file(context, name, mode)
-    ]
+    is_file = stat.S_ISREG
+    files = [entry for entry in found if is_file(entry[1]) or _leads_to_file(context, *entry[:2])]
     files.sort()
-    files.sort(key=attrgetter("modified"), reverse=True)
-    return files
+    files.sort(key=itemgetter(2), reverse=True)
+    return FoundFiles(files)
 
 
 def _relative(context: ToolContext, pattern: str, start: str) -> str:
@@ -117,6 +136,6 @@ def _anchored(context: ToolContext, pattern: str) -> str:
 
 def _leads_to_file(context: ToolContext, name: str, mode: int) -> bool:
     if stat.S_ISLNK(mode):
-        with suppress(ToolError):  # a link that leads outside is none of the project's files
+        with suppress(ToolError):  # the target of a link that leads outside is not a file of the project
             return context.paths.stat(name).kind == "file"
     return False

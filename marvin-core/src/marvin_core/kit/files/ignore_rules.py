@@ -117,7 +117,7 @@ def _compiled(lines: list[str]) -> tuple[GitIgnoreSpec, list[int]]:
 
     from pathspec import GitIgnoreSpec  # 8 ms, and most folders have no such file
 
-    with warnings.catch_warnings(action="ignore"):  # an odd class such as [[a] is told on standard error
+    with warnings.catch_warnings(action="ignore"):  # an odd class such as [[a] causes a warning on standard error
         try:
             return GitIgnoreSpec.from_lines(lines), []
         except (ValueError, re.error):

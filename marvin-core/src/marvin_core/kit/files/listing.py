@@ -8,21 +8,24 @@ import re
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
 from ...api.errors import PathRefused, ToolError
+from ...api.record import Record
 from ...api.tool_context import ToolContext
-from ...guard.files.no_links import Statuses, scanned
+from ...guard.files.no_links import Entry, Statuses, scanned
 from ...util.git_calls import GIT_ALONE, git_command
+from ...util.threads import in_thread
 from .ignore_rules import NEVER, IgnoreRules
 
 GIT = git_command()
 """Listing files runs no programs that a repository configures, and a partial clone fetches nothing."""
 LIST_BYTES = 100_000_000
 """The maximum number of bytes of a list of names."""
-_BATCH = 500
+_BATCH = 5_000
 
 _BOTH, _TRACKED, _OTHERS = ("-co", "--exclude-standard"), ("-c",), ("-o", "--exclude-standard")
 _STARS = MappingProxyType({**GIT_ALONE, **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "ICASE")}})
@@ -32,14 +35,13 @@ _LARGE_INDEX = 1_000_000
 
 Wanted = Callable[[str], bool]
 Names: TypeAlias = list[str]
-Listed: TypeAlias = list[tuple[str, int, int, int]]
-"""Names with mode, modification time in nanoseconds, and size. The garbage collector untracks such tuples."""
+Listed: TypeAlias = list[Entry]
 
 
 async def list_files(
     context: ToolContext,
     start: str,
-    wanted: Wanted,
+    wanted: Wanted | None,
     *,
     hidden: bool,
     tails: tuple[str, ...] = (),
@@ -49,17 +51,16 @@ async def list_files(
 
     Args:
         start: a checked path relative to the root.
+        wanted: selects names; without it all names with these endings are selected.
         hidden: whether names below `start` may begin with a dot.
         tails: the possible endings of the names; empty for any.
         bad_rules: receives invalid lines of .gitignore, if git is not used.
     """
 
-    def look(names: Names) -> Awaitable[Listed]:
-        return _looked_at(context, start, names, wanted, hidden=hidden, tails=tails)
-
-    found = await _from_git(context, start, look, tails)
+    selection = _Selection(start=start, wanted=wanted, hidden=hidden, tails=tails)
+    found = await _from_git(context, start, partial(_looked_at, context, selection), tails)
     if found is None:
-        found = [entry async for entry in _walk(context, start, wanted, hidden, bad_rules)]
+        found = [entry async for entry in _walk(context, start, selection.wants, hidden, bad_rules)]
     if not hidden and "/." not in f"/{start}".removesuffix("/."):
         return found  # what no tool reaches lies in folders with a dot
     reached: dict[str, bool] = {}
@@ -81,37 +82,63 @@ def _is_reached(context: ToolContext, folder: str) -> bool:
     return True
 
 
-async def _looked_at(
-    context: ToolContext, start: str, names: Names, wanted: Wanted, *, hidden: bool, tails: tuple[str, ...]
-) -> Listed:
-    """The selected files among names from git, with their state."""
+class _Selection(Record):
+    """Which names are wanted; see `list_files`."""
+
+    start: str
+    wanted: Wanted | None
+    hidden: bool
+    tails: tuple[str, ...]
+
+    def wants(self, name: str) -> bool:
+        """Whether a name is wanted, if it is no hidden one."""
+        return name.endswith(self.tails) if self.wanted is None else self.wanted(name)
+
+    def of(self, names: Names) -> Names:
+        """The wanted ones among names from git, and repositories, which end with a slash."""
+        tails, wanted = self.tails, self.wanted
+        if tails:
+            endings = (*tails, "/")
+            names = [name for name in names if name.endswith(endings)]
+        if wanted is not None:
+            names = [name for name in names if wanted(name) or name[-1] == "/"]
+        return self.listed(names)
+
+    def listed(self, names: Names) -> Names:
+        """Without hidden ones, unless those are wanted, and each once: one in conflict has a line for each side."""
+        if "/." in f"/{'/'.join(names)}":
+            start, hidden = self.start, self.hidden
+            names = [name for name in names if not ("/." in name or name[0] == ".") or _is_listed(name, start, hidden)]
+        return names if len(set(names)) == len(names) else list(dict.fromkeys(names))
+
+
+async def _looked_at(context: ToolContext, selection: _Selection, names: Names) -> Listed:
+    """The selected files among names from git, with their state.
+
+    What is not there was deleted, and git not told yet; or it is behind a link.
+    """
     root = context.paths.root
     found: Listed = []
     has_modules = (root / ".gitmodules").exists()  # git lists them as it lists files
-    if tails and not has_modules:
-        endings = (*tails, "/")
-        names = [name for name in names if name.endswith(endings)]
-    names = list(dict.fromkeys(names))  # a file in conflict is listed once for each side
+    chosen = selection.listed if has_modules else selection.of  # a look at each file takes ten times as long as git
+
+    def look(statuses: Statuses, some: Names) -> Listed:
+        return statuses.entries(chosen(some))
+
     with Statuses(root) as statuses:
         for begin in range(0, len(names), _BATCH):
-            await asyncio.sleep(0)  # let other tasks run
-            # A look at each file would take ten times as long as git does.
-            asked = [
-                name
-                for name in names[begin : begin + _BATCH]
-                if (name[-1] == "/" or has_modules or wanted(name))
-                and (not ("/." in name or name[0] == ".") or _is_listed(name, start, hidden))
-            ]
-            # What is not there was deleted, and git not told yet; or it is behind a link.
-            for name, status in statuses.of_all(asked):
-                if stat.S_ISDIR(status.st_mode):  # a repository in this one
-                    found += [entry async for entry in _walk(context, name.rstrip("/"), wanted, hidden)]
-                elif not has_modules or wanted(name):
-                    found.append(_entry(name, status))
+            entries = await in_thread(partial(look, statuses, names[begin : begin + _BATCH]), to_the_end=True)
+            repositories = [name for name, mode, *_ in entries if stat.S_ISDIR(mode)]
+            if repositories or has_modules:
+                entries = [entry for entry in entries if not stat.S_ISDIR(entry[1]) and selection.wants(entry[0])]
+            found += entries
+            for name in repositories:  # in this one
+                walk = _walk(context, name.rstrip("/"), selection.wants, selection.hidden)
+                found += [entry async for entry in walk]
     return found
 
 
-def _entry(name: str, status: os.stat_result) -> tuple[str, int, int, int]:
+def _entry(name: str, status: os.stat_result) -> Entry:
     return name, status.st_mode, status.st_mtime_ns, status.st_size
 
 
@@ -217,7 +244,7 @@ def _state_of(index: Path | None) -> tuple[int, int, int] | None:
 
 async def _walk(
     context: ToolContext, start: str, wanted: Wanted, hidden: bool, bad_rules: list[str] | None = None
-) -> AsyncIterator[tuple[str, int, int, int]]:
+) -> AsyncIterator[Entry]:
     rules = IgnoreRules(context, bad=bad_rules)
     if start != "." and rules.ignores_above(start):
         rules = IgnoreRules(context, start, bad_rules)  # who names an excluded folder wants to see it

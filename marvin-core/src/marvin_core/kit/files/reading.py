@@ -62,7 +62,8 @@ class TextSource:
     def __init__(self, path: str, file: BinaryIO) -> None:
         self.size = os.fstat(file.fileno()).st_size
         file.seek(0)
-        refuse_binary(path, file.read(HEAD_BYTES), self.size)
+        self._start = file.read(HEAD_BYTES if self.size > _AT_ONCE else _AT_ONCE)
+        refuse_binary(path, self._start[:HEAD_BYTES], self.size)
         self._path = path
         self._file = file
         self._text: BinaryIO | None = None
@@ -70,6 +71,11 @@ class TextSource:
         """The whole text of a small file in UTF-8."""
         self._encoding = _PLAIN
         self.codec: Codec | None = UTF8
+
+    @property
+    def content(self) -> bytes | None:
+        """The whole file, if it is small and was read at once."""
+        return self._start if len(self._start) == self.size else None
 
     async def section(
         self, first: int = 1, last: int | None = None, *, limit: int, most: int = _ANY_NUMBER
@@ -112,8 +118,10 @@ class TextSource:
         """Whether the encoding is known or quick to detect; otherwise a library has to examine the bytes."""
         if self._text is not None:
             return True
-        self._file.seek(0)
-        data = self._file.read(_AT_ONCE)
+        data = self._start
+        if os.fstat(self._file.fileno()).st_size != len(data):  # it grows
+            self._file.seek(0)
+            data = self._file.read(_AT_ONCE)
         try:
             text = data.decode()
         except UnicodeDecodeError:

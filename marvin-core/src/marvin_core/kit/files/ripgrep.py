@@ -22,7 +22,7 @@ from ...util.threads import in_thread
 from .encodings import has_utf8_mark, utf16_codec
 from .listing import in_repository
 from .old_texts import OldTexts
-from .search_lines import OUTPUT_BYTES, FoundLine, LineReader, RawLine, parsed_counts
+from .search_lines import OUTPUT_BYTES, FewReader, FoundLine, LineReader, RawLine, parsed_counts
 from .search_program import lines_of
 from .search_results import SearchPlaces, SearchQuery, SearchResult, as_counts, as_result, takes_too_long
 from .widening import widened
@@ -40,19 +40,16 @@ _RIPGREP = (
     "--no-messages",
     "--no-ignore-dot",
     "--crlf",
-    "--glob=!.*",  # also what .gitignore brings back; .git and .tickets are among it
 )
 _LINES = ("--line-number", "--column", "--byte-offset", "--no-context-separator")
 _PCRE2 = ("--pcre2", "--no-mmap")
 """Without the second option ripgrep maps the whole file into memory."""
 _SORTED = "--sort=path"
 """With this option ripgrep searches one file at a time."""
-_LOOKS = (0.6, 0.4)
-"""The parts of the timeout after which progress is checked. A search without output by the first check will not finish
-in time.
-"""
 _MANY = 2_000
 """The maximum number of matches that are collected unsorted and sorted afterwards."""
+_FREQUENT = 300
+"""So many matches that come at once show that the first ones are found soon in the order of the files."""
 _ALL = 1_000_000_000
 _MARK_BYTES = 3
 
@@ -132,7 +129,7 @@ class _Search:
     async def _lines(self, calls: list[list[str]], *, is_wide: bool = False) -> SearchResult:
         """The first matches, in the order of the files.
 
-        What is frequent is found soon in that order. What is rare is found sooner by many threads, in any order.
+        What is rare is found sooner by many threads, in any order. What is frequent is found soon in that order.
 
         Args:
             is_wide: the calls look for the widened expression.
@@ -161,26 +158,20 @@ class _Search:
 
     async def _first(self, calls: list[list[str]]) -> LineReader:
         """The first matches in the order of the files, or all matches in any order if there are few."""
-        reader = LineReader(self._query.most, self._counts)
-        in_order = [[*argv[:1], _SORTED, *argv[1:]] for argv in calls]
-        first = asyncio.ensure_future(self._read(in_order, reader))
+        most = self._query.most
+        few = FewReader(max(_MANY, most), self._counts, max(_FREQUENT, most), self._context.timeouts.search_in_order)
+        any_order = asyncio.ensure_future(self._read(calls, few))
         try:
-            for part in _LOOKS:
-                await asyncio.wait([first], timeout=self._context.timeouts.search_in_order * part)
-                if first.done() or not reader.has_any:
-                    break
-            if first.done():
-                first.result()
-                return reader
-            first.cancel()  # its end is not waited for: ending a program takes as long as starting one
-            reader = LineReader(max(_MANY, self._query.most), self._counts)
-            await self._read(calls, reader)
-            if reader.is_enough:
-                reader = LineReader(self._query.most, self._counts)
-                await self._read(in_order, reader)
+            await asyncio.wait([any_order, few.full], return_when=asyncio.FIRST_COMPLETED)
+            if not few.is_enough:
+                any_order.result()
+                return few
+            # Its end is not waited for: ending a program takes as long as starting one.
+            reader = LineReader(most, self._counts)
+            await self._read([[*argv[:1], _SORTED, *argv[1:]] for argv in calls], reader)
             return reader
         finally:
-            await _ended(first)
+            await _ended(any_order)
 
     async def _looked_at_again(self, lines: list[RawLine]) -> tuple[list[RawLine], list[RawLine]]:
         """Check the lines of a widened search again: keep those that the original expression matches, and those in
@@ -296,9 +287,9 @@ def _place(line: RawLine) -> list[bytes]:
 
 
 def _confirmed(root: Path, path: bytes, lines: list[RawLine]) -> list[FoundLine]:
-    """Those of the lines of a file that it has, reached without a link. Blocks.
+    """The given lines that a file has, if it is reached without a link. Blocks.
 
-    A program opens files by their names. Where a folder became a link meanwhile, it has read what is outside.
+    The program opens files by name. If a folder became a link meanwhile, it has read files outside.
     """
     try:
         with open_file(root, os.fsdecode(path)) as file:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import time
 from collections.abc import Callable
 
 from ...api.record import Record
@@ -65,9 +67,12 @@ class LineReader:
     """
 
     def __init__(self, most: int, counts: Callable[[str], bool]) -> None:
-        self.lines: list[RawLine] = []
+        self._found: list[tuple[bytes, ...]] = []
+        self._path = b""
+        self._is_counted = False
         self.is_cut = False
         self._left = most + 1
+        self._done_at = 0
         self._counts = counts
         self._rest: list[bytes] = []
         self._bytes = 0
@@ -78,7 +83,7 @@ class LineReader:
         self._rest.append(chunk)
         if b"\n" in chunk:
             data, end = b"".join(self._rest), 0
-            while found := _LINE.match(data, end):
+            while self._left > self._done_at and (found := _LINE.match(data, end)):
                 end = found.end()
                 self._take(found)
             self._rest = [data[end:]]
@@ -86,32 +91,67 @@ class LineReader:
         return self.is_enough
 
     @property
-    def has_any(self) -> bool:
-        """Whether there was any output."""
-        return self._bytes > 0
+    def is_enough(self) -> bool:
+        """Whether no more are needed."""
+        return self._left <= self._done_at or self.is_cut
+
+    @property
+    def lines(self) -> list[RawLine]:
+        """The lines that were found."""
+        return [_raw_line(*parts) for parts in self._found]
+
+    def _take(self, found: re.Match[bytes]) -> None:
+        parts = found.groups()
+        if parts[0] != self._path:
+            self._path = parts[0]
+            self._is_counted = self._counts(os.fsdecode(self._path.removeprefix(b"./")))
+        if self._is_counted:
+            self._left -= parts[2] is not None
+            self._found.append(parts)
+
+
+def _raw_line(path: bytes, number: bytes, column: bytes | None, start: bytes, other: bytes, data: bytes) -> RawLine:
+    is_match = column is not None
+    return RawLine(
+        path=path.removeprefix(b"./"),
+        number=int(number),
+        is_match=is_match,
+        data=data.removesuffix(b"\r"),
+        column=int(column) - 1 if column is not None else 0,
+        start=int(start if is_match else other),
+    )
+
+
+class FewReader(LineReader):
+    """Has enough of many matches, and sooner of frequent ones.
+
+    Args:
+        most: the maximum number of matches.
+        frequent: so many matches show that they are frequent, if they come at once.
+        at_once: the number of seconds from the first output that this means.
+    """
+
+    def __init__(self, most: int, counts: Callable[[str], bool], frequent: int, at_once: float) -> None:
+        super().__init__(most, counts)
+        self.full: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when there is enough."""
+        self._frequent_at = most + 1 - frequent
+        self._at_once = at_once
+        self._until = 0.0
+
+    def __call__(self, chunk: bytes) -> bool:
+        """As `LineReader` does."""
+        now = time.monotonic()
+        self._until = self._until or now + self._at_once
+        self._done_at = self._frequent_at if now < self._until else 0
+        if super().__call__(chunk) and not self.full.done():
+            self.full.set_result(None)
+        return self.full.done()
 
     @property
     def is_enough(self) -> bool:
         """Whether no more are needed."""
-        return self._left <= 0 or self.is_cut
-
-    def _take(self, found: re.Match[bytes]) -> None:
-        path, number, column, start, other_start, data = found.groups()
-        path = path.removeprefix(b"./")
-        if not self._counts(os.fsdecode(path)):
-            return
-        is_match = column is not None
-        self._left -= is_match
-        self.lines.append(
-            RawLine(
-                path=path,
-                number=int(number),
-                is_match=is_match,
-                data=data.removesuffix(b"\r"),
-                column=int(column) - 1 if is_match else 0,
-                start=int(start if is_match else other_start),
-            )
-        )
+        return self.full.done() or super().is_enough
 
 
 def parsed_counts(output: bytes) -> dict[str, int]:

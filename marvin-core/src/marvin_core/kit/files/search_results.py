@@ -76,7 +76,8 @@ class SearchResult(Record):
 class SearchPlaces(Record):
     """The scope: `files` are all of them, relative to the root; None for those below the start of the query.
 
-    Below the start the program applies .gitignore; `wanted` says which files count.
+    Below the start the program applies .gitignore; `wanted` says which files count. Hidden ones do not, even if
+    .gitignore brings them back: .git and .tickets are among them. A program that is told so takes a tenth longer.
     """
 
     files: tuple[str, ...] | None
@@ -84,7 +85,11 @@ class SearchPlaces(Record):
 
     def counts(self, path: str, start: str) -> bool:
         """Whether matches of a file count. Files that hold keys count only if the query names them."""
-        return path == start or (not holds_keys(path) and (self.wanted.is_everything or self.wanted(path, start)))
+        if path == start:
+            return True
+        if holds_keys(path) or (self.files is None and (path[0] == "." or "/." in path)):
+            return False
+        return self.wanted.is_everything or self.wanted(path, start)
 
 
 def as_result(query: SearchQuery, lines: Iterable[FoundLine], *, is_cut: bool) -> SearchResult:

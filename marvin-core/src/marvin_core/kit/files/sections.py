@@ -240,14 +240,15 @@ def as_text(wanted: Wanted, raw: RawSection, total: int | None, encoding: tuple[
         if is_long:
             long_lines.append(number)
     is_short = len(lines) < len(raw.lines)
+    ends_open = raw.ends_open and not is_short  # a \r at its end is not one of a line ending
     return TextSection(
         first=wanted.first,
         lines=tuple(lines),
         total=total,
         is_cut=raw.is_cut or is_short,
         long_lines=tuple(long_lines),
-        has_crlf=any(line.kept.endswith(b"\r") for line in raw.lines[: len(lines)]),
-        ends_without_newline=raw.ends_open and not is_short,
+        has_crlf=any(line.kept.endswith(b"\r") for line in (raw.lines[:-1] if ends_open else raw.lines[: len(lines)])),
+        ends_without_newline=ends_open,
     )
 
 
@@ -264,19 +265,19 @@ def whole_lines(text: str, wanted: Wanted) -> TextSection | None:
     if not chosen or first < 1 or max(map(len, chosen)) > LINE_LIMIT or numbers + _bytes(chosen) > wanted.limit:
         return None
     is_cut = first - 1 + wanted.most < end
-    has_crlf = any(line.endswith("\r") for line in chosen)
-    if has_crlf:
+    ends_open = ends_open and first - 1 + len(chosen) == total
+    with_return = [line.endswith("\r") for line in chosen]
+    if any(with_return):
         chosen = [line.removesuffix("\r") for line in chosen]
     if first == 1:
         chosen[0] = chosen[0].removeprefix("\ufeff")
-    is_to_the_end = first - 1 + len(chosen) == total
     return TextSection(
         first=first,
         lines=tuple(chosen),
         total=total,
         is_cut=is_cut,
-        has_crlf=has_crlf,
-        ends_without_newline=ends_open and is_to_the_end,
+        has_crlf=any(with_return[:-1] if ends_open else with_return),
+        ends_without_newline=ends_open,
     )
 
 

@@ -58,7 +58,7 @@ def _wide(tokens: list[tuple[str, str]], index: int, *, any_case: bool) -> str:
     kind, part = tokens[index]
     if kind == "text":
         return "".join(map(_in_any_codec, part)) if any_case else _in_any_codec(part)
-    if part == _BOUNDARY:  # next to a byte that is no UTF-8 there is none
+    if part == _BOUNDARY:  # next to a byte that is not UTF-8 there is none
         beside = (tokens[place][0] for place in (index - 1, index + 1) if 0 <= place < len(tokens))
         return "" if "text" in beside else part
     is_wide = {

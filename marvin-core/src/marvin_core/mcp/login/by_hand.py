@@ -47,7 +47,7 @@ class LoggingIn:
         self._shown = False
 
     async def run(self) -> str:
-        """Have the user log in; returns the message to show.
+        """Log the user in; returns the message to show.
 
         Raises:
             MarvinError: the server cannot be reached, or the login failed.

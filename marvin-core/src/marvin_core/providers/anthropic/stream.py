@@ -172,7 +172,7 @@ class AnthropicStream(AnswerStream):
             )
 
     def _stop_reason(self) -> StopReason:
-        return _REASONS.get(self._reason) or ("tool_calls" if self._calls.all else "stop")
+        return _REASONS.get(str(self._reason)) or ("tool_calls" if self._calls.all else "stop")
 
 
 def _thinking(signature: str) -> dict[str, Any]:

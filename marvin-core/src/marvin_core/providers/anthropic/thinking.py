@@ -85,7 +85,7 @@ def plan(request: Request, generation: Generation, limit: int | None, is_own: Ca
     """Decide on the thinking of a request.
 
     Args:
-        limit: the longest answer of the model, in tokens; None where unknown.
+        limit: the longest answer of the model, in tokens; None if unknown.
         is_own: whether a block is thinking that may be sent back to this model.
     """
     asked = request.thinking != "off"

@@ -36,6 +36,7 @@ class ChatStream(AnswerStream):
         self._place = ""
         self._reason = ""
         self._refused = False
+        self._counted: Usage | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -72,7 +73,7 @@ class ChatStream(AnswerStream):
         try:
             usage = chunk.get("usage")
             if usage:
-                self._usage = _usage(usage)
+                self._count(usage)
             if chunk.get("error") or "base_resp" in chunk:
                 self._check_error(chunk)
             if choices := chunk.get("choices"):
@@ -116,6 +117,8 @@ class ChatStream(AnswerStream):
             self._add(kind, text)
         if delta.get("tool_calls") or choice.get("finish_reason"):
             self._release()
+            if choice.get("usage"):  # Kimi counts there
+                self._count(choice["usage"])
         if delta.get("refusal"):
             self._refused = True
             self._add("text", _text(delta["refusal"]))
@@ -126,6 +129,14 @@ class ChatStream(AnswerStream):
         self._reason = choice.get("finish_reason") or self._reason
         if self._reason == "error":
             raise self._broken("reported an error inside the answer", json.dumps(choice).encode())
+
+    def _count(self, usage: Any) -> None:
+        """Take counts; those of nothing do not replace earlier ones, as some gateways end with zeros."""
+        found = _usage(usage)
+        if not found.cost and not self._endpoint.model.endswith(":free"):
+            found = found.replace(cost=None)  # gateways state a cost of nothing for what is billed elsewhere
+        if self._counted is None or found.input_tokens or found.output_tokens or found.cost:
+            self._counted = self._usage = found
 
     def _came_in(self, place: str) -> None:
         """Record the field of thinking, once per answer."""
@@ -153,7 +164,8 @@ class ChatStream(AnswerStream):
         if self._refused:
             return "refused"
         # Many servers report "stop" after calls as well.
-        return _REASONS.get(self._reason) or ("tool_calls" if self._calls.all else "stop")
+        # A few send an object in its place.
+        return _REASONS.get(str(self._reason)) or ("tool_calls" if self._calls.all else "stop")
 
 
 def _is_signed(extra: Any) -> bool:
@@ -179,5 +191,16 @@ def _usage(counts: Any) -> Usage:
         cache_read_tokens=hits,
         cache_write_tokens=count_at(counts, "prompt_tokens_details", "cache_write_tokens"),
         reasoning_tokens=count_at(counts, "completion_tokens_details", "reasoning_tokens"),
-        cost=amount(counts.get("cost")) if isinstance(counts, dict) else None,
+        cost=_cost(counts) if isinstance(counts, dict) else None,
     )
+
+
+def _cost(counts: dict[str, Any]) -> float | None:
+    """The cost that the service states: OpenRouter a number, Perplexity an object with the parts and their sum."""
+    stated = counts.get("cost")
+    cost = amount(stated.get("total_cost") if isinstance(stated, dict) else stated)
+    details = counts.get("cost_details")
+    if cost is None or counts.get("is_byok") is not True or not isinstance(details, dict):
+        return cost
+    # The key is the user's own: the service behind OpenRouter bills the tokens, and OpenRouter its fee.
+    return cost + (amount(details.get("upstream_inference_cost")) or 0.0)

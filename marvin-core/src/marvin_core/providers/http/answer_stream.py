@@ -1,4 +1,4 @@
-"""What the readers of streamed answers share: from bytes to events, and from pieces to deltas."""
+"""The common part of the readers of streamed answers: from bytes to events, and from pieces to deltas."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
         """Splits a byte stream into the data of its events."""
 
         def feed(self, data: bytes) -> list[bytes]:
-            """Take what was read; returns the data of each event that it completes."""
+            """Process received bytes; returns the data of each event that they complete."""
             ...
 
         def finish(self) -> list[bytes]:
-            """The data of what is left at the end of the stream."""
+            """The data of the rest at the end of the stream."""
             ...
 
 
@@ -33,11 +33,11 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class AnswerStream(ABC):
-    """Reads one answer. `feed` it what arrives, then call `finish`.
+    """Reads one answer. Call `feed` with the received data, then `finish`.
 
-    All that one read brings of the same kind becomes one delta. `done` is true once the server said
-    that the answer is complete; `failure` is the error that ended it, to be raised after the deltas
-    that came before it. An answer larger than the limits of the endpoint fails.
+    All data of the same kind in one read become one delta. `done` is true once the server has said that the answer is
+    complete. `failure` is the error that ended it, to be raised after the deltas before it. An answer that exceeds the
+    limits of the endpoint fails.
     """
 
     def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
@@ -60,15 +60,15 @@ class AnswerStream(ABC):
     @property
     @abstractmethod
     def is_complete(self) -> bool:
-        """Whether the model gave its reason to stop, so that a connection lost now loses nothing."""
+        """Whether the model has given its reason to stop, so that nothing is lost if the connection breaks now."""
 
     @abstractmethod
     def _event(self, payload: bytes) -> None:
-        """Take the data of one event."""
+        """Process the data of one event."""
 
     @abstractmethod
     def _document(self, document: Any) -> None:
-        """Take an answer that is one JSON document and no stream."""
+        """Process an answer that is one JSON document instead of a stream."""
 
     @abstractmethod
     def _stop_reason(self) -> StopReason:
@@ -76,11 +76,11 @@ class AnswerStream(ABC):
 
     @property
     def progress(self) -> int:
-        """How much of the answer has come; what only keeps the connection alive adds nothing to it."""
+        """The size of the answer so far, without data that only keep the connection alive."""
         return self._size + self._calls.size
 
     def feed(self, data: bytes) -> list[Delta]:
-        """The deltas in what was read; look at `failure` afterwards."""
+        """The deltas in received bytes; check `failure` afterwards."""
         self._read += len(data)
         try:
             if not self._begun:
@@ -109,11 +109,11 @@ class AnswerStream(ABC):
             raise self._too_large("stream", limits.stream)
 
     def _weigh(self, size: int) -> None:
-        """Count something that is kept and is no text: it takes memory as well."""
+        """Count data that are kept but are not text: they use memory as well."""
         self._size += size
 
     def finish(self) -> list[Delta]:
-        """The last deltas, at the end of the response: the very last is `Stop`, or else `failure` is set."""
+        """The last deltas, at the end of the response: the last one is `Stop`, otherwise `failure` is set."""
         try:
             if self._plain is not None:
                 self._document(self._parsed(bytes(self._plain)))
@@ -125,11 +125,13 @@ class AnswerStream(ABC):
                 self.failure = self._broken("broke off before the answer was complete")
         except ProviderError as error:
             self.failure = error
+        except (AttributeError, TypeError, KeyError, IndexError):
+            self.failure = self._broken("sent an answer of an unknown shape", bytes(self._plain or b""))
         self._out.extend(piece for call in self._calls.all if (piece := call.piece(last=True)))
         return self._take() if self.failure else [*self._take(), Stop(reason=self._stop_reason())]
 
     def _begin(self, data: bytes) -> bytes:
-        """Look at the first byte: some servers answer 200 with a web page, or with one JSON document."""
+        """Check the first byte: some servers answer 200 with a web page, or with one JSON document."""
         start = data.removeprefix(_BOM).lstrip()
         if start:
             self._begun = True
@@ -151,12 +153,15 @@ class AnswerStream(ABC):
         if len(payload) > most and payload.count(b"{") + payload.count(b"[") > most:
             raise self._too_large("values", most)
         try:
-            # "replace": a server that splits a character between two events costs that character only.
+            # "replace": a server that splits a character between two events loses only that character.
             return _decode(payload.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             raise self._broken("sent something that is not JSON", payload) from None
 
     def _add(self, kind: Kind, text: str) -> None:
+        """Add text to the answer. Raises `TypeError` if the service sent something else."""
+        if not isinstance(text, str):
+            raise TypeError
         self._switch(kind)
         self._parts.append(text)
         self._size += len(text)
@@ -167,10 +172,10 @@ class AnswerStream(ABC):
             self._kind = kind
 
     def _flush(self, *, last: bool = False) -> None:
-        """Turn what was gathered into a delta. `last` when nothing can be added to it any more."""
+        """Convert the collected data to a delta. With `last`, nothing can be added any more."""
         kind = self._kind
         if isinstance(kind, PartialCall):
-            piece = kind.piece()
+            piece = kind.piece(last=last and bool(kind.name))
             if piece is not None:
                 self._out.append(piece)
         elif self._parts:
@@ -188,7 +193,7 @@ class AnswerStream(ABC):
         return out
 
     def _check_error(self, document: Any) -> None:
-        """Raise the error that stands in an answer in the place of content, if one does."""
+        """Raise an error that an answer contains instead of content."""
         from .error_reports import error_in
 
         error = error_in(document)
@@ -198,7 +203,7 @@ class AnswerStream(ABC):
             raise from_error(self._endpoint, self._url, error)
 
     def _web_page(self, check: str, start: bytes) -> Unreachable:
-        """The error for a web page: something else is at that address, and asking again would not change it."""
+        """The error for a web page: the address belongs to something else, so a retry would not help."""
         from .error_mapping import broken
 
         told = broken(
@@ -220,7 +225,7 @@ class AnswerStream(ABC):
 
 
 def _mended(text: str, *, last: bool) -> tuple[str, str]:
-    """The text with split surrogate pairs joined, and a first half that must wait for the next piece.
+    """The text with split surrogate pairs joined, and a first half that waits for the next piece.
 
     Servers that count in UTF-16 may cut between the two halves of a character.
     """

@@ -1,4 +1,4 @@
-"""Which tool call a streamed fragment belongs to, however a server numbers and names them."""
+"""Assigns streamed fragments to tool calls, however a server numbers and names them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from ...api.messages import ProviderData
 from ...api.providers import CallDelta
 
 _MARKS = re.compile(r'\\.|["\\{}\[\]]', re.DOTALL)
+_LONGEST_NAME = 1_000
+"""Far more than any service accepts for the name of a tool: a longer text is not a name."""
 _CALL_SIZE = 200
-"""How many characters a call counts as that has no arguments."""
+"""The size in characters that is counted for a call without arguments."""
 
 
 class PartialCall:
-    """One tool call while it streams in."""
+    """One tool call while it is streamed."""
 
     def __init__(self, key: int, index: object, call_id: str, *, made_up: bool) -> None:
         self.index = index
@@ -28,27 +30,41 @@ class PartialCall:
         self._key = key
         self._fragments: list[str] = []
         self._announced = False
+        self.has_arguments = False
+        """Whether any of its arguments have come, so that its name is complete."""
         self._looked_at = 0
         self._object = _FirstObject()
 
     def add(self, fragment: str) -> None:
         """Take a fragment of the arguments."""
         self._fragments.append(fragment)
+        self.has_arguments = self.has_arguments or bool(fragment)
+
+    def add_to_name(self, name: object) -> None:
+        """Add to the name: the whole name, a repetition, or a piece. Raises `TypeError` if it is not a name."""
+        if not isinstance(name, str) or len(self.name) + len(name) > _LONGEST_NAME:
+            raise TypeError
+        if not self.name:
+            self.name = name
+        elif not (self.has_arguments or self._announced):
+            self.name = name if name.startswith(self.name) else self.name + name
 
     def is_whole(self) -> bool:
-        """Whether its arguments are complete, so that more of them can only belong to another call."""
+        """Whether its arguments are complete, so that further fragments must belong to another call."""
         self._look()
         return self._object.is_whole
 
     def _look(self) -> None:
-        """Look at what is new: each fragment once, so that many of them stay linear."""
+        """Check the new fragments, each once, so that the time stays linear."""
         for fragment in self._fragments[self._looked_at :]:
             self._object.feed(fragment)
         self._looked_at = len(self._fragments)
 
     def piece(self, *, last: bool = False) -> CallDelta | None:
-        """What came since the last piece; None while there is nothing, or the name is not known yet."""
-        if not (self.name or last) or (self._announced and not self._fragments and self.extra is None):
+        """The part since the last piece; None while there is none, or the name may not be complete yet."""
+        if not last and not (self.name and (self.has_arguments or self._announced)):
+            return None
+        if self._announced and not self._fragments and self.extra is None:
             return None
         self._look()
         text = "".join(self._fragments)
@@ -66,7 +82,8 @@ class PartialCall:
 
 
 class _FirstObject:
-    """Where the object ends that a text begins with, however the text is cut; `is_whole` where nothing follows it."""
+    """Finds the end of the object at the beginning of a text that arrives in pieces; `is_whole` if nothing follows
+    it."""
 
     def __init__(self) -> None:
         self.is_whole = False
@@ -74,7 +91,7 @@ class _FirstObject:
         self._in_string = self._escaped = self._is_over = False
 
     def feed(self, fragment: str) -> None:
-        """Take the next part of the text."""
+        """Process the next part of the text."""
         if self._is_over or (self.is_whole and fragment.strip()):
             self._is_over, self.is_whole = True, False
             return
@@ -95,7 +112,7 @@ class _FirstObject:
 
 
 class CallAssembler:
-    """The calls of one answer. `taken` gives the ids that the conversation uses already."""
+    """The calls of one answer. `taken` returns the ids that the conversation already uses."""
 
     def __init__(self, provider: str, taken: Callable[[], Collection[str]]) -> None:
         self._provider = provider
@@ -105,36 +122,40 @@ class CallAssembler:
         self._last: PartialCall | None = None
         self._free: Iterator[str] | None = None
         self.size = 0
-        """The characters of all arguments and of what goes back with the calls, and some for each call."""
+        """The size of all arguments and of the data sent back with the calls in characters, with some for each call."""
         self.all: list[PartialCall] = []
 
     def take(self, item: dict[str, Any]) -> PartialCall:
-        """The call that an entry of `tool_calls` belongs to, with its fragment added."""
+        """The call that an entry of `tool_calls` belongs to, after its fragment was added.
+
+        Raises TypeError if its name is not one.
+        """
         function = item.get("function") or {}
         name = function.get("name") or ""
         fragment = function.get("arguments")
         if not isinstance(fragment, str):
             # Some servers send the whole arguments as an object.
             fragment = "" if fragment is None else json.dumps(fragment, ensure_ascii=False)
-        call = self._find(item.get("index"), str(item.get("id") or ""), name, fragment)
-        if not call.name:
-            call.name = name
+        call = self._find(item, name, fragment)
+        if name and name != call.name:
+            call.add_to_name(name)
             self.size += len(name)
         call.add(fragment)
         self.size += len(fragment)
         if item.get("extra_content"):
-            # Gemini's thought signature, which it wants back with the call.
+            # Gemini's thought signature, which must be sent back with the call.
             call.extra = ProviderData(provider=self._provider, data={"extra_content": item["extra_content"]})
             self.size += len(str(item["extra_content"]))
         self._last = call
         return call
 
-    def _find(self, index: object, call_id: str, name: str, fragment: str) -> PartialCall:
+    def _find(self, item: dict[str, Any], name: str, fragment: str) -> PartialCall:
+        index, call_id = item.get("index"), str(item.get("id") or "")
         known = self._by_id.get(call_id)
         if known is not None and index in (None, known.index):
             return known
         call = self._last if index is None else self._by_index.get(index)
-        if call is None or _begins_another(call, call_id, name, fragment):
+        if call is None or _begins_another(call, item, name, fragment):
             call = self._new(index, call_id)
         return call
 
@@ -153,9 +174,10 @@ class CallAssembler:
         return next(name for name in self._free if name not in self._by_id)
 
 
-def _begins_another(call: PartialCall, call_id: str, name: str, fragment: str) -> bool:
-    if call_id and not call.made_up:
+def _begins_another(call: PartialCall, item: dict[str, Any], name: str, fragment: str) -> bool:
+    if item.get("id") and not call.made_up:
         return True
     if name and call.name and name != call.name:
-        return True
+        # Else a piece of its name, which a few servers cut.
+        return call.has_arguments or bool(fragment or item.get("id") or item.get("type")) or item.get("index") is None
     return bool(name) and fragment.lstrip().startswith("{") and call.is_whole()

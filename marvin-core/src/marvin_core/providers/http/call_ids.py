@@ -1,4 +1,4 @@
-"""Ids and names of calls that another service or model made up, as the service that is asked takes them."""
+"""Adapts ids and names of calls that another service or model created to the requirements of a service."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...api.messages import Block, Message, ToolCall, ToolOutput
 _NOT_IN_NAMES = r"[^A-Za-z0-9_-]"
 
 NINE = r"[A-Za-z0-9]{9}"
-"""The ids of Mistral, whose models also behind other servers take no other ones."""
+"""The form of Mistral's ids; its models accept no others, also on other servers."""
 _SHORTEST = 9
 
 
@@ -20,17 +20,17 @@ def _never(_: Message) -> bool:
 
 
 def allowed_name(given: str, longest: int) -> str:
-    """The name of a tool with the characters that services accept; a model may have made it up."""
+    """The name of a tool, restricted to characters that services accept; a model may have made it up."""
     return re.sub(_NOT_IN_NAMES, "_", given)[:longest] or "unknown"
 
 
 class FittingIds:
-    """The messages of one conversation with ids that a service takes, each of them used once; outputs go with calls.
+    """The messages of one conversation with ids that a service accepts, each used for one call; outputs keep their
+    calls.
 
-    Some services begin to count anew with each answer; others refuse a conversation in which an id stands twice,
-    or one with characters or a length that they would not give themselves. Answers that are `is_own` keep theirs.
-    What was looked at for one request is not looked at again for the next one, which goes on behind it: the messages
-    stay the same objects.
+    Some services start numbering again in each answer. Others refuse duplicate ids in a conversation, or ids with
+    characters or a length that they do not use themselves. Answers that are `is_own` keep their ids. The next request
+    of the conversation reuses the result: its messages are the same objects.
     """
 
     def __init__(self, is_own: Callable[[Message], bool] = _never) -> None:
@@ -38,7 +38,7 @@ class FittingIds:
         self.forget()
 
     def forget(self) -> None:
-        """Look at everything anew the next time."""
+        """Process all messages again next time."""
         self._given: list[Message] = []
         self._fitting: list[Message] = []
         self._taken: set[str] = set()
@@ -46,7 +46,7 @@ class FittingIds:
         self._allowed = ""
 
     def of(self, messages: Sequence[Message], allowed: str) -> Sequence[Message]:
-        """The messages of a request, with ids that fit the pattern `allowed`."""
+        """The messages of a request with ids that match the pattern `allowed`."""
         known = len(self._given)
         if allowed != self._allowed or known > len(messages) or not all(map(is_, self._given, messages)):
             self.forget()

@@ -13,6 +13,7 @@ from ...api.tools import ToolSpec
 
 T = TypeVar("T")
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _PLAIN_DEPTH = 100
 """The maximum nesting of arguments that are sent unchanged; deeper ones were never run."""
 
@@ -70,9 +71,9 @@ class EncodedTools:
 def dump(value: object) -> bytes:
     """The value as JSON; numbers that JSON lacks, such as NaN, become null."""
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = _encode(value)
     except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"))
+        text = _encode(_finite(value))
     # "replace": a lone surrogate, from a file name for instance, cannot be sent.
     return text.encode("utf-8", "replace")
 

@@ -44,6 +44,8 @@ _WITHOUT_STATUS: tuple[tuple[Kind, int], ...] = (
     ("invalid", 400),
 )
 """The HTTP status for an error inside an answer, by its words; the first match counts."""
+_PASSING = (408, 409, 425, 498)
+"""Statuses below 500 of what passes by itself: late, in conflict with another request, too early, Groq's full tier."""
 _OLD_TLS = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "VERSION_TOO_LOW", "NO_PROTOCOLS_AVAILABLE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "RECORD_LAYER_FAILURE")
 """OpenSSL's names for its errors."""
@@ -159,13 +161,15 @@ def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) 
     """The error with the models that the service serves, the nearest names first; unchanged if they are unknown."""
     if not served:
         return error
-    near = near_names(endpoint.model, served, _LISTED, enough=FAINTLY_LIKE)
-    shown = list(dict.fromkeys([*near, *served]))[:_LISTED]
-    more = f" and {len(served) - len(shown)} more" if len(served) > len(shown) else ""
+    others = [name for name in served if name != endpoint.model]
+    near = near_names(endpoint.model, others, _LISTED, enough=FAINTLY_LIKE)
+    shown = list(dict.fromkeys([*near, *others]))[:_LISTED]
+    more = f" and {len(others) - len(shown)} more" if len(others) > len(shown) else ""
     if endpoint.model in served:
         what = f"{endpoint.provider} lists the model {endpoint.model!r}, but this account may not use it."
+        choice = f": {', '.join(shown)}{more}." if shown else " of another provider: it lists no other."
         return ModelNotFound(
-            f"{what} Choose another one with /model or --model: {', '.join(shown)}{more}.",
+            f"{what} Choose another one with /model or --model{choice}",
             provider=endpoint.provider,
             status=error.status,
             served=served,
@@ -215,7 +219,7 @@ def _kind(status: int, report: ErrorReport) -> type[ProviderError]:
         return ContextOverflow
     if says("images", words):
         return BadRequest
-    if status == 408 or status >= 500:
+    if status in _PASSING or status >= 500:
         return Overloaded
     return _kind_of_refusal(status, words)
 
@@ -230,7 +234,7 @@ def _kind_of_refusal(status: int, words: str) -> type[ProviderError]:
         return AuthFailed
     if status in (400, 401, 403, 404, 410, 422) and says("model", words):
         return ModelNotFound
-    return AuthFailed if status in (401, 403) else BadRequest
+    return AuthFailed if status in (401, 403) and not says("place", words) else BadRequest
 
 
 def _closed(error: Exception) -> str:

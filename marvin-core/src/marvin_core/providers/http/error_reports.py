@@ -142,7 +142,7 @@ def _json(body: bytes) -> Any:
 
 
 def _error(document: Any) -> dict[str, Any]:
-    """The object with the error in an error document of any of the usual forms; empty where there is none."""
+    """The object with the error in an error document of any of the usual forms; empty if there is none."""
     error = document.get("error", document) if isinstance(document, dict) else None
     if isinstance(error, str) and isinstance(document, dict):
         return document

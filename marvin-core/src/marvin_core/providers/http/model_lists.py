@@ -1,6 +1,6 @@
 """Reads the lists of models of services: names, and the facts about each model in the service's own format.
 
-Nothing in such a list is trusted: anything that is no list is an empty list, anything that is no number is unknown, and
+Nothing in such a list is trusted: anything but a list is an empty list, anything but a number is unknown, and
 only the beginning of an endless list counts. The formats are those of OpenAI, Anthropic, Google, OpenRouter, Groq,
 Mistral, Together, vLLM, llama.cpp and Ollama, according to their references of the list of models.
 """

@@ -1,15 +1,15 @@
-"""Noticing that Ollama left out the beginning of a conversation.
+"""Detects that Ollama dropped the beginning of a conversation.
 
-A prompt that is too long is refused by an Ollama that knows the request's `truncate: false` (server/routes.go,
-since the end of 2025). An older one silently drops the oldest messages until the rest fits into `num_ctx`, and its
-count of the prompt's tokens is the only trace of that. The count alone tells nothing: several versions left out
-the tokens that were in the cache (ollama/ollama#2068, #3427, #16414), so that a small one is no proof.
+An Ollama that supports `truncate: false` in a request (server/routes.go, since the end of 2025) refuses a prompt that
+is too long. An older one silently drops the oldest messages until the rest fits into `num_ctx`. The only trace of this
+is its count of the prompt's tokens. A small count alone proves nothing: several versions did not count cached tokens
+(ollama/ollama#2068, #3427, #16414).
 
-So an alarm needs two things. The count is above half of the window, as it is where a prompt was cut to fit, and
-not where most of it was cached. And the conversation cannot have fitted: it has more text than the window has
-room for at eight characters a token, or what it had at least before and what it grew by since exceed the window.
-What a conversation had at least is the largest count so far, less the reasoning that templates leave out of
-earlier turns. Its growth is counted at eight characters a token, or at four where the count shrank.
+So a warning needs two conditions. First, the count is above half of the window, as it is for a truncated prompt, but
+not for one that was mostly cached. Second, the conversation cannot have fitted: its text needs more than the window at
+eight characters a token, or its previous minimum size plus its growth exceed the window. The minimum size is the
+largest count so far, without the reasoning that templates leave out of earlier turns. The growth is counted at eight
+characters a token, or at four if the count has decreased.
 """
 
 from __future__ import annotations

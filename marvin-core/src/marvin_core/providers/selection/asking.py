@@ -1,4 +1,4 @@
-"""Asking a service for its models from where no event loop runs."""
+"""Requests the models of a service outside of an event loop."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Keep = Callable[[Sequence[ServedModel]], None]
 
 
 def ask(config: Config, endpoint: Endpoint, factory: str) -> list[ServedModel]:
-    """The models that a service lists; empty where it cannot be asked. Blocks, `timeouts.model_list` at most."""
+    """The models that a service lists; empty if the request fails. Blocks, for at most `timeouts.model_list`."""
     found: list[ServedModel] = []
     ask_in_background(config, endpoint, factory, found.extend).join(config.timeouts.model_list)
     return list(found)
 
 
 def ask_in_background(config: Config, endpoint: Endpoint, factory: str, keep: Keep) -> threading.Thread:
-    """Ask a service for its models and have them kept, in a thread that the end of the program does not wait for."""
+    """Request the models of a service and store them, in a thread that does not delay the exit."""
     thread = threading.Thread(target=lambda: keep(_asked(config, endpoint, factory)), daemon=True)
     thread.start()
     return thread
@@ -31,7 +31,7 @@ def _asked(config: Config, endpoint: Endpoint, factory: str) -> list[ServedModel
 
     from ...http.clients import Clients
 
-    clients = Clients(config)  # of its own: a client belongs to the event loop that it was used in
+    clients = Clients(config)  # its own client: a client belongs to the event loop that it was used in
 
     async def listed() -> list[ServedModel]:
         create: ProviderFactory = imported("provider", factory)
@@ -43,5 +43,5 @@ def _asked(config: Config, endpoint: Endpoint, factory: str) -> list[ServedModel
 
     try:
         return asyncio.run(listed())
-    except Exception:  # whatever it is: without a list, what is known already counts
+    except Exception:  # whatever it is: without a list, the known models apply
         return []

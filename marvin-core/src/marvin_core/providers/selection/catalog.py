@@ -45,14 +45,14 @@ NO_MODEL = "No model is configured."
 
 
 class KeyMissingError(ConfigError):
-    """A service was asked for whose key is not there; the text says how to set it."""
+    """The key of a requested service is missing; the text says how to set it."""
 
 
 class Catalog:
-    """The services of the packs, as config.yaml changes them and adds to them, in the order of preference.
+    """The services of the packs in the order of preference, with the changes and additions of config.yaml.
 
     Raises:
-        ConfigError: for an entry of `providers:` that cannot be used.
+        ConfigError: an entry of `providers:` cannot be used.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Catalog:
                 secrets.watch(self._profiles.folder(name) / "tokens.json", tokens)
 
     def _learn_of(self, address: str) -> None:
-        """Have nobody shown the password in an address, or a key behind it."""
+        """Hide the password in an address, and a key after it, in all output."""
         if "@" in address or "?" in address:
             for value in secrets_of_address(address):
                 self._secrets.learn(Secret(value))
@@ -91,7 +91,7 @@ class Catalog:
         """The service of this name.
 
         Raises:
-            UsageError, ConfigError: where there is none; `origin` says where it was named, if it was.
+            UsageError, ConfigError: there is none; `origin` says where the name was given.
         """
         if name in self.known:
             return self.known[name]
@@ -100,7 +100,7 @@ class Catalog:
         raise UsageError(text) if by_flag else ConfigError(text)
 
     def reason(self, spec: ProviderSpec) -> str:
-        """Why this service can be used without being asked for by name; empty where it is not set up."""
+        """Why this service can be chosen automatically; empty if it is not set up."""
         settings = self._config.endpoints.get(spec.name)
         if spec.login and self._has_login(spec):
             return f"the profile {self._profiles.active} is logged in"
@@ -123,7 +123,7 @@ class Catalog:
     def set_up(self) -> Iterator[tuple[ProviderSpec, str]]:
         """The services that are set up, and why each counts as such.
 
-        Looked for one by one, as far as somebody asks: those with a program of their own take the longest.
+        They are checked lazily, one by one: services with a program of their own take the longest.
         """
         for spec in sorted(self.known.values(), key=lambda spec: bool(spec.ready)):
             reason = self.reason(spec)
@@ -131,21 +131,21 @@ class Catalog:
                 yield spec, reason
 
     def base_url(self, spec: ProviderSpec) -> str:
-        """Where the service is."""
+        """The address of a service."""
         return (self._secrets.setting(spec.url_variable) if spec.url_variable else None) or spec.base_url
 
     def is_local(self, spec: ProviderSpec) -> bool:
-        """Whether its requests go to this machine; `is_free` says whether they cost nothing."""
+        """Whether its requests go to this machine; `is_free` says whether they are free."""
         return spec.in_process or bool(_LOOPBACK.match(self.base_url(spec)))
 
     def is_here(self, spec: ProviderSpec) -> bool:
-        """Whether it is a server on this machine: to ask it costs nothing, and tells nobody anything."""
+        """Whether it is a server on this machine: contacting it is free, and discloses nothing."""
         return self.is_local(spec) and not spec.in_process
 
     def is_free(self, spec: ProviderSpec) -> bool | None:
-        """Whether its requests cost nothing; None where that depends on the model.
+        """Whether its requests are free; None if that depends on the model.
 
-        A server on this machine may be a gateway to services that cost money, unless it is one that runs models itself.
+        A server on this machine may be a gateway to paid services, unless it is one that runs models itself.
         """
         settings = self._config.endpoints.get(spec.name)
         if settings is not None and settings.free is not None:
@@ -156,28 +156,28 @@ class Catalog:
         return True if runs_models else None
 
     def local(self) -> list[tuple[ProviderSpec, str]]:
-        """The services on this machine, each with its address."""
+        """The services on this machine with their addresses."""
         return [(spec, self.base_url(spec)) for spec in self.known.values() if self.is_local(spec)]
 
     def longest(self, provider: str, model: str) -> int | None:
-        """The longest answer of a model, in tokens; None where it is not known."""
+        """The longest answer of a model, in tokens; None if unknown."""
         return self.lists.facts(self.known[provider], model).longest if provider in self.known else None
 
     def listed(self, provider: str, model: str) -> ModelFacts:
-        """What the list of a service says of a model, as far as it is at hand: nobody is asked for it."""
+        """The facts about a model in the list of a service, if it is already known: no request is made."""
         if provider not in self.known:
             return ModelFacts()
         return self.lists.store.facts(self.lists.address(self.known[provider]), model)
 
     def named_by_variable(self, spec: ProviderSpec) -> str:
-        """The model that the service's own variable names; empty where it names none."""
+        """The model in the service's own variable; empty if it is not set."""
         return (self._secrets.setting(spec.model_variable) if spec.model_variable else None) or ""
 
     def default_model(self, spec: ProviderSpec) -> str:
-        """The model of a service where nobody names one.
+        """The default model of a service.
 
-        A server with models of its own is asked for them, and the first counts. Elsewhere it is the service's default,
-        or what took its place.
+        For a server with models of its own it is the first one that it lists, otherwise the service's default or its
+        replacement.
         """
         variable = self.named_by_variable(spec)
         if variable:
@@ -188,7 +188,7 @@ class Catalog:
         return spec.default_model if not names or spec.default_model in names else names[0]
 
     def has_own_models(self, spec: ProviderSpec) -> bool:
-        """Whether only the server itself knows what it serves: one that a person runs, or chose by its address."""
+        """Whether only the server knows its models, because a person runs it or chose it by its address."""
         settings = self._config.endpoints.get(spec.name)
         base_url = self.base_url(spec)
         if (settings is not None and settings.models) or not base_url.startswith(("http://", "https://")):
@@ -197,7 +197,7 @@ class Catalog:
         return own or not spec.default_model or (spec.keyless and bool(_LOOPBACK.match(base_url)))
 
     def ending(self, provider: str, model: str) -> str:
-        """What is to be said of a model that ends within sixty days; empty of any other, and once it was said."""
+        """The notice about a model that ends within sixty days; empty for any other model, and after the first time."""
         spec = self.known.get(provider)
         ends = self.lists.facts(spec, model).ends if spec is not None else ""
         if not ends:
@@ -214,14 +214,14 @@ class Catalog:
         )
 
     def names(self, spec: ProviderSpec) -> tuple[str, ...]:
-        """The models that a service is known to have, those that people may want to choose from first."""
+        """The known models of a service; those that people may want to choose come first."""
         listed = [model.name for model in self.lists.known(spec)]
         if listed and self.has_own_models(spec):
             return tuple(listed)
         return tuple(dict.fromkeys(filter(None, (*spec.models, spec.default_model, *listed))))
 
     def serves(self, spec: ProviderSpec, model: str) -> bool:
-        """Whether a service may have a model that is not listed here, by the beginning of its name."""
+        """Whether a service may have an unlisted model, judged by the beginning of its name."""
         starts = (*spec.families, *(start for start in spec.windows or () if start))
         if self.has_own_models(spec) or not starts:
             return False
@@ -229,7 +229,7 @@ class Catalog:
         return any(plain.startswith(plain_name(start)) for start in starts) and not self.lists.has_ended(spec, model)
 
     def key_variables(self, spec: ProviderSpec) -> tuple[str, ...]:
-        """The variables whose keys are for the address in use."""
+        """The variables with keys for the address in use."""
         home = spec.home_key_variables if spec.home_key_variables and self._at_home(spec) else ()
         return (*spec.key_variables, *home)
 
@@ -241,10 +241,10 @@ class Catalog:
         return next(filter(self._secrets.in_environment, variables), variables[0] if variables else "")
 
     def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint:
-        """Where and as whom to ask for this model; `origin` says where the provider was named, if it was.
+        """The address and credentials for this model; `origin` says where the provider was named, if it was.
 
         Raises:
-            ConfigError: where the key is missing or the address is none.
+            ConfigError: the key is missing, or the address is invalid.
         """
         base_url, key = self.base_url(spec), self._key(spec)
         own_address = spec.keyless and bool(self._secrets.setting(spec.url_variable))
@@ -282,18 +282,18 @@ class Catalog:
         try:
             check: Callable[[Mapping[str, str]], str] = imported("provider", spec.ready)
             return check(self._environment(spec))
-        except BaseException as error:  # of a pack: what cannot say that it is ready is not
+        except BaseException as error:  # of a pack: if it fails to say so, it is not ready
             if not is_failure(error):
                 raise
             return ""
 
     def _environment(self, spec: ProviderSpec) -> dict[str, str]:
-        """The environment of a provider's program: it trusts the authorities that Marvin trusts."""
+        """The environment of a provider's program: it trusts the same certificate authorities as Marvin."""
         trusted = {"SSL_CERT_FILE": self._config.ca_file} if self._config.ca_file else {}
         return {**self._secrets.child_environment(spec.handed_on), "HOME": str(self._config.home), **trusted}
 
     def key_variable(self, spec: ProviderSpec) -> str:
-        """The variable that a key for the address in use belongs to; empty where the service takes none."""
+        """The variable with a key for the address in use; empty if the service takes no key."""
         home = spec.home_key_variables if self._at_home(spec) else ()
         return next(iter((*home, *spec.key_variables)), "")
 
@@ -311,10 +311,10 @@ class Catalog:
         return next(filter(None, found), Secret(""))
 
     def fetch_key(self, spec: ProviderSpec) -> None:
-        """Have the key of a service at hand: the system's keyring may ask the user for it. Blocks.
+        """Fetch the key of a service; the system's keyring may ask the user for it. Blocks.
 
         Raises:
-            ConfigError: where the keyring does not give it.
+            ConfigError: the keyring does not return it.
         """
         for name in self.key_variables(spec):
             self._secrets.fetch([name])
@@ -322,7 +322,7 @@ class Catalog:
                 return
 
     def how_to(self) -> str:
-        """What to do where no service is set up."""
+        """What to do if no service is set up."""
         lines = "\n".join(f"  - {way}" for way in map(how_to_use, self.known.values()) if way)
         return (
             f"{NO_MODEL} To set a provider, do one of these:\n{lines}\n  - or define one under `providers:` in "
@@ -331,7 +331,7 @@ class Catalog:
 
 
 def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) -> ProviderSpec:
-    """The provider as config.yaml changes it, or the new one that it defines."""
+    """A provider with the changes of config.yaml, or a new one that it defines."""
     if spec is None and not settings.base_url:
         raise WrongSetting(f"providers.{name} needs a base_url, as in https://host/v1.", "providers", name)
     wire = settings.wire or "chat-completions"
@@ -363,7 +363,7 @@ def _sentence(spec: ProviderSpec) -> str:
 
 
 def how_to_use(spec: ProviderSpec) -> str:
-    """How to have a service set up; a command of Marvin's as it is typed here, and nothing that is installed."""
+    """How to set up a service: a command of Marvin as it is typed here, nothing to install."""
     from importlib.util import find_spec
 
     name, colon, steps = spec.how_to.replace("`marvin ", f"`{command_name()} ").partition(": ")

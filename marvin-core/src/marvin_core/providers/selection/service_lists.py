@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ...api.providers import ModelFacts, ServedModel
-from ..generations import facts_by_name
+from ..generations import facts_by_name, hosted_window
 from .list_store import ListStore
 
 if TYPE_CHECKING:
@@ -146,12 +146,14 @@ class ServiceLists:
         return has_ended(self._end(spec, model))
 
     def look_up_window(self, spec: ProviderSpec, model: str) -> int | None:
-        """Look up the window of a model in the price table, whose import takes time."""
+        """Look up the window of a model in the price table, whose import takes time, else in its name."""
         from .price_table import table_facts
 
         window = table_facts(spec.name, self._services.base_url(spec), model, self._config.cache_folder).window
         if window is not None:
             self.store.keep_window_of_table(f"{spec.name} {model}", window)
+        elif not self._services.is_local(spec):
+            window = hosted_window(model)
         return window
 
 

@@ -11,7 +11,7 @@ Grade: TypeAlias = Literal["bronze", "silver", "gold"]
 
 
 class Criterion(Record):
-    """One criterion. `mend` says what to do if it is not met."""
+    """One criterion. The field `mend` has the advice if it is not met."""
 
     grade: Grade
     meaning: str

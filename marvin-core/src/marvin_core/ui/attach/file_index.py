@@ -56,7 +56,7 @@ class Paths:
         yield from (path for path in self._text[1:-1].split("\n", _HITS)[:_HITS] if path)
 
     def _starting(self, word: str) -> Iterator[str]:
-        """Paths of which the name, or the whole path, begins with the word."""
+        """Paths whose name, or whose whole path, begins with the word."""
         yield from self._places("\n" + word)
         yield from self._places("/" + word)
 

@@ -25,7 +25,7 @@ async def login(session: SessionControl, words: str) -> str:
     name, *more = words.split()
     if more:
         return (
-            f"Do not type the key after the name, where it stays on the screen. Type /login {name}, which asks for "
+            f"Do not type the key after the name: it would stay on the screen. Type /login {name}, which asks for "
             "the key and hides it. If others could see this key, revoke it at its service."
         )
     check_free(session)

@@ -45,7 +45,7 @@ class PastingInput(Vt100Input):
         return list(self._sorted(keys))
 
     def flush_keys(self) -> list[KeyPress]:
-        """The keys of which no further part arrived: delayed ones, and an Escape that begins no other key."""
+        """The keys that will not be continued: delayed ones, and an Escape that begins no other key."""
         rest = super().flush_keys()
         if self.escapes and len(rest) == 1 and rest[0].key == Keys.Escape:
             rest = [KeyPress(ESCAPE, rest[0].data)]

@@ -275,7 +275,7 @@ class SimpleChat:
     async def _answer_line(self, sign: str) -> str | None:
         """The next line that answers a question; None if there can be none."""
         try:
-            if sys.stdin.isatty():  # other calls go on meanwhile; a pipe has its lines already
+            if sys.stdin.isatty():  # other calls continue meanwhile; a pipe has its lines already
                 self._print(sign, end="")
                 sign = ""
                 await line_typed()

@@ -285,7 +285,7 @@ class TerminalChat:
             self._view.busy(activity)
 
     def _happened(self, event: Event) -> None:
-        # One subscriber: the first is told what happened before.
+        # One subscriber: the first one gets the earlier events.
         self._around.listen(event)
         self._view.show(event)
 

@@ -1,4 +1,4 @@
-"""Hosts as settings name them: `example.com`, `*.example.com`, with a port where only that one is meant."""
+"""Hosts in settings: `example.com`, `*.example.com`, with a port to allow only that port."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ...api.record import Record
 
 _LARGEST_PORT = 65_535
 _LONGEST = 253
-"""Characters of a name: RFC 1035, section 2.3.4, without the dot at its end."""
+"""Characters of a name: RFC 1035, section 2.3.4, without the final dot."""
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
 _FORM = "Write a host, as in example.org, *.example.com or git.example.com:443"
 
 
 class HostPattern(Record):
-    """One entry of a list of hosts. `below` stands for all sub-domains of the name and not for the name itself."""
+    """One entry of a list of hosts. With `below` it matches all sub-domains of the name, but not the name itself."""
 
     name: str
     below: bool = False
     port: int | None = None
-    """None stands for every port."""
+    """None matches every port."""
 
     def fits(self, host: str, port: int) -> bool:
-        """Whether a host, as `folded` gives it, is meant."""
+        """Whether it matches a host in the form that `folded` returns."""
         is_named = host.endswith(f".{self.name}") if self.below else host == self.name
         return is_named and self.port in (None, port)
 
@@ -33,7 +33,7 @@ def host_pattern(text: str) -> HostPattern:
     """An entry of a list of hosts.
 
     Raises:
-        ValueError: it can be no host; the text says why, and how one is written.
+        ValueError: it is not a host; the text says why, and how to write one.
     """
     written = text.strip()
     name, port = _split(written)
@@ -48,7 +48,7 @@ def host_pattern(text: str) -> HostPattern:
 
 
 def _split(written: str) -> tuple[str, int | None]:
-    """The name and the port of an entry; an IPv6 address with a port stands in brackets."""
+    """The name and the port of an entry; an IPv6 address with a port is in brackets."""
     if written.count(":") > 1 and not written.startswith("["):
         return written, None
     head, colon, digits = written.rpartition(":")
@@ -62,10 +62,10 @@ def _split(written: str) -> tuple[str, int | None]:
 
 
 def folded(host: str) -> str:
-    """A host in the one spelling by which hosts are compared; an address as Python writes it.
+    """A host in normal form, for comparison; addresses as Python writes them.
 
     Raises:
-        ValueError: it is none, or longer than names can be.
+        ValueError: it is not a host, or too long for a name.
     """
     plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if len(plain) > _LONGEST + 1:
@@ -91,7 +91,7 @@ def _is_address(name: str) -> bool:
 
 
 class HostList:
-    """The hosts that may be reached. Reading it from another thread than the one that adds is safe."""
+    """The hosts that may be reached. Another thread can read it while one adds to it."""
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
         self._entries: dict[str, HostPattern] = {}
@@ -99,13 +99,13 @@ class HostList:
             self.add(entry)
 
     def add(self, entry: str) -> None:
-        """Add an entry. Raises `ValueError` as `host_pattern`."""
+        """Add an entry. Raises `ValueError` as `host_pattern` does."""
         self._entries = {**self._entries, entry.strip(): host_pattern(entry)}
 
     def entries(self) -> tuple[str, ...]:
-        """The entries, as they were written."""
+        """The entries as they were written."""
         return tuple(self._entries)
 
     def allows(self, host: str, port: int) -> bool:
-        """Whether an entry stands for a host, as `folded` gives it, and this port."""
+        """Whether an entry matches a host, in the form of `folded`, and this port."""
         return any(pattern.fits(host, port) for pattern in self._entries.values())

@@ -1,8 +1,8 @@
-"""Patterns with *, ? and [...], matched against texts of which a part may not be known.
+"""Patterns with *, ? and [...], matched against texts that may be partly unknown.
 
-A line may hold marks, characters of the private use area: `GAP` and `GAPS` stand for text that only turns out when
-a shell runs the line, `STAR`, `ONE` and `SET` for wildcards that the shell itself expands, and a `FIRM` character for
-one of the shell's own signs, which no wildcard of a pattern takes in.
+A line may contain marks, which are private-use characters. `GAP` and `GAPS` stand for text that is known only when a
+shell runs the line. `STAR`, `ONE` and `SET` stand for wildcards that the shell itself expands. A `FIRM` character
+stands for a sign of the shell that no wildcard of a pattern matches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 GAP, GAPS, STAR, ONE, SET, HOME, HERE, TILDE = map(chr, range(0xE000, 0xE008))
-"""One word that is not known, any number of words, unquoted `*`, `?`, `[`, the home folder, the current one, `~`."""
+"""One unknown word, any number of words, unquoted `*`, `?`, `[`, the home folder, the current folder, `~`."""
 FIRM = {"=": "\ue008", ">": "\ue009", "<": "\ue00a", "&": "\ue00b", "|": "\ue00c"}
 MARKS = re.compile("[\ue000-\ue01f]")
 _OPEN = re.compile("[\ue000-\ue006]")
@@ -22,28 +22,28 @@ _SHOWN = str.maketrans(
     | {mark: sign for sign, mark in FIRM.items()}
 )
 _LONGEST = 4_000
-"""Characters of a line with marks that are looked at; what comes behind counts as not known."""
+"""Characters of a line with marks that are matched; the rest counts as unknown."""
 
 
 def shown(line: str) -> str:
-    """A line as people read it: marks become what they stand for, or `…`."""
+    """A line for people: marks become what they stand for, or `…`."""
     return line.translate(_SHOWN)
 
 
 def is_known(line: str) -> bool:
-    """Whether nothing of a line waits for a shell to expand it."""
+    """Whether no part of a line depends on expansion by a shell."""
     return _OPEN.search(line) is None
 
 
 def fold(text: str) -> str:
-    """A text as file systems know it that take names for one which differ in case, or in how letters are composed."""
+    """A text in normal form, for file systems that ignore case and the composition of letters in names."""
     return unicodedata.normalize("NFC", text.casefold())
 
 
 class Pattern:
-    """A pattern in which `*` stands for any text, `?` for a character and `[...]` for one of several.
+    """A pattern in which `*` stands for any text, `?` for one character and `[...]` for one of several.
 
-    One that ends with a blank and `*` also fits what has nothing there: `git *` fits `git`.
+    A pattern that ends with a space and `*` also matches without the rest: `git *` matches `git`.
     """
 
     def __init__(self, text: str) -> None:
@@ -54,21 +54,21 @@ class Pattern:
 
     @property
     def folded(self) -> Pattern:
-        """The same for texts as `fold` leaves them."""
+        """The same for texts in the form that `fold` returns."""
         return Pattern(fold(self.text))
 
     def fits(self, text: str) -> bool:
-        """Whether it fits a text without marks."""
+        """Whether it matches a text without marks."""
         return any(fnmatchcase(text, spelling) for spelling in self._spellings)
 
     def covers(self, line: str) -> bool:
-        """Whether it fits a line whatever its marks turn out to be."""
+        """Whether it matches a line whatever its marks stand for."""
         if MARKS.search(line) is None:
             return self.fits(line)
         return len(line) <= _LONGEST and any(one.accepts(line, possible=False) for one in self._compiled())
 
     def may_fit(self, line: str) -> bool:
-        """Whether it fits a line for some of what its marks may turn out to be."""
+        """Whether it matches a line for some of the texts that its marks may stand for."""
         if MARKS.search(line) is None:
             return self.fits(line)
         if len(line) > _LONGEST:
@@ -82,7 +82,7 @@ class Pattern:
 
 
 class _Automaton:
-    """The places that a pattern may have reached, as the bits of a number."""
+    """The positions that a match of the pattern may have reached, as the bits of a number."""
 
     def __init__(self, pattern: str) -> None:
         self._steps = list(_steps(pattern))
@@ -132,7 +132,7 @@ class _Automaton:
 
 
 def _steps(pattern: str) -> Iterator[str]:
-    """The pattern piece by piece: `*`, or what stands for one character."""
+    """The parts of the pattern: `*`, or something that matches one character."""
     at = 0
     while at < len(pattern):
         end = at + 1

@@ -1,8 +1,8 @@
-"""JSON schemas in Marvin's normal form, which is what providers and errors are made from.
+"""The normal form of JSON schemas, from which providers and error messages are made.
 
-No `title`, no `$ref`, null left out of types and defaults, `enum` instead of `const`, `anyOf` instead of
-`oneOf`, no `additionalProperties: false` (unknown names are refused all the same), lists with `items`
-and an object with `properties` (OpenAI refuses others), no endless descriptions, keys in one order.
+In the normal form there is no `title` and no `$ref`. Types and defaults have no null, `enum` replaces `const`, `anyOf`
+replaces `oneOf`. There is no `additionalProperties: false`, though unknown names are refused. Lists have `items` and
+objects have `properties`, as OpenAI requires. Descriptions have a limited length, and keys a fixed order.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ KEY_ORDER = (
     "properties",
     "required",
 )
-"""What a schema in the normal form may say, in the order in which it does."""
+"""The keywords of a schema in the normal form, in their order."""
 
 _LONGEST = 2_000
-"""Characters of what a parameter means: what a stranger writes may be of any length, and each request repeats it."""
+"""Characters of a parameter's description: third-party ones may have any length, and each request contains them."""
 
 
 class Room:
-    """How much definitions may take that are written out wherever they are referred to.
+    """The size limit for definitions, which are expanded wherever they are referenced.
 
     Args:
         left: characters.
@@ -45,14 +45,14 @@ class Room:
         self.left = left
 
     def take(self, size: int) -> None:
-        """Use some of it. Raises `ValueError` where there is no more."""
+        """Use a part of the limit. Raises `ValueError` if it is exceeded."""
         self.left -= size
         if self.left < 0:
             raise ValueError("their definitions take too many characters, written out")
 
 
 class _Definitions(dict[str, Any]):
-    """The definitions of a schema, each of which takes room whenever it is written out."""
+    """The definitions of a schema; each counts against the limit whenever it is expanded."""
 
     def __init__(self, schema: Mapping[str, Any], room: Room | None) -> None:
         super().__init__({**schema.get("definitions", {}), **schema.get("$defs", {})})
@@ -68,13 +68,13 @@ class _Definitions(dict[str, Any]):
 
 
 def normal_form(schema: Mapping[str, Any], room: Room | None = None) -> dict[str, Any]:
-    """The schema, as pydantic or a foreign service writes it, in the normal form.
+    """A schema from pydantic or another service, in the normal form.
 
     Args:
-        room: what a stranger's definitions may take; without it, as much as they do.
+        room: the size limit for third-party definitions; None for no limit.
 
     Raises:
-        ValueError: where a definition contains itself, is referred to and not there, or has no room.
+        ValueError: a definition contains itself, is missing, or exceeds the limit.
     """
     definitions = _Definitions(schema, room)
     if schema.get("type") == "object" and "properties" not in schema:
@@ -83,7 +83,7 @@ def normal_form(schema: Mapping[str, Any], room: Room | None = None) -> dict[str
 
 
 def _normal(node: Mapping[str, Any], definitions: _Definitions, inside: tuple[str, ...]) -> dict[str, Any]:
-    """`inside` names the definitions that the node is part of."""
+    """`inside` names the definitions that contain the node."""
     schema = dict(node)
     if "$ref" in schema:
         name = schema.pop("$ref").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""What a JSON schema in the normal form allows, and what is wrong with a value that it does not, in plain words."""
+"""Describes in plain words what a JSON schema in the normal form allows, and why a value does not fit it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIMITS = (
     ("minLength", "maxLength", " characters"),
     ("minItems", "maxItems", " items"),
 )
-# What pydantic finds wrong in ways that the schema itself describes best.
+# Pydantic's errors that the schema itself describes best.
 _SCHEMA_TELLS = frozenset(
     {
         "enum",
@@ -42,7 +42,7 @@ _SCHEMA_TELLS = frozenset(
 
 
 def type_text(schema: Schema) -> str:
-    """What a schema (in the normal form) allows, in plain words: `an integer from 1 to 20`."""
+    """What a schema in the normal form allows, in plain words: `an integer from 1 to 20`."""
     if "enum" in schema:
         return "one of " + ", ".join(to_json(choice) for choice in schema["enum"])
     if "anyOf" in schema:
@@ -75,7 +75,7 @@ def _bounds(schema: Schema) -> str:
 
 
 def reason_text(error: Mapping[str, Any], schema: Schema) -> str:
-    """Why pydantic refuses a value that should be as `schema` says. `error` is one of its `ErrorDetails`."""
+    """Why pydantic refuses a value for `schema`. `error` is one of its `ErrorDetails`."""
     kind = str(error["type"])
     if kind in ("value_error", "assertion_error"):
         return str(error["ctx"]["error"])
@@ -85,7 +85,7 @@ def reason_text(error: Mapping[str, Any], schema: Schema) -> str:
 
 
 def schema_at(schema: Schema, location: Sequence[str | int]) -> Schema:
-    """The schema of what is at this path of keys and places; empty where nothing is known of it."""
+    """The schema at this path of keys and indexes; empty if it is unknown."""
     for part in location:
         schema = members_of(schema)
         others = schema.get("items" if isinstance(part, int) else "additionalProperties")
@@ -94,5 +94,5 @@ def schema_at(schema: Schema, location: Sequence[str | int]) -> Schema:
 
 
 def members_of(schema: Schema) -> Schema:
-    """Of what may be something else as well, the schema that has keys; any other schema is itself."""
+    """The alternative of a schema that has keys; a schema without alternatives is returned unchanged."""
     return next((one for one in schema.get("anyOf", ()) if one.get("type") == "object"), schema)

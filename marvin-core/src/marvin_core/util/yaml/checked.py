@@ -1,4 +1,4 @@
-"""Looking at YAML before it is loaded: a short text may be nested so, or stand for so much, that it takes hours."""
+"""Checks YAML before it is loaded: a short text may take hours because of nesting or aliases."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 _DEPTH = 100
 _GROWTH = 1_000_000
-"""Characters that aliases may add to what stands in a text."""
+"""Characters that aliases may add to a text."""
 _BEGINS = re.compile(r"^(?: |[-?][ \t]+)+", re.MULTILINE)
-"""What stands before the first thing of a line. A block begins further to the right than the one around it."""
+"""The part of a line before its first content. A block begins further to the right than the block around it."""
 _ALIAS = re.compile(r"(?:^|[\s,\[{])\*[^\s*]")
 
 
 def check_yaml(text: str) -> None:
-    """Refuse a YAML text that no person writes. One that is no YAML passes: whoever loads it says what is wrong.
+    """Refuse a YAML text that no person writes. Invalid YAML passes: the loader reports the error.
 
     Raises:
-        ValueError: where it is nested too deeply, or aliases make too much of it.
+        ValueError: it is nested too deeply, or aliases expand it too much.
     """
     if _could_be_deep(text) and _is_deep(text):
         raise ValueError(f"it is nested more than {_DEPTH} deep")
@@ -27,9 +27,9 @@ def check_yaml(text: str) -> None:
 
 
 def _could_be_deep(text: str) -> bool:
-    """Whether a closer look is worth its time, which is a third of what loading takes."""
+    """Whether a complete check is needed; that takes a third of the time for loading."""
     furthest = max((len(found[0]) for found in _BEGINS.finditer(text)), default=0)
-    # A sequence may begin below its key without going further to the right.
+    # A sequence may begin below its key without further indentation.
     return text.count("[") + text.count("{") + 2 * (furthest + 1) > _DEPTH
 
 
@@ -51,7 +51,7 @@ def _is_deep(text: str) -> bool:
 
 
 def _size(text: str) -> float:
-    """The characters of all values, with each alias written out; without an end where one holds itself."""
+    """The number of characters of all values with every alias expanded; infinite if one contains itself."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -65,7 +65,7 @@ def _size(text: str) -> float:
 
 def _measured(node: Any, sizes: dict[int, float]) -> float:
     if id(node) not in sizes:
-        sizes[id(node)] = float("inf")  # what is met again before it is measured is inside of itself
+        sizes[id(node)] = float("inf")  # what is met again before it is measured contains itself
         inner = sum(_measured(each, sizes) for each in _inside(node))
         sizes[id(node)] = inner + (len(node.value) if isinstance(node.value, str) else 1)
     return sizes[id(node)]

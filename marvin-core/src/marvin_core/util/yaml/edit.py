@@ -1,4 +1,4 @@
-"""Changing values in a YAML file that people write: comments, order and everything else stay."""
+"""Changes values in a YAML file that people write; comments, order and everything else stay."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from .checked import check_yaml
 
 _COMPARED = 4_000_000
-"""Pairs of lines that are compared at most, to find which of them are the same."""
+"""Pairs of lines that are compared at most, to find equal ones."""
 
 
 def load_mapping(text: str) -> Any:
-    """The mapping that a YAML text holds; None where it holds nothing but comments.
+    """The mapping in a YAML text; None if the text contains only comments.
 
     Raises:
-        ValueError: where it is not YAML, no mapping, or nothing that a person writes.
+        ValueError: it is not YAML, not a mapping, or nothing that a person writes.
     """
-    from ruamel.yaml.error import YAMLError  # the library takes longer to import than all else at the start
+    from ruamel.yaml.error import YAMLError  # importing the library takes longer than the rest of a start
 
     try:
         check_yaml(text)
@@ -31,10 +31,10 @@ def load_mapping(text: str) -> Any:
 
 
 def with_value(text: str, keys: Sequence[str], value: Any) -> str:
-    """The text with a value at this path of keys, or without one where the value is None.
+    """The text with a value at this path of keys, or without it if the value is None.
 
     Raises:
-        ValueError: as `load_mapping`, and where a key on the way holds no mapping.
+        ValueError: as of `load_mapping`; also if a key of the path has no mapping.
     """
     data = load_mapping(text)
     root = {} if data is None else data
@@ -51,21 +51,21 @@ def with_value(text: str, keys: Sequence[str], value: Any) -> str:
 
 
 def with_mapping(text: str, data: Any) -> str:
-    """The text with this mapping, which is what `load_mapping` gave with changes made to it, or a new one.
+    """The text with this mapping, which is a new one or a changed result of `load_mapping`.
 
-    Each comment on a line of its own stays, above the line that it stood above, or the next one that is still there. A
-    comment behind a value goes with the value.
+    Each comment on a line of its own stays above its line, or above the next line that still exists. A comment after a
+    value is removed with the value.
     """
     if not data:
         inside = _inside_scalars(text)
         kept = [line for number, line in enumerate(_lines(text)) if _is_remark(line) and number not in inside]
         return "".join(f"{line}\n" for line in kept)
     written = dump_mapping(data)
-    if _loaded(written) != _plain(data):  # with comments of an emptied list the library joins lines
+    if _loaded(written) != _plain(data):  # comments of an emptied list make the library join lines
         _drop_comments(data)
         written = dump_mapping(data)
     if text.strip() and not any(not _is_remark(line) for line in _lines(text)):
-        # Comments belong to the data that they stand beside: a file of nothing else has none to carry them.
+        # Comments belong to the data beside them: a file without data has none to carry them.
         return f"{text.rstrip()}\n\n{written}"
     return _with_comments(text, written)
 
@@ -74,7 +74,7 @@ def dump_mapping(data: Any) -> str:
     """A mapping as YAML.
 
     Raises:
-        ValueError: where it holds something that YAML cannot.
+        ValueError: it contains a value that YAML does not support.
     """
     from io import StringIO
 
@@ -89,9 +89,9 @@ def dump_mapping(data: Any) -> str:
 
 
 def _with_comments(before: str, after: str) -> str:
-    """The new text with the comments and the blank lines of the old one, each above the line that it stood above.
+    """The new text with the comments and blank lines of the old one, each above its line.
 
-    The library itself loses those that it holds for a part of something before them, and misplaces others.
+    The library itself loses comments that it attaches to something before them, and misplaces others.
     """
     if _remarks(before) == _remarks(after):
         return after
@@ -110,7 +110,7 @@ def _with_comments(before: str, after: str) -> str:
 
 
 def _remarks(text: str) -> list[tuple[str, str]]:
-    """Each comment with the beginning of the line below it. Where these are the same, no comment has moved."""
+    """Each comment with the beginning of the line below it. If these are equal, no comment has moved."""
     found: list[tuple[str, str]] = []
     above: list[str] = []
     for line in map(str.strip, _lines(text)):
@@ -123,7 +123,7 @@ def _remarks(text: str) -> list[tuple[str, str]]:
 
 
 class _Lines:
-    """The lines of a text: `contents`, and `gaps` with the comments and blank lines before each, and at the end."""
+    """The lines of a text: `contents`, and `gaps` with the comments and blank lines before each line and at the end."""
 
     def __init__(self, text: str) -> None:
         self.contents: list[str] = []
@@ -158,7 +158,7 @@ def _merged(old: _Lines, new: _Lines) -> str:
 
 
 def _same_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
-    """Which new line is which old one: by all of it, and between such lines by its key. Both count upwards."""
+    """The old line of each new line: found by the whole text, and between such lines by the key. Both only increase."""
     same: dict[int, int] = {}
     last = (0, 0)
     for old_start, new_start, size in [*_matches(old, new), (len(old), len(new), 0)]:
@@ -173,7 +173,7 @@ def _same_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
 def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
     from difflib import SequenceMatcher
 
-    # What has no name matches nothing: two lists that share none of their entries.
+    # Lines without a key match nothing: two lists that have no entry in common.
     named_old = [name or f"\0{number}" for number, name in enumerate(old)]
     named_new = [name or f"\1{number}" for number, name in enumerate(new)]
     for found in SequenceMatcher(None, named_old, named_new, autojunk=False).get_matching_blocks():
@@ -182,7 +182,7 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int,
 
 
 def _key(line: str) -> str:
-    """The key that a line begins with; empty where it has none."""
+    """The key at the beginning of a line; empty if it has none."""
     import re
 
     found = re.match(r"""(?:- )*(?:"[^"]*"|'[^']*'|[^\s"'#:][^:#]*) ?:(?= |$)""", line)
@@ -231,7 +231,7 @@ def _is_remark(line: str) -> bool:
 
 
 def _inside_scalars(text: str) -> set[int]:
-    """The numbers of the lines that texts over several lines go on in: `#` begins no comment there."""
+    """The numbers of the continuation lines of multi-line texts: `#` begins no comment there."""
     lines = _lines(text)
     found: set[int] = set()
     for node in _scalars(_yaml().compose(text)):
@@ -267,5 +267,5 @@ def _yaml() -> Any:
 
     yaml = YAML()
     yaml.preserve_quotes = True
-    yaml.width = 10_000  # a long line that somebody wrote stays one
+    yaml.width = 10_000  # a long line of a person stays one line
     return yaml

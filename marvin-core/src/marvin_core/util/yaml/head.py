@@ -1,4 +1,4 @@
-"""The head of a Markdown file: YAML between two lines of `---` at its beginning."""
+"""The front matter of a Markdown file: YAML between two lines of `---` at its beginning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .checked import check_yaml
 
 _FENCE = "---"
 _LONGEST = 16_384
-"""Characters of a head."""
+"""Characters of the front matter."""
 
 
 def split_head(text: str) -> tuple[str | None, str]:
-    """The head of a text and what follows it; None where it has no head."""
+    """The front matter of a text and the rest; None if there is no front matter."""
     lines = text.removeprefix("\ufeff").splitlines(keepends=True)
     if not lines or lines[0].rstrip() != _FENCE:
         return None, text
@@ -24,10 +24,10 @@ def split_head(text: str) -> tuple[str | None, str]:
 
 
 def load_head(head: str) -> Mapping[str, Any]:
-    """The keys of a head.
+    """The keys of the front matter.
 
     Raises:
-        ValueError: where it is too long, no YAML or no mapping, or nothing that a person writes.
+        ValueError: it is too long, no YAML, no mapping, or nothing that a person writes.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError

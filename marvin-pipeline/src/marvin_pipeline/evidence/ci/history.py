@@ -34,7 +34,7 @@ class PhaseResult(Record):
     seconds: float = 0.0
     """Of all attempts."""
     cost: float | None = 0.0
-    """USD of its agents in all attempts; None where unknown."""
+    """USD of its agents in all attempts; None if unknown."""
     agents: int = 0
     blocking: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()

@@ -26,9 +26,9 @@ class TracedTest(Record):
     file: str
     line: int
     name: str
-    """The name in its file; empty where the mention belongs to the whole file."""
+    """The name in its file; empty if the mention belongs to the whole file."""
     commit: str
-    """The commit that added the mention; empty where it is not committed."""
+    """The commit that added the mention; empty if it is not committed."""
 
 
 class CriterionResult(Record):

@@ -62,7 +62,7 @@ class Results(Record):
     floor: Severity
     """Findings of at least this severity stop a run."""
     commit: str
-    """The newest commit; empty where there is none."""
+    """The newest commit; empty if there is none."""
     branch: str
 
     @property
@@ -77,7 +77,7 @@ class Results(Record):
 
     @property
     def cost(self) -> float | None:
-        """USD of all runs; None where the cost of an agent is unknown."""
+        """USD of all runs; None if the cost of an agent is unknown."""
         costs = [phase.cost for phase in self.history.phases]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 

@@ -112,7 +112,7 @@ def _location(file: str, line: int | None) -> dict[str, Any]:
 
 
 def inside(file: str) -> str:
-    """A path that an agent wrote, relative to the project; empty where it leads outside."""
+    """A path that an agent wrote, relative to the project; empty if it leads outside."""
     parts = one_line(file).strip("`\"' ").removeprefix("./").split("/")
     return "/".join(parts) if all(part not in ("", ".", "..") for part in parts) and "\\" not in file else ""
 

@@ -1,7 +1,7 @@
 """What fails a completed run: failing tests always, and with `--strict` weak evidence.
 
-Weak evidence is missing, failed or not measured. It does not count as weak where the user disabled the measurement, or
-where there was nothing to measure.
+Weak evidence is missing, failed or not measured. It does not count as weak if the user disabled the measurement, or
+if there was nothing to measure.
 """
 
 from __future__ import annotations

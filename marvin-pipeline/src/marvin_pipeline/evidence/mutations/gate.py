@@ -57,7 +57,7 @@ _OTHERS = {
     ".scala": "Scala",
 }
 """Languages without a tool here, by file extension."""
-_UNKNOWN = "Nothing tells which code is new, as where the run began behind phase 3."
+_UNKNOWN = "It is unknown which code is new, for example because the run began after phase 3."
 _NAMED = 5
 
 

@@ -100,7 +100,7 @@ class _Events:
 def list_argv(argv: Sequence[str]) -> tuple[str, ...]:
     """The command that lists the packages of a test command, and what they import, as JSON.
 
-    Empty where the command does not show which of its words are packages.
+    Empty if the command does not show which of its words are packages.
     """
     words = list(argv[2 : list(argv).index("-args") if "-args" in argv else None])
     flags: list[str] = []

@@ -36,7 +36,7 @@ _FRESH = ("-count=1",)
 
 
 class Plan(Record):
-    """A command that was changed to report. `runner` is empty where only the exit code is available."""
+    """A command that was changed to report. `runner` is empty if only the exit code is available."""
 
     command: ProjectCommand
     runner: str

@@ -54,7 +54,7 @@ def read_lines(data: bytes, folder: str = ".") -> ReadReport:
 
 
 def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
-    """The lines of a report; an error text where it is missing or incomplete."""
+    """The lines of a report; an error text if it is missing or incomplete."""
     if not data.strip():
         return "The runner reported nothing."
     if len(data) >= LARGEST:
@@ -71,7 +71,7 @@ def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
 
 
 def object_of(line: bytes) -> Mapping[str, Any] | None:
-    """The JSON object of a text; None where it is not one."""
+    """The JSON object of a text; None if it is not one."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -103,7 +103,7 @@ def _results(tests: Iterable[Mapping[str, Any]], folder: str) -> tuple[TestResul
 
 
 def result_of(test: Mapping[str, Any], folder: str) -> TestResult | None:
-    """A test of a report, with its texts shortened; None where it is malformed.
+    """A test of a report, with its texts shortened; None if it is malformed.
 
     Args:
         folder: the one in which the tests were run, relative to the project.

@@ -61,7 +61,7 @@ async def run_tests(processes: Processes, root: Path, command: ProjectCommand, t
 
 
 async def _broken(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> TestReport | None:
-    """Cargo's report of tests that do not compile; None where they do."""
+    """Cargo's report of tests that do not compile; None if they do."""
     build = command.replace(argv=build_argv(command.argv))
     done = await run_command(processes, root, build, timeout, _OUTPUT)
     if done.exit_code == 0:
@@ -88,7 +88,7 @@ def _bytes(done: CommandRun) -> bytes:
 def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadReport) -> TestReport:
     fault = read.fault
     if done.exit_code is None:
-        fault = f"The command did not come to its end: {done.ending}."
+        fault = f"The command did not finish: {done.ending}."
     elif runner and not fault:
         fault = _contradiction(read, runner, done.exit_code)
     if fault and (said := one_line(done.output[-_SAID:])):
@@ -97,7 +97,7 @@ def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadRepo
 
 
 def _contradiction(read: ReadReport, runner: str, code: int) -> str:
-    """Why a report and its command's exit code contradict each other; empty where they do not."""
+    """Why a report and its command's exit code contradict each other; empty if they do not."""
     failures = sum(one.outcome in ("failed", "error") for one in read.results)
     if failures and code == 0:
         return f"The report has {counted(failures, 'failure')}, and yet the command ended with exit code 0."
@@ -116,7 +116,7 @@ def _read(plan: Plan, root: Path, report: Path, done: CommandRun) -> ReadReport:
 
 
 def _content(report: Path) -> bytes:
-    """The content of the report; empty where there is no regular file."""
+    """The content of the report; empty if there is no regular file."""
     try:
         descriptor = os.open(report, _FLAGS)
         with os.fdopen(descriptor, "rb") as stream:

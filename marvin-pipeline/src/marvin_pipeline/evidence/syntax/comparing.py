@@ -73,7 +73,7 @@ class _Places:
         self._moved: dict[str, str] = {}
 
     def find(self, path: str, unit: Unit) -> tuple[str, Unit | None]:
-        """The new place of a test; None where it is gone. A new test matches only one old test."""
+        """The new place of a test; None if it is gone. A new test matches only one old test."""
         same = self._now.get((path, unit.name))
         if same is not None and same.is_test >= unit.is_test:
             return path, same
@@ -187,7 +187,7 @@ def _nearest(old: Assertion, left: Sequence[Assertion]) -> Assertion | None:
 
 
 def weaker(old: Assertion, new: Assertion) -> str:
-    """Why an assertion is weaker than the one that it replaces, or about something else; empty where it is not."""
+    """Why an assertion is weaker than the one that it replaces, or about something else; empty if it is not."""
     if new.kind == "nothing":
         return "it is always true, whatever the program does"
     if new.subject != old.subject and not (old.kind == new.kind == "raises"):

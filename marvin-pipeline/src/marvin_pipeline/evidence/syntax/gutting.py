@@ -42,7 +42,7 @@ _WORKING = frozenset("call_expression await_expression".split())
 
 
 def gutted(path: str, text: str, marker: str) -> str | None:
-    """The text without its code; empty where nothing of it can be kept, None where there is nothing to remove.
+    """The text without its code; empty if nothing of it can be kept, None if there is nothing to remove.
 
     Args:
         marker: the file that is created when it is loaded.

@@ -75,7 +75,7 @@ class Assertion(Record):
     detail: str = ""
     """Further conditions: the message that an exception must have, or how a tolerance is given."""
     tolerance: float | None = None
-    """The allowed difference; None where that is not given as a number."""
+    """The allowed difference; None if that is not given as a number."""
 
 
 class Unit(Record):
@@ -154,7 +154,7 @@ class Weakening(Record):
     file: str
     line: int
     test: str
-    """Empty where it is about several tests."""
+    """Empty if it is about several tests."""
     what: str
     before: str = ""
     after: str = ""
