@@ -203,6 +203,9 @@ UNKNOWN = [
 UNKNOWN += [
     "zeige mir die Dateien",
     "muéstrame los archivos",
+    "interesting",  # no misspelling of "internet"
+    "the tests passed, finally!",
+    "my alarm did not ring this morning, great start",
 ]
 
 

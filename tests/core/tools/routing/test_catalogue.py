@@ -192,6 +192,7 @@ def test_a_remark_finds_no_tool_and_a_request_with_its_words_does(talk: str, ask
         ("which files mention OPENAI_KEY", "code_grep"),
         ("what's inside config/settings.yaml", "read_file"),
         ("am I on a clean working tree?", "git_status"),
+        ("create a branch called fix-login", "git_checkout"),
     ],
 )
 def test_what_was_said_in_other_words_finds_its_tool(text: str, name: str) -> None:

@@ -40,6 +40,11 @@ _COMMON = frozenset(
 """Words that count by themselves; others count by their class."""
 
 
+def knows(word: str) -> bool:
+    """Whether the texts for training had a word, which is therefore no misspelling."""
+    return word in _COMMON or f"word {stem(word)}" in _weights()
+
+
 def likelihood(found: Mapping[str, float]) -> float:
     """How likely a text with these features asks for a tool, from 0 to 1."""
     weights = _weights()

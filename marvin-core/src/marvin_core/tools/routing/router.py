@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from ...api.record import Record
 from ...api.tools import ToolSpec
-from .intent import features, likelihood
+from .intent import features, knows, likelihood
 from .phrases import Match, Phrase
 from .ranking import Ranking
 from .slots import JOINING, TYPED, Utterance, kind_of
@@ -98,7 +98,7 @@ class Router:
     def _respelled(self, text: str) -> str:
         """The text with unknown words replaced by similar known ones."""
         for token in reversed(Utterance(text[:_LONGEST]).tokens):
-            if token.kind == "word" and len(token.word) >= _SPELLED:
+            if token.kind == "word" and len(token.word) >= _SPELLED and not knows(token.text.casefold()):
                 meant = self._ranking.respelled(token.text) or token.text
                 text = text[: token.start] + meant + text[token.end :]
         return text
