@@ -33,6 +33,7 @@ from .support_shell import Folder
 
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 NO_NAMES = ["-r requirements.txt", "--no-deps", "-e", "-", "", " ", " tiny", "ti\0ny", "ti\nny"]
+NO_NAMES += ["; rm -rf x", "& x", "tiny; rm -rf x", "tiny huge", "$(tiny)"]
 
 
 def needs(program: str) -> pytest.MarkDecorator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -15,6 +16,10 @@ from .package_managers import ENVIRONMENT, REQUIREMENTS, Manager, by_hand, find,
 _LIMIT = 900.0
 _OUTPUT_LIMIT = 20_000
 _LONGEST_NAME = 500
+_BEGINNING = re.compile(r"[\w@~./-]")
+"""How a name begins, a scope of npm or a path. An option has an error of its own."""
+_ONE_NAME = re.compile(r"@?[^\s@;]+(?:@.*)?")
+"""A name and perhaps a version, as npm, pnpm and yarn read them: of `a; b`, npm installs the package "undefined"."""
 _SHOWN = 100
 _LEADING_ELSEWHERE = (
     "VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH PYTHONUSERBASE PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_PYTHON "
@@ -48,6 +53,8 @@ async def install_packages(
     manager = _manager(context, packages, dev=dev)
     if manager.is_python:
         _refuse_foreign_environment(context)
+    elif strange := next((name for name in packages if not _ONE_NAME.fullmatch(name)), None):
+        raise _no_name(strange)
     if manager.name == "pip":
         await _make_environment(context)
     result = await _run(context, manager.adding(packages, dev=dev))
@@ -65,13 +72,17 @@ async def install_packages(
 
 def _refuse_names(packages: Sequence[str]) -> None:
     for name in packages:
-        if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-            raise ToolError(f"Nothing was installed: {name[:_LONGEST_NAME]!r} is not a package name. Pass only names.")
+        if not name.isprintable() or len(name) > _LONGEST_NAME or not _BEGINNING.match(name) or name != name.strip():
+            raise _no_name(name)
         if name.startswith("-"):
             raise ToolError(
                 f"Nothing was installed: {name!r} is an option, not a package. Pass only names; dev=true adds "
                 "development dependencies, and for other options use run_command with the manager itself."
             )
+
+
+def _no_name(name: str) -> ToolError:
+    return ToolError(f"Nothing was installed: {name[:_LONGEST_NAME]!r} is not a package name. Pass only names.")
 
 
 def _manager(context: ToolContext, packages: Sequence[str], *, dev: bool) -> Manager:
