@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core.kit.files.listing import _batches
 from marvin_core.kit.files.search_lines import LineReader
 from marvin_core.testing import ToolRunner
 from marvin_tools_coding.files.folders import tree
@@ -605,6 +606,13 @@ def test_a_file_in_conflict_is_listed_once_and_a_deleted_one_not_at_all(reposito
     (repository.root / "gone.txt").unlink()
     for pattern in ("*.txt", "**/*.txt", "**/*"):
         assert repository.call(glob, pattern=pattern) == "a.txt"
+
+
+def test_names_are_looked_at_in_parts_that_keep_the_lines_of_a_conflict_together() -> None:
+    names = [*(f"a{number:05}" for number in range(4_999)), "b", "b", "b", "c"]
+    parts = [*_batches(names)]
+    assert [name for part in parts for name in part] == names
+    assert [part[0] for part in parts] == ["a00000", "c"]
 
 
 def test_what_is_there_but_excluded_is_explained(repository: Project) -> None:

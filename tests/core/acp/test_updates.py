@@ -69,6 +69,10 @@ def run(*shown: str, text: str, **details: Any) -> list[Any]:
     return [update for event in events for update in made.of(event)]
 
 
+LONG = "\n".join(f"line {number}" for number in range(20_000))
+"""More than is compared."""
+
+
 def terminal(updates: list[Any]) -> str:
     """What stands in the terminal."""
     assert updates[0].field_meta == {"terminal_info": {"terminal_id": "c", "cwd": "/project"}}
@@ -83,9 +87,11 @@ def terminal(updates: list[Any]) -> str:
         ((), "a\nb\n[exit code 0]", "a\nb\n"),
         (("a",), "a\n\nb\n[exit code 0]", "a\n\nb\n"),
         (("a", "b"), "a\n\nb\n[exit code 0]", "a\nb\n"),
-        (("b",), "a\nb\n[exit code 0]", "b\n\n[All of the output:]\na\nb\n"),
-        (("a", "b"), "a\n[exit code 0]", "a\nb\n\n[All of the output:]\na\n"),
-        (("x" * 200_000,), "x\n[exit code 0]", "x" * 200_000 + "\n\n[All of the output:]\nx\n"),
+        (("b",), "a\nb\n[exit code 0]", "b\n\n[The output:]\na\nb\n"),
+        (("a", "b"), "a\n[exit code 0]", "a\nb\n\n[The output:]\na\n"),
+        (("x" * 200_000,), "x\n[exit code 0]", "x" * 200_000 + "\n"),
+        ((LONG,), f"{LONG}\n[exit code 0]", f"{LONG}\n"),
+        (("b", LONG), f"{LONG}\n[exit code 0]", f"b\n{LONG}\n\n[The output:]\n{LONG}\n"),
         (("a\x1b]52;c;aGk=\x07",), "a\n[exit code 0]", "a\n"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar
 
 import pytest
@@ -78,3 +79,19 @@ def test_the_representation_shows_every_field_in_order() -> None:
 def test_a_default_that_all_instances_would_share_and_change_is_refused(default: object) -> None:
     with pytest.raises(TypeError, match="must be immutable"):
         type("Bad", (Record,), {"__annotations__": {"field": "object"}, "field": default})
+
+
+class Counted(Record):
+    count: int
+
+    @cached_property
+    def twice(self) -> int:
+        return 2 * self.count
+
+
+def test_a_copy_keeps_no_cached_property_of_the_original() -> None:
+    counted = Counted(count=1)
+    assert counted.twice == 2
+    assert counted.replace(count=5).twice == 10
+    with pytest.raises(TypeError, match="Counted has no field more"):
+        counted.replace(more=1)

@@ -269,13 +269,13 @@ def test_many_secrets_and_a_long_text_take_no_time_that_grows_with_both(begin: s
     """40 secrets in 1 MB take about 30 ms; a look at each place for each secret would take minutes."""
     many = redactor(*(f"{OTHER}-{number:04}-{number * 7919:06}" for number in range(40)))
     text = (begin * 1_000_000)[:1_000_000]
-    begun = time.monotonic()
+    begun = time.process_time()
     assert many.text(text) == text
     stream = many.stream()
     assert len("".join(stream.feed(text[at : at + 1000]) for at in range(0, len(text), 1000)) + stream.end()) == len(
         text
     )
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 def test_new_secrets_count_at_once() -> None:
@@ -355,3 +355,29 @@ def test_where_no_secret_is_known_no_message_is_taken_apart() -> None:
     assert redactor.message(message) is message
     assert calls_in_this_thread(lambda: redactor.message(message), "message_texts") == 0
     assert calls_in_this_thread(lambda: asyncio.run(redactor.prepare(message)), "redaction.py") < 5
+
+
+def test_a_secret_that_becomes_known_while_a_long_text_is_searched_is_taken_out() -> None:
+    known = [(KEY,)]
+    redactor = Redactor(lambda: known[0])
+    text = "x y z\n" * PIECE + OTHER
+
+    async def prepared() -> str:
+        looking = asyncio.ensure_future(redactor.prepare(text))
+        await asyncio.sleep(0)
+        known[0] = (KEY, OTHER)
+        (clean,) = redactor.texts([text], await looking)
+        return clean
+
+    assert OTHER not in asyncio.run(prepared())
+
+
+def test_what_earlier_secrets_left_in_a_text_is_not_kept_for_later_ones() -> None:
+    known = [(KEY,)]
+    redactor = Redactor(lambda: known[0])
+    text = "x y z\n" * 1_000 + OTHER
+    earlier = asyncio.run(redactor.prepare("short"))
+    known[0] = (KEY, OTHER)
+    redactor.text("x")  # knows the new one from now on
+    redactor.value({"text": text}, earlier)
+    assert OTHER not in redactor.text(text)

@@ -92,6 +92,8 @@ def test_a_name_tells_its_generation(
         ("qwen-2.5-72b-instruct", 32_768),
         ("MiniMax-M4", 524_288),
         ("glm-4-32b", 65_536),
+        ("qwen-72b-chat", None),
+        ("glm-10b", None),
         ("qwen-max", None),
         ("kimi-latest", None),
         ("llama-5", None),

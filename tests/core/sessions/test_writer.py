@@ -91,6 +91,25 @@ def test_outputs_that_are_not_written_yet_are_written_first(
     run(said())
 
 
+def test_an_output_that_is_saved_while_the_file_is_synced_holds_nothing_up(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+
+    async def said() -> None:
+        recorder.save(user("one"))
+        ending = asyncio.ensure_future(recorder.flush({}))
+        while not ending.done():
+            recorder.save(OUTPUTS)
+            time.sleep(0.01)  # noqa: ASYNC251  # the thread that syncs ends while the output waits for the loop
+            await asyncio.sleep(0)
+        await ending
+        recorder.save(user("two"))
+        await asyncio.wait_for(recorder.finish(), 30)
+
+    run(said())
+    messages = load(tmp_path / f"{recorder.id}.jsonl").messages
+    assert (messages[0].text, messages[-1].text) == ("one", "two")
+
+
 def test_a_long_first_prompt_makes_a_short_title(tmp_path: Path) -> None:
     recorder = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     recorder.begin(0.0, "word " * 1_000, "p", "m", "/w")

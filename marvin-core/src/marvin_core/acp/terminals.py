@@ -17,7 +17,7 @@ from ..util.terminal_text import disarm
 
 _COMPARED = 100_000
 """The maximum length of shown output that is compared with the result, in characters."""
-_ALL = "\n[All of the output:]\n"
+_ALL = "\n[The output:]\n"
 
 Meta: TypeAlias = dict[str, Any]
 CallContent: TypeAlias = schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
@@ -68,15 +68,22 @@ class Terminals:
 
 
 def _rest(shown: str, text: str) -> str:
-    """The part of the output that is not shown yet. Lines that came too fast were left out: then it is all of it."""
+    """The part of the output that is not shown yet. Lines that came too fast were left out: then it is all of it.
+
+    Of very long output only the beginning is compared. If that was shown, the rest counts as shown.
+    """
     lines = text.splitlines()
-    left = [line for line in shown.splitlines() if line.strip()]
+    is_long = len(shown) > _COMPARED
+    left = [line for line in shown.splitlines() if line.strip()][: -1 if is_long else None]
+    at = 0
     for number, line in enumerate(lines):
-        if not left:
-            return "\n".join(lines[number:])
-        if line.strip() and line != left.pop(0):
-            return f"{_ALL}{text}"
-    return f"{_ALL}{text}" if left else ""
+        if at == len(left):
+            return "" if is_long else "\n".join(lines[number:])
+        if line.strip():
+            if line != left[at]:
+                return f"{_ALL}{text}"
+            at += 1
+    return f"{_ALL}{text}" if at < len(left) else ""
 
 
 def _output(call: str, data: str) -> Meta:

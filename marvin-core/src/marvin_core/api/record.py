@@ -76,6 +76,8 @@ class Record:
         state.update(changes)
         if len(state) != len(self._defaults):
             made._refuse(changes)
+            for name in state.keys() - self._defaults.keys():  # a cached property of the original
+                del state[name]
         return made
 
     def as_dict(self) -> dict[str, Any]:

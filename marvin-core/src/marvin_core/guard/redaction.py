@@ -64,11 +64,11 @@ class Redactor:
         if not large:
             return spellings
         read = await in_thread(lambda: {text: _without(text, spellings.spans(text)) for text in large})
-        if spellings is self._spellings:
+        now = self._current()
+        if now is spellings:  # else there are more by now
             for text, clean in read.items():
                 self._remember(text, clean)
-            return spellings
-        return self._current()  # there are more by now
+        return now
 
     def text(self, text: str, looked: Spellings | None = None) -> str:
         """The text without the current secrets, or without those that `prepare` returned."""
@@ -79,10 +79,12 @@ class Redactor:
             return text
         if len(text) < _LONG:
             return _without(text, spellings.spans(text))
-        clean = self._seen.get(text)
+        is_current = spellings is self._spellings  # what was found is kept for these only
+        clean = self._seen.get(text) if is_current else None
         if clean is None:  # an output is searched when its call ends, and again when it is stored
             clean = _without(text, spellings.spans(text))
-            self._remember(text, clean)
+            if is_current:
+                self._remember(text, clean)
         return clean
 
     def _remember(self, text: str, clean: str) -> None:

@@ -79,7 +79,7 @@ def hosted_window(model: str) -> int | None:
     """
     name = base_name(model)
     for family, windows in _OPEN.items():
-        found = re.match(rf"{family}(\d{{1,2}})(?:[.p](\d{{1,2}}))?(?![\d.])", name)
+        found = re.match(rf"{family}(\d{{1,2}})(?:[.p](\d{{1,2}}))?(?![\d.b])", name)
         if found is not None:
             version = _version(found)
             return next(window for least, window in windows if version >= least)

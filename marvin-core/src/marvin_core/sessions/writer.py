@@ -188,8 +188,9 @@ class SessionWriter:
         queue = self._queue
         if queue is not None:
             await queue.settle()
+            path = queue.transcript.path
             try:
-                await queue.sync(lambda: _count_as_newest(queue.transcript.path))
+                await queue.sync(lambda: _count_as_newest(path))
             except OSError as error:
                 self._warn(f"The session may not be on disk yet: {error.strerror}.")
 

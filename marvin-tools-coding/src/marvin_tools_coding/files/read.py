@@ -42,9 +42,8 @@ async def read_file(
     return await shown_file(call, Range(start_line or None, end_line or None), column, partial(_note, call))
 
 
-def _note(call: ReadCall, file: BinaryIO, content: bytes | None) -> None:
-    """Record that the file was read, which writing it as a whole requires."""
-    status = os.fstat(file.fileno())
+def _note(call: ReadCall, file: BinaryIO, status: os.stat_result, content: bytes | None) -> None:
+    """Record that the file was read, which writing it as a whole requires. `status` is from before it was read."""
     if content is None and status.st_size <= _COMPARED:
         file.seek(0)
         content = file.read()

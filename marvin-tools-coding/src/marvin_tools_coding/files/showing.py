@@ -14,18 +14,18 @@ _IMAGE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services ac
 _HEAD = 8_192
 """Bytes from which the kind of a file is determined."""
 
-Note: TypeAlias = Callable[[BinaryIO, bytes | None], None]
+Note: TypeAlias = Callable[[BinaryIO, os.stat_result, bytes | None], None]
 
 
 async def shown_file(
-    call: ReadCall, wanted: Range, column: int | None, note: Note = lambda file, content: None
+    call: ReadCall, wanted: Range, column: int | None, note: Note = lambda file, status, content: None
 ) -> ToolResult:
     """What one call shows of its file.
 
     Args:
         wanted: the requested lines, pages or cells.
         column: the character at which the first line starts.
-        note: called with the opened text, which can be edited, and with its content if that is at hand.
+        note: called with the opened text, which can be edited, its earlier status, and its content if that is at hand.
 
     Raises:
         ToolError: there is no such file or range, or the budget of all calls is used up.
@@ -44,7 +44,7 @@ async def shown_file(
             if shown is not None:
                 return shown
         source = TextSource(call.path, file)
-        note(file, source.content)
+        note(file, source.status, source.content)
         if not source.size:
             return ToolResult(content="(The file is empty: 0 bytes.)")
         reading = Reading(call, source)
@@ -67,13 +67,14 @@ async def _document(call: ReadCall, file: BinaryIO, facts: tuple[str, Range], no
         return await Document(call, file, kind).described(wanted)
     from .notebooks import NOTEBOOK_LIMIT, notebook
 
-    if os.fstat(file.fileno()).st_size > NOTEBOOK_LIMIT:
+    status = os.fstat(file.fileno())
+    if status.st_size > NOTEBOOK_LIMIT:
         return None
     file.seek(0)
     data = file.read()
     shown = await in_thread(lambda: notebook(call, data, wanted))
     if shown is not None:
-        note(file, data)
+        note(file, status, data)
     return shown
 
 

@@ -26,11 +26,11 @@ def spellings(value: str, root: Path) -> list[str]:
 def meant(value: str, root: Path) -> list[str]:
     """The absolute paths that a text may mean: normalized, and with links resolved."""
     path = os.path.join(root, value)
+    if len(path) > _LONGEST:  # without what says nothing, it may be short enough for the system
+        path = f"/{'/'.join(part for part in path.split('/') if part not in ('', '.'))}"
     lexical = os.path.normpath(path)
-    if not _may_be_path(value):
-        return [lexical]
-    real = _real(path)
-    return list(dict.fromkeys([lexical, real, real if lexical == path else _real(lexical)]))
+    found = [lexical, *(_real(each) for each in dict.fromkeys((path, lexical)) if _may_be_path(each))]
+    return list(dict.fromkeys(found))
 
 
 def _may_be_path(value: str) -> bool:

@@ -13,7 +13,7 @@ _MIDDLE = re.compile(r"={5,9}\s*$")
 _CLOSE = re.compile(r"(?:>{5,9}|\+{5,9}) ?(REPLACE|UPDATED?)\b")
 _DECORATION = re.compile(r"^(?:[#*`>\s-]|(?i:file(?:name|path)?|path)\s*:)+|[`*:\s]+$")
 _ENDING = re.compile(r"\.\w{1,10}$")
-_PLACE = re.compile(r":(start|end)_line:\s*(\d+)\s*$")
+_PLACE = re.compile(r":(start|end)_line:\s*(\d{1,9})\s*$")
 """Lines at the beginning of the old text in blocks of Roo Code, which name its place; a line of dashes ends them."""
 _ABOVE = 4
 """The number of lines above a block that may contain the path."""

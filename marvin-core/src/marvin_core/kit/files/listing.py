@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -126,8 +126,8 @@ async def _looked_at(context: ToolContext, selection: _Selection, names: Names) 
         return statuses.entries(chosen(some))
 
     with Statuses(root) as statuses:
-        for begin in range(0, len(names), _BATCH):
-            entries = await in_thread(partial(look, statuses, names[begin : begin + _BATCH]), to_the_end=True)
+        for some in _batches(names):
+            entries = await in_thread(partial(look, statuses, some), to_the_end=True)
             repositories = [name for name, mode, *_ in entries if stat.S_ISDIR(mode)]
             if repositories or has_modules:
                 entries = [entry for entry in entries if not stat.S_ISDIR(entry[1]) and selection.wants(entry[0])]
@@ -158,6 +158,17 @@ def real_place(context: ToolContext, path: str) -> str:
 def in_repository(root: Path) -> bool:
     """Whether a folder is in a git repository."""
     return any((folder / ".git").exists() for folder in (root, *root.parents))
+
+
+def _batches(names: Names) -> Iterator[Names]:
+    """The names in parts, of which none ends within the lines of one file in conflict."""
+    begin = 0
+    while begin < len(names):
+        end = begin + _BATCH
+        while end < len(names) and names[end] == names[end - 1]:
+            end += 1
+        yield names[begin:end]
+        begin = end
 
 
 def _is_listed(name: str, start: str, hidden: bool) -> bool:

@@ -46,7 +46,7 @@ _ANY_NUMBER = 1_000_000_000
 
 
 class TextSource:
-    """A text file that is open for reading; `size` is in bytes.
+    """A text file that is open for reading; `size` is in bytes, `status` is from before it was read.
 
     `codec` is its encoding, None if uncertain. That of a large file is detected from its beginning and from what was
     read so far.
@@ -60,7 +60,8 @@ class TextSource:
     """
 
     def __init__(self, path: str, file: BinaryIO) -> None:
-        self.size = os.fstat(file.fileno()).st_size
+        self.status = os.fstat(file.fileno())
+        self.size = self.status.st_size
         file.seek(0)
         self._start = file.read(HEAD_BYTES if self.size > _AT_ONCE else _AT_ONCE)
         refuse_binary(path, self._start[:HEAD_BYTES], self.size)
