@@ -358,7 +358,7 @@ def test_where_no_secret_is_known_no_message_is_taken_apart() -> None:
 
 
 def test_a_secret_that_becomes_known_while_a_long_text_is_searched_is_taken_out() -> None:
-    known = [(KEY,)]
+    known: list[tuple[str, ...]] = [(KEY,)]
     redactor = Redactor(lambda: known[0])
     text = "x y z\n" * PIECE + OTHER
 
@@ -373,7 +373,7 @@ def test_a_secret_that_becomes_known_while_a_long_text_is_searched_is_taken_out(
 
 
 def test_what_earlier_secrets_left_in_a_text_is_not_kept_for_later_ones() -> None:
-    known = [(KEY,)]
+    known: list[tuple[str, ...]] = [(KEY,)]
     redactor = Redactor(lambda: known[0])
     text = "x y z\n" * 1_000 + OTHER
     earlier = asyncio.run(redactor.prepare("short"))
