@@ -20,6 +20,7 @@ NO_TOOLS = {
     ("acp/updates.py", "plan"),
     ("config/tiers.py", "plan"),
     ("tools/routing/slots.py", "glob"),
+    ("tools/routing/intent.py", "glob"),
     ("guard/permissions/wrapper_names.py", "jobs"),
     ("guard/permissions/wrappers.py", "jobs"),
     ("guard/permissions/outputs.py", "tree"),
