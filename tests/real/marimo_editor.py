@@ -50,21 +50,33 @@ class Page:
         """Wait for an element with these words; returns it."""
         found: list[Any] = []
 
-        def look() -> bool:
+        def look() -> None:
             elements = self._driver.find_elements("css selector", selector)
             found[:] = [one for one in elements if one.is_displayed() and words in one.text]
-            return bool(found)
 
-        wait_until(look, f"{words!r} among {selector}", _LIMIT)
+        wait_until(lambda: self._is_done(look) and bool(found), f"{words!r} among {selector}", _LIMIT)
         return found[0]
+
+    def _is_done(self, act: Callable[[], None]) -> bool:
+        """Do something with elements; false if the page drew them again meanwhile."""
+        from selenium.common.exceptions import StaleElementReferenceException
+
+        try:
+            act()
+        except StaleElementReferenceException:
+            return False
+        return True
+
+    def _until_clicked(self, element: Callable[[], Any]) -> None:
+        wait_until(lambda: self._is_done(lambda: self._act().click(element()).perform()), "the click", _LIMIT)
 
     def click(self, selector: str, words: str = "") -> None:
         """Click on an element."""
-        self._act().click(self.until_shown(selector, words)).perform()
+        self._until_clicked(lambda: self.until_shown(selector, words))
 
     def connect(self) -> None:
         """Open the panel, and begin a session."""
-        self._act().click(self.until_shown("svg.lucide-bot").find_element("xpath", "..")).perform()
+        self._until_clicked(lambda: self.until_shown("svg.lucide-bot").find_element("xpath", ".."))
         self.click("[role=tab]", "AGENTS")
         self.click("button", "New session")
         self.click("[role=menuitem]", _KIND)
@@ -75,9 +87,12 @@ class Page:
         from selenium.webdriver.common.keys import Keys
 
         wait_until(lambda: not any(words in self.text for words in _BUSY), "the end of the prompt", _LIMIT)
-        boxes = self._driver.find_elements("css selector", ".cm-content")
-        box = min(boxes, key=lambda one: one.location["x"])
-        self._act().click(box).send_keys(words).pause(0.3).send_keys(Keys.ENTER).perform()
+
+        def box() -> Any:
+            return min(self._driver.find_elements("css selector", ".cm-content"), key=lambda one: one.location["x"])
+
+        self._until_clicked(box)
+        self._act().send_keys(words).pause(0.3).send_keys(Keys.ENTER).perform()
 
     def reload(self) -> None:
         """Load the page again; the panel loads its session again."""
