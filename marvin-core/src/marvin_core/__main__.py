@@ -27,7 +27,6 @@ def main() -> None:
     import os
 
     gc.disable()  # the heap only grows until the first answer is in; the interface enables it again
-    gc.set_threshold(10_000, 20, 20)  # a round of tool calls creates thousands of objects, and hardly any cycle
     env = dict(os.environ)
     # At the first tool call pydantic would look for plugins in every installed package. Not in `env`: children may.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
