@@ -19,6 +19,7 @@ from marvin_core.tools.schema import describe, validator
 from marvin_tools_coding.files.read import read_file
 from marvin_tools_coding.files.reading import BLOCK_AT, CALL_LIMIT, CALL_LINES, HEAD_LIMIT, WARN_AT
 from tests.support.counting import times_called
+from tests.support.images import gif, jpeg, webp
 from tests.tools_coding.support import Project, files_below
 
 PNG = base64.b64decode(
@@ -360,9 +361,9 @@ class TestKinds:
         ("content", "kind"),
         [
             (PNG, "image/png"),
-            (b"\xff\xd8\xff\xe0rest", "image/jpeg"),
-            (b"GIF89arest", "image/gif"),
-            (b"RIFF\x10\0\0\0WEBPrest", "image/webp"),
+            (jpeg(), "image/jpeg"),
+            (gif(), "image/gif"),
+            (webp(), "image/webp"),
         ],
     )
     def test_images_come_as_images(self, project: Project, content: bytes, kind: str) -> None:
@@ -375,6 +376,8 @@ class TestKinds:
         assert base64.b64decode(image.data) == content
 
     def test_an_image_that_no_service_takes_is_refused(self, project: Project) -> None:
+        project.write("cut.png", PNG[:40])
+        assert "cannot be shown as an image: it is cut off" in project.error(read_file, path="cut.png")
         project.write("picture.png", PNG + b"\0" * 4_000_000)
         assert "up to 3,750,000 can be shown" in project.error(read_file, path="picture.png")
 

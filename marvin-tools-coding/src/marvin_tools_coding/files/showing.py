@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import BinaryIO, TypeAlias
 
-from marvin_core import Image, Text, TextSource, ToolError, ToolResult, binary_kind, image_type, in_thread
+from marvin_core import Image, Text, TextSource, ToolError, ToolResult, binary_kind, image_flaw, image_type, in_thread
 
 from .reading import CALL_LIMIT, HEAD_LIMIT, Range, ReadCall, Reading
 
@@ -89,6 +89,9 @@ def _image(path: str, file: BinaryIO) -> ToolResult:
 
     file.seek(0)
     data = file.read()
+    flaw = image_flaw(data)
+    if flaw:
+        raise ToolError(f"{path!r} cannot be shown as an image: {flaw}. Look for another copy, or make one.")
     kind = image_type(data)
     return ToolResult(
         content=(

@@ -1,4 +1,4 @@
-"""Files in legacy encodings are read as what they are, or not at all: a wrong guess shows, and writes, wrong letters."""
+"""Files in legacy encodings are read as what they are, or not at all: a wrong guess writes wrong letters."""
 
 from __future__ import annotations
 
