@@ -16,7 +16,7 @@ from ..api.tools import SEARCH, Tool, ToolResult, ToolSpec
 from ..config.secrets import Secrets
 from ..guard.gates.agents import closed_to
 from ..util.imports import load_module
-from ..util.text import cut, hint_at, one_line
+from ..util.text import cut, did_you_mean, hint_at, one_line
 from ..util.threads import in_thread
 from ..util.watchdog import attributed, attributed_call
 from .sets import select
@@ -264,7 +264,8 @@ class Toolbox:
         all_of_them = _some(list(self._specs))
         if SEARCH in self._specs and len(self._specs) > _SOME:
             all_of_them = f"Look for one with {SEARCH}."
-        hint = hint_at(name, self._specs, all_of_them)
+        meant = [spec.name for spec in self._specs.values() if name.casefold() in spec.known_as]
+        hint = did_you_mean(meant) or hint_at(name, self._specs, all_of_them)
         raise ToolError(f"There is no tool {one_line(name, _LONGEST_NAME)!r}. {hint}")
 
     def preload(self, name: str, runner: str) -> None:
