@@ -160,6 +160,11 @@ class Redactor:
         return value
 
     @property
+    def knew_any(self) -> bool:
+        """Whether any secret was known when it was last asked for one."""
+        return bool(self._spellings.texts)
+
+    @property
     def knows_any(self) -> bool:
         """Whether any secret is known."""
         return bool(self._current().texts)
