@@ -295,7 +295,7 @@ def _shaping(setup: SessionSetup, sandbox: LazySandbox) -> Callable[[ToolSpec], 
 
 def _apart(config: Config) -> ApartJobs | None:
     """The background Marvins; None if there has never been one, so that nothing is imported."""
-    if not os.path.isdir(f"{config.state_folder}/apart"):  # each request asks
+    if not os.access(f"{config.state_folder}/apart", os.F_OK):  # each request asks, and `isdir` would raise and catch
         return None
     from ..guard.processes.apart import ApartJobs
 
