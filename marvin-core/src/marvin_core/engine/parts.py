@@ -223,7 +223,7 @@ def _said_in(folder: Path, largest: int, working_dir: str) -> frozenset[tuple[st
 def build(setup: SessionSetup) -> SessionParts:
     """The parts of a new session."""
     config = setup.config
-    redactor = Redactor(setup.secrets.known)
+    redactor = Redactor(setup.secrets.known, setup.secrets.learnt)
     bus = Bus(redactor.text)
     kept = KeptTexts(redactor, bus.warn)
     clock, workspace = SystemClock(), Workspace(config)
