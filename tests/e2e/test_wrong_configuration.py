@@ -17,6 +17,22 @@ WRONG = {
     "no YAML": "provider: 'groq\n",
     "another encoding": "provider: gro\udce4\n",
     "no mapping": "- groq\n",
+    "tabs": "ui:\n\tmarkdown: off\n",
+    "a key twice": "provider: groq\nprovider: ollama\n",
+    "an alias of nothing": "provider: *x\n",
+    "a value that contains itself": "labels: &a\n  web: [*a]\n",
+    "deep nesting": "tools: " + "[" * 300,
+    "two documents": "provider: groq\n---\nseed: on\n",
+    "a tag": "fallback: !!set {a, b}\n",
+    "no date": "model: 2026-13-45\n",
+    "no number": "timeouts: {tool: .nan}\n",
+    "UTF-16": "\udcff\udcfep\0",
+    "a byte order mark and a wrong key": "\ufeffprovidr: groq\n",
+    "line ends of Windows": "seed: on\r\nthinking: hard\r\n",
+    "an empty section": "timeouts:\n",
+    "a merged key": "timeouts:\n  <<: {tool: soon}\n",
+    "a key with a dot": "timeouts.tool: 5\n",
+    "more than a person writes": "#" * 1_000_001,
     "unknown key": "providr: groq\n",
     "unknown key below": "ui: {mardown: off}\n",
     "another type": "timeouts:\n  tool: soon\n",
@@ -40,6 +56,7 @@ WRONG = {
     "unknown provider": "tools: coding\nprovider: grok\n",
     "unknown model to fall back to": "fallback:\n  - groq\n  - nobody/m\n",
     "a key that a pack has not": "packs:\n  life:\n    blender_prt: 1\n",
+    "keys of two packs": "packs:\n  pipeline: {zz: 1}\n  life:\n    zz: 1\n    blender_port: x\n",
     "a value that a pack does not take": "packs:\n  life:\n    blender_port: 0\n",
 }
 # Each in a copy of one process that has imported the program: a start for each would take minutes.
@@ -96,7 +113,7 @@ def test_the_same_is_said_of_the_same_file(told: dict[str, tuple[list[tuple[int,
     assert (start[0], doctor[0], setting[0]) == (1, 1, 1)
     said = setting[2].removeprefix("marvin: ").rstrip("\n")
     assert "config.yaml" in said
-    assert ", line " in said or "byte" in said
+    assert ", line " in said or "bytes" in said
     refused = [line for line in start[2].splitlines() if not line.startswith("MARVIN_COST:")]
     assert "\n".join(refused).removeprefix("marvin: ") == said
     assert said.replace("\n", "\n" + " " * 9) in doctor[1]

@@ -118,7 +118,7 @@ class TicketFolder:
                 continue
 
     def resolve(self, given: str) -> str:
-        """The name of the ticket for an id or a part of one.
+        """The name of the ticket with this id, or with an id that contains this text.
 
         Raises:
             TicketError: no ticket matches, or several do.
