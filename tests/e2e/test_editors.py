@@ -333,7 +333,7 @@ def test_garbage_is_answered_and_the_end_of_the_editor_ends_everything(marvin: M
     assert by_id[1]["error"]["code"] == -32602
     assert by_id[2]["error"]["code"] == -32601
     assert "No session" in json.dumps(by_id[3])
-    assert "no absolute path" in json.dumps(by_id[4])
+    assert "not the absolute path" in json.dumps(by_id[4])
 
 
 def test_nothing_but_the_protocol_reaches_standard_output(marvin: Marvin, marvin_model_server: ModelServer) -> None:

@@ -164,12 +164,12 @@ class _Reading:
             try:
                 record = parse_json(line, LONGEST)
                 if not isinstance(record, dict):
-                    raise ValueError("it is no record")
+                    raise ValueError("it is not a record")
                 self._take(record)
             except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
                 fault = f"Line {number} of {self._path} is damaged: {cut(one_line(str(error)))}"
         if self._cassette is None:
-            raise CassetteError(fault or f"{self._path} is no cassette: it does not begin like one.")
+            raise CassetteError(fault or f"{self._path} is not a cassette: it does not begin like one.")
         if fault and whole_end:
             raise CassetteError(fault)
         if self._cassette.is_cut:
@@ -180,7 +180,7 @@ class _Reading:
         kind = record.get("type")
         if self._cassette is None:
             if kind != "cassette":
-                raise CassetteError(f"{self._path} is no cassette: it does not begin like one.")
+                raise CassetteError(f"{self._path} is not a cassette: it does not begin like one.")
             version = record.get("version")
             if version != VERSION:
                 raise CassetteError(

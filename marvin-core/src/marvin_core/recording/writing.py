@@ -66,7 +66,7 @@ class CassetteFile:
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and os.pread(descriptor, len(_HEAD), 0) == _HEAD:
             return descriptor
         os.close(descriptor)
-        raise UsageError(f"--record: {self._path} is no cassette, so nothing is added to it.")
+        raise UsageError(f"--record: {self._path} is not a cassette, so nothing is added to it.")
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Write a record."""

@@ -142,7 +142,7 @@ def _servers(entries: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _collector(address: str) -> str:
     if address and not re.match(r"https?://[^/]", address):
-        raise refused(f"{address!r:.80} is no address such as http://localhost:4318")
+        raise refused(f"{address!r:.80} is not an address such as http://localhost:4318")
     return address
 
 
