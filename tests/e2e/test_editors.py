@@ -268,7 +268,7 @@ def test_images_files_and_what_is_embedded_reach_the_model(marvin: Marvin, marvi
                 schema.ResourceContentBlock(type="resource_link", uri=f"file://{unsaved}", name="open.txt"),
                 schema.EmbeddedResourceContentBlock(type="resource", resource=embedded),
             )
-            assert "no image that models can see" in editor.said()
+            assert "not an image that models can see" in editor.said()
 
     asyncio.run(talk())
     (sent,) = [one for one in conversation(marvin_model_server) if one["role"] == "user"]

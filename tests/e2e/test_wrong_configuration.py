@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.e2e.support_e2e import LIMIT
+from tests.e2e.support_e2e import LIMIT, Marvin
 
 pytestmark = pytest.mark.slow
 
@@ -118,3 +118,18 @@ def test_the_same_is_said_of_the_same_file(told: dict[str, tuple[list[tuple[int,
     assert "\n".join(refused).removeprefix("marvin: ") == said
     assert said.replace("\n", "\n" + " " * 9) in doctor[1]
     assert doctor[1].count("BROKEN") == 1, "once"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("seed: on\ntheme: drak\n", "line 2: There is no theme 'drak'. Did you mean 'dark'?"),
+        ("seed: on\nui: {name: plian}\n", "line 2: Unknown interface 'plian'. Did you mean 'plain'?"),
+    ],
+)
+def test_what_a_chat_would_replace_is_told_by_doctor_and_by_config_set(
+    unconfigured: Marvin, content: str, said: str
+) -> None:
+    unconfigured.config(content)
+    assert said in unconfigured.run("doctor").text
+    assert said in unconfigured.run("config", "set", "ca_file", "/ca.pem").said

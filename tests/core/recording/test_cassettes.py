@@ -38,9 +38,9 @@ def written(folder: Path, *records: Any, end: bytes = b"\n") -> Path:
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([], "no cassette"),
+        ([], "not a cassette"),
         ([b"#!/bin/sh"], "damaged"),
-        ([{"type": "session"}], "no cassette"),
+        ([{"type": "session"}], "not a cassette"),
         ([{**HEAD, "version": 2}], "version 2"),
         ([{**HEAD, "version": "\x1b[2J" * 90}], "version"),
         ([HEAD, b"\xff\xfe", BEGUN], "Line 2"),
