@@ -197,7 +197,12 @@ API_PAGES = {
         *("tools", "tool_context", "agents"),
     ),
     "hooks": ("Hooks", "Hooks watch what an agent does, and can restrict it.", "hooks", "hookspecs"),
-    "providers": ("Providers", "A provider sends requests to a model service and reads its answers.", "providers", "models"),
+    "providers": (
+        "Providers",
+        "A provider sends requests to a model service and reads its answers.",
+        "providers",
+        "models",
+    ),
     "messages": ("Messages", "The messages of a conversation, and their parts.", "messages"),
     "events": ("Events in Python", "The events that interfaces and hooks receive.", "events"),
     "interfaces": (

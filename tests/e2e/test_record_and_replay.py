@@ -332,7 +332,7 @@ def test_a_file_that_is_there_is_not_written_over(marvin: Marvin, marvin_model_s
     (marvin.project / NAME).write_text("mine")
     result = marvin.ask("--record", NAME)
     assert result.code == 2, result.said
-    assert "is there already" in result.said
+    assert "already exists" in result.said
     assert (marvin.project / NAME).read_text() == "mine"
     assert not marvin_model_server.requests
 

@@ -42,7 +42,7 @@ class CassetteFile:
             descriptor = os.open(self._path, _ADD | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise UsageError(
-                f"--record: {self._path} is there already. Name another file, or remove that one first."
+                f"--record: {self._path} already exists. Name another file, or remove that one first."
             ) from None
         except OSError as error:
             raise UsageError(f"--record: {self._path} cannot be written: {error.strerror}.") from None

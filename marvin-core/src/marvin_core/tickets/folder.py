@@ -159,7 +159,7 @@ class TicketFolder:
             if not stat.S_ISREG(status.st_mode):
                 raise TicketError(f"Error: ticket '{name}' is not a regular file")
             if status.st_size > _LARGEST:
-                raise TicketError(f"Error: ticket '{name}' has {status.st_size:,} bytes; {_LARGEST:,} are the most")
+                raise TicketError(f"Error: ticket '{name}' has {status.st_size:,} bytes; the maximum is {_LARGEST:,}")
             pieces = bytearray(os.read(descriptor, _HEAD))
             if len(pieces) == _HEAD and (whole or not is_complete(_decoded(pieces))):
                 most = _LARGEST if whole else _FURTHER
