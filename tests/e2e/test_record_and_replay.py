@@ -361,7 +361,7 @@ def test_a_cassette_becomes_a_test(marvin: Marvin, marvin_model_server: ModelSer
     change(target, other_prompt)
     done = tests()
     assert done.returncode == 1, done.stdout
-    assert "the conversation is another one" in done.stdout
+    assert "the conversation is different" in done.stdout
 
 
 def test_the_demo_fixes_a_bug_without_any_model(unconfigured: Marvin) -> None:

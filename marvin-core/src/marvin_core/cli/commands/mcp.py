@@ -168,7 +168,7 @@ def test(
         return listing, [resource.uri for resource in found.resources]
 
     listing, resources = run_watched(run, asked(), close=session.close, rescue=session.rescue)
-    run.write(f"{name} answers ({time.monotonic() - begun:.1f} s with its start).\n")
+    run.write(f"{name} answered after {time.monotonic() - begun:.1f} s, including its start.\n")
     for tool in listing.tools:
         run.write(f"  {tool.name}  {exact_line(tool.description.partition(chr(10))[0][:100])}\n")
     for prompt in listing.prompts:
