@@ -12,7 +12,7 @@ from ..api.errors import ConfigError
 from ..util.state_files import read_trusted_json, write_cache
 from ..version import __version__
 from .file import sections
-from .file.parsing import Place, parsed_config, place_of, read_config
+from .file.parsing import parsed_config, place_of, read_config
 from .file.sections import PackChoices
 
 _MAY_HOLD_KEYS: Mapping[str, Sequence[str]] = {
@@ -191,11 +191,6 @@ def is_own_of_packs(name: str) -> bool:
 
 def line_of(content: bytes, keys: Sequence[str | int]) -> int:
     """The line of the value at this path in a config.yaml, or of the nearest existing value above it."""
-    return written_at(content, keys).line
-
-
-def written_at(content: bytes, keys: Sequence[str | int]) -> Place:
-    """The place of the value at this path in a config.yaml, or of the nearest existing value above it."""
     from ruamel.yaml import YAML
 
-    return place_of(YAML().load(content.decode("utf-8")), keys)
+    return place_of(YAML().load(content.decode("utf-8")), keys).line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,11 +12,10 @@ from pydantic_core import ErrorDetails
 
 from ..api.errors import ConfigError, PluginError
 from ..api.settings import Settings
-from ..config.file.parsing import Place
+from ..config.file.parsing import Place, parsed_config, place_of, read_config
 from ..config.file.problems import Location, Source, told
 from ..config.program import command_name
 from ..config.secrets import Secrets
-from ..config.settings import written_at
 from ..guard.redaction import Redactor
 from ..util.failures import is_failure
 from ..util.schemas.texts import reason_text, schema_at, type_text
@@ -149,11 +149,14 @@ class PackSection:
         return f"{name} is a secret, which cannot be set in config.yaml. Set the variable {meant} instead."
 
     def _place(self, location: Location) -> Place | None:
-        content = self._content
+        return None if self._written is None else place_of(self._written, ("packs", self._declared.name, *location))
+
+    @cached_property
+    def _written(self) -> Any:
+        """The file as the YAML library returns it; None if it is being changed: the name of a key is enough then."""
         try:
-            content = self._path.read_bytes() if content is None else content
-            return written_at(content, ("packs", self._declared.name, *location))
-        except (OSError, ValueError):  # the file is being changed; the name of the key is enough
+            return parsed_config(read_config(self._path) if self._content is None else self._content, self._path)
+        except ConfigError:
             return None
 
     def _schema(self, location: Sequence[str | int]) -> Mapping[str, Any]:

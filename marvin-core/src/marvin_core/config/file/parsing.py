@@ -98,9 +98,8 @@ def place_of(node: Any, keys: Sequence[str | int]) -> Place:
 def _places(node: Any, key: str | int) -> Iterator[Place]:
     """The places of a key: keys may be written as numbers, and come from a merged mapping (`<<`)."""
     places: Mapping[Any, Sequence[int]] = getattr(getattr(node, "lc", None), "data", None) or {}
-    for one, position in places.items():
-        if one == key or (isinstance(key, str) and str(one) == key):
-            yield Place(position[0] + 1, node[one])
+    for one in (key,) if key in places else [one for one in places if isinstance(key, str) and str(one) == key]:
+        yield Place(places[one][0] + 1, node[one])
     for merged in getattr(node, "merge", ()):
         # Before 0.18.7 the library returns pairs of a position and a mapping.
         yield from _places(merged[1] if isinstance(merged, tuple) else merged, key)

@@ -62,11 +62,13 @@ class Source(NamedTuple):
 
 
 def told(errors: Iterable[ErrorDetails], source: Source) -> str:
-    """The error messages by line, one line of text for each."""
-    lines = dict.fromkeys(_told(error, source) for error in sorted(errors, key=lambda one: source.line(_location(one))))
-    shown = [*lines][:_PROBLEMS_SHOWN]
-    left = len(lines) - len(shown)
-    return "\n".join([*shown, *([f"There are {left} more problems."] if left > 1 else [*lines][len(shown) :])])
+    """The first error messages by line, one line of text for each, and the number of the others."""
+    lines: dict[str, None] = {}
+    left = sorted(errors, key=lambda one: source.line(_location(one)))
+    while left and len(lines) < _PROBLEMS_SHOWN:
+        lines[_told(left.pop(0), source)] = None
+    more = f"There {'is 1 more problem' if len(left) == 1 else f'are {len(left):,} more problems'}."
+    return "\n".join([*lines, *([more] if left else [])])
 
 
 def _location(error: ErrorDetails) -> Location:
