@@ -52,6 +52,7 @@ WRONG = {
     "a key in place of its variable": "providers: {p: {base_url: 'https://x.example', key: sk-0123}}\n",
     "several at once": "seed: maybe\nthinking: hard\nunknown: 1\n",
     "a service without an address": "tools: coding\nproviders:\n  mine: {models: [m]}\n",
+    "an address of another kind": "providers:\n  mine:\n    base_url: ftp://x.example/v1\n",
     "an unknown format": "providers:\n  mine:\n    base_url: https://x.example\n    wire: responces\n",
     "unknown provider": "tools: coding\nprovider: grok\n",
     "unknown model to fall back to": "fallback:\n  - groq\n  - nobody/m\n",
