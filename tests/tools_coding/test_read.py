@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from marvin_core import Image, Text
 from marvin_core.tools.schema import describe, validator
+from marvin_tools_coding.files.edit import write_file
 from marvin_tools_coding.files.read import read_file
 from marvin_tools_coding.files.reading import BLOCK_AT, CALL_LIMIT, CALL_LINES, HEAD_LIMIT, WARN_AT
 from tests.support.counting import times_called
@@ -48,8 +49,16 @@ def test_only_line_feeds_end_lines(project: Project) -> None:
 
 def test_where_a_file_is_and_what_its_bytes_mean_is_found_out_once(project: Project) -> None:
     project.write("folder/a.txt", "one\n")
-    for name in ("deepest", "_look"):
+    for name in ("_descent", "_look"):
         assert times_called(name, lambda: project.call(read_file, path="folder/a.txt")) == 1
+
+
+def test_what_was_read_through_a_link_counts_as_read_by_its_other_name(project: Project) -> None:
+    project.write("a.txt", "one\n")
+    (project.root / "link.txt").symlink_to("a.txt")
+    project.call(read_file, path="link.txt")
+    project.call(write_file, path="a.txt", content="two\n")
+    assert (project.root / "a.txt").read_text() == "two\n"
 
 
 class TestRanges:

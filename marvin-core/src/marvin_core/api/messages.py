@@ -268,8 +268,8 @@ def from_dict(data: Mapping[str, Any]) -> Message:
 
 
 def _fields(record: Record) -> dict[str, Any]:
-    defaults = type(record)._defaults
-    return {name: value for name, value in record.as_dict().items() if value is not defaults[name]}
+    values = vars(record)
+    return {name: values[name] for name, default in record._defaults.items() if values[name] is not default}
 
 
 def block_to_dict(block: Block) -> dict[str, Any]:

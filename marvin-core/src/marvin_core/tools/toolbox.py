@@ -283,8 +283,13 @@ class Toolbox:
     async def load(self, name: str) -> LoadedTool:
         """The loaded tool. Raises `ToolError` as `spec` does, and if loading takes too long."""
         spec = self.spec(name)
+        turn = self._turns.get(name)
+        if turn is None:
+            turn = self._turns[name] = asyncio.Lock()
+        elif not turn.locked() and name in self._loaded:
+            return self._loaded[name]
         # The lock is fair, so calls of one tool, including questions, stay in order.
-        async with self._turns.setdefault(name, asyncio.Lock()):
+        async with turn:
             return self._loaded.get(name) or await self._load_in_time(spec)
 
     async def _load_in_time(self, spec: ToolSpec) -> LoadedTool:

@@ -34,7 +34,7 @@ async def shown_file(
     if last is not None and first > last:
         names = f"{call.tool.first} {first} is after {call.tool.last} {last}"
         raise ToolError(f"{names}. Swap them: {call.example(last, first)}.")
-    with call.files.paths.open(call.path) as file:
+    with call.open() as file:
         head = file.read(_HEAD)
         if image_type(head):
             return _image(call.path, file)

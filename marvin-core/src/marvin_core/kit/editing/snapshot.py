@@ -29,8 +29,8 @@ class Snapshot:
 
     def __init__(self, paths: Paths, path: str, stack: ExitStack) -> None:
         self.path = path
-        self.place = place_of(paths, path)
         self._stream = stack.enter_context(paths.open(path))
+        self.place = str(paths.root / self._stream.name)
         self.status = os.fstat(self._stream.fileno())
 
     @cached_property
