@@ -53,7 +53,10 @@ def written(folder: Path, *records: Any, end: bytes = b"\n") -> Path:
         ([HEAD, BEGUN, {**REQUEST, "request": {"messages": 5}}], "messages"),
         ([HEAD, BEGUN, {**REQUEST, "like": 9}], "Line 3"),
         ([HEAD, BEGUN, REQUEST, {**REQUEST, "n": 2, "like": 1, "same": 5}], "do not exist"),
-        ([HEAD, BEGUN, REQUEST, {"type": "answer", "c": "main", "n": 1, "parts": [{"pieces": "x"}]}], "parts that are not valid"),
+        (
+            [HEAD, BEGUN, REQUEST, {"type": "answer", "c": "main", "n": 1, "parts": [{"pieces": "x"}]}],
+            "parts that are not valid",
+        ),
         ([HEAD, BEGUN, {"type": "answer", "c": "main", "n": 4, "parts": []}], "Line 3"),
         ([HEAD, BEGUN, *({"type": "call", "c": "main", "id": str(one)} for one in range(1_001))], "no result"),
     ],
