@@ -98,7 +98,7 @@ class _Reader:
             raw = b""
         kind = image_type(raw)
         if not kind:
-            self._notes.append(f"{one_line(name, _NAME)} is no image that models can see, so it was left out.")
+            self._notes.append(f"{one_line(name, _NAME)} is not an image that models can see, so it was left out.")
         elif len(raw) > _MOST_IMAGE:
             self._notes.append(f"An image of {len(raw):,} bytes was left out; services take {_MOST_IMAGE:,} at most.")
         elif flaw := image_flaw(raw):

@@ -150,7 +150,7 @@ async def _socks_request(reader: asyncio.StreamReader, writer: asyncio.StreamWri
         raise EOFError  # the program ends the connection then: RFC 1928, section 3
     _, command, _, kind = await reader.readexactly(4)
     if kind not in (_V4, _NAME, _V6):
-        raise _Failed("no kind of address", "", _NO_ADDRESS)
+        raise _Failed("unknown type of address", "", _NO_ADDRESS)
     size = {_V4: 4, _V6: 16}.get(kind) or (await reader.readexactly(1))[0]
     address = await reader.readexactly(size)
     port = int.from_bytes(await reader.readexactly(2), "big")

@@ -138,7 +138,7 @@ for _name in _LATE:
 
 
 def index_to_json(index: Index) -> dict[str, Any]:
-    """The index as JSON, without the data of `late_to_json`. Neighbouring tools share their equal fields."""
+    """The index as JSON, without the data of `late_to_json`. Consecutive tools with equal fields store them once."""
     return {
         "packs": [stated(pack) for pack in index.packs],
         "others": [stated(pack) for pack in index.others],

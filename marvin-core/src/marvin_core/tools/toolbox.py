@@ -162,7 +162,7 @@ class Toolbox:
         return not (bound or self._held or self._confined is not None)
 
     def beyond(self, selection: str) -> tuple[str, ...]:
-        """The tools that a selection adds to the current one. Raises `UsageError` as `choose`."""
+        """The tools that a selection adds to the current one. Raises `UsageError` like `choose`."""
         everything = tuple(self._all.values())
         allowed = select(everything, self.selection, self._lost)
         return tuple(sorted(select(everything, selection, self._lost) - allowed))

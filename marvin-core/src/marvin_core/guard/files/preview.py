@@ -110,7 +110,7 @@ class PreviewPaths(SandboxPaths):
         return self._written[place] is not None if place in self._written else super().exists(path)
 
     def stat(self, path: str) -> FileInfo:
-        """The status of a file; that of a planned file is unknown."""
+        """The status of a file. Raises `NoPreviewError` for a planned file, whose status is unknown."""
         if self._place(path) in self._written:
             raise NoPreviewError
         return super().stat(path)

@@ -140,7 +140,7 @@ def _listed(found: Sequence[str]) -> str:
 
 
 def _speaks(rule: Rule, text: str, reading: Reading) -> str | None:
-    """Whether a rule matches a command: empty if it does, the doubt if it may, None if it does not."""
+    """Whether a rule matches a command: an empty text if so, the reason for doubt if it may match, None if not."""
     if rule.is_whole or rule.pattern.fits(text):
         return ""
     if any(rule.pattern.covers(line) for part in reading.parts for line in part.lines):

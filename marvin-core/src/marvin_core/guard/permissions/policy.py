@@ -37,7 +37,7 @@ class Policy:
     async def judged(
         self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, *, confined: bool = False
     ) -> Judgement:
-        """The verdict of `judge`. A parser that has to run does not block the event loop."""
+        """The verdict of `judge`. If a command must be parsed, that is done without blocking the event loop."""
         work = partial(self.judge, spec, arguments, root, confined=confined)
         command = arguments.get(spec.command)
         if isinstance(command, str):
