@@ -20,7 +20,7 @@ OFFERED = 3
 """The maximum number of offered tools."""
 _LOOKED_AT = 5
 """The number of nearest tools that are considered."""
-_NEAR = 0.25
+_NEAR = 0.0
 """The minimum score of an offered tool, relative to that of a tool with all words of the request."""
 _MARGIN = 1.3
 """The minimum ratio of the best score to the second one, if both tools could be meant."""
