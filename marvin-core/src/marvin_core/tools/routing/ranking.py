@@ -98,12 +98,9 @@ class Ranking:
         wanted = asked.replace(parts={**figures, **asked.parts}) if figures else asked
         return [(self._specs[number], score) for number, score in self._best(wanted, limit)]
 
-    def near(self, text: str, limit: int) -> list[tuple[ToolSpec, float, float]]:
-        """The same, with the share of the request that each tool knows, from 0 to 1."""
-        asked = self.asked(text)
-        return [
-            (self._specs[number], score, self._covered(number, asked)) for number, score in self._best(asked, limit)
-        ]
+    def near(self, text: str, limit: int) -> list[tuple[ToolSpec, float]]:
+        """The same, without regard to numbers."""
+        return [(self._specs[number], score) for number, score in self._best(self.asked(text), limit)]
 
     def evidence(self, text: str, limit: int) -> dict[str, float]:
         """How well the nearest tools match a text, as figures for `intent.likelihood`.

@@ -11,6 +11,7 @@ from ...api.tools import ToolSpec
 from .intent import features, knows, likelihood
 from .phrases import Match, Phrase
 from .ranking import Ranking
+from .shapes import ID, shapes, shapes_of
 from .slots import JOINING, TYPED, Utterance, kind_of
 from .words import meaningful, normalized, words
 
@@ -20,14 +21,14 @@ OFFERED = 3
 """The maximum number of offered tools."""
 _LOOKED_AT = 5
 """The number of nearest tools that are considered."""
-_NEAR = 0.0
-"""The minimum score of an offered tool, relative to that of a tool with all words of the request."""
 _MARGIN = 1.3
 """The minimum ratio of the best score to the second one, if both tools could be meant."""
 _TELLING = 2
 """A phrase with free text and at most this many telling words and typed values says little: its tool must be ahead."""
 _AHEAD = 0.95
 """The maximum score of another tool then, relative to its own."""
+_BEHIND = 1.15
+"""The maximum score of another tool, relative to its own, where a phrase has several values of recognisable form."""
 _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
@@ -110,8 +111,7 @@ class Router:
 
     def _route(self, text: str) -> Route:
         said = _request(text)
-        near_ones = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
-        ranked = [(spec, score) for spec, score, _ in near_ones]
+        ranked = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
         spoken = self._spoken(said)
         likely = likelihood(self._features(text, said, spoken))
         is_request = likely >= _LIKELY
@@ -124,7 +124,7 @@ class Router:
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
         near = []
         if is_request:
-            near = [*(spec for spec, _ in spoken), *rivals, *(spec for spec, _, share in near_ones if share >= _NEAR)]
+            near = [*(spec for spec, _ in spoken), *rivals, *(spec for spec, _ in ranked)]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
         if _ADVICE.match(text):
@@ -179,6 +179,8 @@ class Router:
             margin = _AHEAD if _says_little(match) else _MARGIN
             if match.is_free and not (_is_likely(spec, ranked, margin) and _takes_its_words(spec, match, ranked)):
                 return None
+            if match.typed > 1 and not _is_likely(spec, ranked, _BEHIND):
+                return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
             return _proposal(spec, match.arguments)
@@ -218,14 +220,22 @@ def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin:
 
 
 def _takes_its_words(spec: ToolSpec, match: Match, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
-    """Whether the free text of a phrase is plausible: `number 28` is not if a similar tool takes numbers.
+    """Whether the free text of a phrase is plausible: `number 28` is not if a similar tool takes numbers or ids.
 
     The tool for a title with a number is then offered, but not called.
     """
     free = [value for value in match.arguments.values() if isinstance(value, str)]
+    said = {shape for value in free for token in Utterance(value).tokens for shape in shapes(token.text)} - {ID}
+    if not _takes(spec, said) and any(_takes(other, said) for other, _ in ranked):
+        return False
     if not any(_BY_NUMBER.search(value) for value in free) or _takes_a_number(spec):
         return True
     return not any(_takes_a_number(other) for other, _ in ranked)
+
+
+def _takes(spec: ToolSpec, said: set[str]) -> bool:
+    """Whether a parameter takes a value of one of these shapes."""
+    return any(shape in said for name in spec.parameters.get("properties", {}) for shape in shapes_of(name))
 
 
 def _takes_a_number(spec: ToolSpec) -> bool:
@@ -234,12 +244,9 @@ def _takes_a_number(spec: ToolSpec) -> bool:
 
 def _needed(spoken: Sequence[tuple[ToolSpec, Match]]) -> float:
     """The minimum likelihood for which the tool of the closest phrase is taken: `stack overflow {query}` fits talk."""
-    if not spoken:
+    if not spoken or not spoken[0][1].is_free:
         return 0.0
-    match = spoken[0][1]
-    if match.is_free:
-        return _CERTAIN if _says_little(match) else _LIKELY
-    return 0.0 if match.words + match.typed > 1 else _LIKELY
+    return _CERTAIN if _says_little(spoken[0][1]) else _LIKELY
 
 
 def _says_little(match: Match) -> bool:
