@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from benchmarks import answers
@@ -13,6 +14,7 @@ from benchmarks.catalogue.measure import Measured, measured
 from benchmarks.catalogue.requests import (
     THIRD_AUTHOR,
     by_another_author,
+    by_the_fifth_author,
     by_the_fourth_author,
     requests,
     set_aside,
@@ -76,6 +78,8 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
         ("those by another author", theirs, False),
         ("those by a third author", by_another_author(THIRD_AUTHOR), False),
         ("those by a fourth author", by_the_fourth_author()[1], False),
+        ("those by a fifth author", by_the_fifth_author()[1], False),
+        ("all by a fifth author, half of them for tuning", [*chain.from_iterable(by_the_fifth_author())], False),
     )
     beside = None if missing() else Comparison(lab.folder, requests()[0])
     for folder, specs, goal in (("ours", ours, 5.0), ("others", [*ours, *third_party_tools()][:_TOOLS], 10.0)):

@@ -10,6 +10,8 @@ from marvin_core.tools.routing.words import words
 
 NOTHING = "nothing"
 """The section of requests without an intended tool."""
+_ABOUT_MARVIN = "marvin"
+"""The section of questions on Marvin itself, which mean no tool either."""
 PRACTICE = Path(__file__).with_name("practice.txt")
 """Further requests, all for tuning."""
 TALK = Path(__file__).with_name("talk.txt")
@@ -22,6 +24,8 @@ THIRD_AUTHOR = Path(__file__).with_name("third_author.txt")
 """Later requests by a third author, who knew no more, all held out."""
 FOURTH_AUTHOR = Path(__file__).with_name("fourth_author.txt")
 """Requests and talk by a fourth author, half for tuning and half held out."""
+FIFTH_AUTHOR = Path(__file__).with_name("fifth_author.txt")
+"""The same by a fifth author, with questions on Marvin itself."""
 _GROUP, _TUNED = 5, 3
 """Of each five requests the first three are for tuning."""
 
@@ -69,7 +73,8 @@ def requests(
     name, number = "", 0
     for line in (file or Path(__file__).with_name("requests.txt")).read_text("utf-8").splitlines():
         if line.startswith("["):
-            name, number = line[1:-1], 0
+            section = line[1:-1]
+            name, number = NOTHING if section == _ABOUT_MARVIN else section, 0
         elif line and not line.startswith("#"):
             (tuned if number % group < for_tuning else held).append((line, name))
             number += 1
@@ -84,12 +89,18 @@ def set_aside() -> list[tuple[str, str]]:
 def for_tuning() -> list[tuple[str, str]]:
     """All requests and talk for tuning."""
     parts = (*requests(PRACTICE), *requests(TALK))
-    return [*requests()[0], *(request for part in parts for request in part), *by_the_fourth_author()[0]]
+    said = [*requests()[0], *(request for part in parts for request in part)]
+    return [*said, *by_the_fourth_author()[0], *by_the_fifth_author()[0]]
 
 
 def by_the_fourth_author() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The requests of the fourth author: those for tuning, and those held out."""
     return requests(FOURTH_AUTHOR, group=2, for_tuning=1)
+
+
+def by_the_fifth_author() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The requests of the fifth author: those for tuning, and those held out."""
+    return requests(FIFTH_AUTHOR, group=2, for_tuning=1)
 
 
 def by_another_author(file: Path = OTHER_AUTHOR) -> list[tuple[str, str]]:

@@ -73,7 +73,7 @@ ACTS: dict[str, tuple[str, dict[str, Any]]] = {
     "git status": ("git_status", {}),
     "show me the git status please": ("git_status", {}),
     "What has changed?": ("git_status", {}),
-    "which branch am I on?": ("git_status", {}),
+    "which branch am I on?": ("git_branch", {}),
     "git diff": ("git_diff", {}),
     "show the staged changes": ("git_diff", {"staged": True}),
     "git diff staged": ("git_diff", {"staged": True}),
@@ -99,7 +99,7 @@ ACTS: dict[str, tuple[str, dict[str, Any]]] = {
     "list the files": ("tree", {}),
     "tree of src": ("tree", {"path": "src"}),
     "project structure": ("tree", {}),
-    "where am I?": ("get_working_dir", {}),
+    "pwd": ("get_working_dir", {}),
     "what is the working directory": ("get_working_dir", {}),
     "convert 5 miles to km": ("convert_units", {"value": 5, "from_unit": "miles", "to_unit": "km"}),
     "20°C in °F": ("convert_units", {"value": 20, "from_unit": "°C", "to_unit": "°F"}),
@@ -391,7 +391,7 @@ def test_a_call_that_a_tool_hints_at_is_shown_as_people_type_it(tmp_path: Path) 
 
 
 def test_a_session_goes_on_after_a_refusal_and_nothing_was_run(tmp_path: Path) -> None:
-    _, (refused, again) = ask(tmp_path, 'create a file x.md with "a"', "where am I")
+    _, (refused, again) = ask(tmp_path, 'create a file x.md with "a"', "which folder are we in")
     assert isinstance(refused.error, NotActed)
     assert isinstance(refused.error, ProviderError)
     assert refused.error.line == "/create_file path=x.md content=a"

@@ -298,7 +298,7 @@ PAIRS = [(first, second) for first, second in product(SOURCES, BY_NAME) if first
 def turn_of_offline() -> list[Message]:
     """A turn of the provider that is no model: one call and its output as the answer."""
     given = Endpoint(provider="offline", base_url="", model="offline", key=Secret(""), key_hint="")
-    asked = user("where am i")
+    asked = user("pwd")
     messages = [asked]
     for _ in range(2):
         deltas = run(

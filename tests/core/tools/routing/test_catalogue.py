@@ -160,6 +160,49 @@ def test_what_is_in_the_path_of_a_file_keeps_nobody_from_reading_it() -> None:
         assert (route.action, route.proposals[0].spec.name) == ("act", "read_file")
 
 
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("turn 3.5 pounds into kg", "convert_units"),
+        ("which files mention OPENAI_KEY", "code_grep"),
+        ("what's inside config/settings.yaml", "read_file"),
+        ("am I on a clean working tree?", "git_status"),
+        ("time remaining?", "timer_check"),
+        ("time left?", "timer_check"),
+        ("let me see the ticket ui-9", "ticket_show"),
+        ("CONTRIBUTING.md from psf/black", "github_read_file"),
+        ("tt0133093 on imdb", "get_movie_details"),
+    ],
+)
+def test_a_request_of_few_words_finds_its_tool(asked: str, name: str) -> None:
+    assert name in [offer.spec.name for offer in router().route(asked).proposals]
+
+
+def test_a_question_about_the_branch_is_answered_by_the_tool_for_branches() -> None:
+    for asked in ("what branch am I on", "which branch am I on?", "on which branch are we"):
+        route = router().route(asked)
+        assert (route.action, route.proposals[0].spec.name) == ("act", "git_branch")
+
+
+def test_where_somebody_is_may_mean_the_folder_or_the_place_and_neither_is_taken() -> None:
+    assert router().route("where am I").action == "offer"
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        "it's cold in here",
+        "stack overflow raised me",
+        "arxiv is full of nonsense these days",
+        "what time is it",
+        "which place am I at",
+        "which alarm did they set",
+    ],
+)
+def test_talk_and_questions_that_fit_the_words_of_a_tool_call_none(talk: str) -> None:
+    assert router().route(talk).action in ("offer", "nothing")
+
+
 def test_the_head_of_somebody_is_no_place() -> None:
     assert router().route("how is the weather in your head").action != "act"
     assert router().route("how is the weather in Paris").action == "act"

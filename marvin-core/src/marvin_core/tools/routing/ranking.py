@@ -10,9 +10,10 @@ from math import log
 
 from ...api.record import Record
 from ...api.tools import ToolSpec
+from .shapes import SHAPES, has_option, shapes, shapes_of
 from .slots import ABOUT_TIME, TYPED, Utterance, kind_of
 from .synonyms import concepts, deeds
-from .words import ASKING_WORDS, STOP_WORDS, stem, words
+from .words import ASKING_WORDS, LONG_WORD, STOP_WORDS, is_misspelling, stem, words
 
 K1 = 1.2
 """The saturation of repeated words; with B the usual value (Robertson and Zaragoza, "The
@@ -36,13 +37,15 @@ _VALUE = 0.7
 """The similarity of a value of a kind that a tool takes."""
 _IN_VALUE = 0.5
 """The similarity of a word in an address, a path or quotes."""
+_IN_TAIL = 0.35
+"""The similarity of a word after a colon."""
 _NEAREST = 0.7
 """The weight of the nearest phrase, relative to all the words."""
 _STRANGE = 0.7
 """The penalty for a word that no tool has."""
 _WRITTEN = (
-    "<path>", "<glob>", "<url>", "<id>", "<quoted>", "<duration>", "<time>", "<amount>", "<expression>", "<identifier>",
-    "<repository>",
+    "<path>", "<glob>", "<url>", "<quoted>", "<duration>", "<time>", "<amount>", "<expression>", "<identifier>",
+    "<repository>", *SHAPES,
 )  # fmt: skip
 """Kinds of values that are rare in texts without a request for a tool."""
 _COMPARED = 24
@@ -51,17 +54,11 @@ _ALIKE = 0.8
 """The minimum similarity of two spellings of one word: difflib's ratio, 1 for identical ones."""
 _SPELLED = 5
 """The length of the shortest word in which one letter is corrected without a question."""
-_SURE = 7
-"""The minimum length of a word that may have an extra letter or a different one."""
 _LONGEST_QUERY = 2_000
 _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#:]+)", re.IGNORECASE)
 _SERVICE = 4
 """The length of the shortest part of a host that counts as the name of a service."""
 _KINDS = sorted(TYPED - {"number", "integer"})
-_IDENTITY = re.compile(r"(?=[^\W\d_]*\W?\d|[\da-f]*[a-f])(?=.*\d)[\w~^-]{3,}|\d{4,}")
-"""The form of ids of tickets and commits: letters with digits, or a long number."""
-_IDENTIFIED = re.compile(r"(^|_)(id|ref|uid|mbid|on|target)$")
-"""Parameters for ids."""
 _MARKS = "=<!"
 """The prefixes of names of concepts, kinds of values and actions; no word begins with them."""
 _COMMON = STOP_WORDS | ASKING_WORDS
@@ -101,12 +98,9 @@ class Ranking:
         wanted = asked.replace(parts={**figures, **asked.parts}) if figures else asked
         return [(self._specs[number], score) for number, score in self._best(wanted, limit)]
 
-    def near(self, text: str, limit: int) -> list[tuple[ToolSpec, float, float]]:
-        """The same, with the share of the request that each tool knows, from 0 to 1."""
-        asked = self.asked(text)
-        return [
-            (self._specs[number], score, self._covered(number, asked)) for number, score in self._best(asked, limit)
-        ]
+    def near(self, text: str, limit: int) -> list[tuple[ToolSpec, float]]:
+        """The same, without regard to numbers."""
+        return [(self._specs[number], score) for number, score in self._best(self.asked(text), limit)]
 
     def evidence(self, text: str, limit: int) -> dict[str, float]:
         """How well the nearest tools match a text, as figures for `intent.likelihood`.
@@ -198,12 +192,14 @@ class Ranking:
         numbers = {end for _, end, _ in said.find("number")}
         if any(first in numbers for first, _, _ in said.find("unit")):
             parts["<amount>"] = _VALUE
-        is_after_preposition = False
+        if has_option(said.text):
+            parts["<option>"] = _VALUE
+        is_after_preposition, tail = False, _tail(said)
         asks = [deed for token in said.tokens if (deed := deeds(stem(token.word)))][:1]
         parts.update((deed, _DEED) for found in asks for deed in found)
         for number, token in enumerate(said.tokens):
-            if _IDENTITY.fullmatch(token.text):
-                parts["<id>"] = _VALUE
+            for shape in shapes(token.text):
+                parts[shape] = _VALUE
                 values.add(stem(token.word))
             is_after_preposition = is_after_preposition or token.word in _PREPOSITIONS
             is_value = token.kind != "word" or "_" in token.text or (number > 0 and token.text[:1].isupper())
@@ -211,6 +207,10 @@ class Ranking:
                 if word in _COMMON or word.isdigit():
                     continue
                 known = self._known(stem(word))
+                if number >= tail:
+                    values.add(known)
+                    parts.setdefault(known, _IN_TAIL)
+                    continue
                 if is_value and token.kind not in ("word", "number"):
                     values.add(known)
                     parts.setdefault(known, _IN_VALUE)
@@ -230,13 +230,13 @@ class Ranking:
         People seldom misspell the first letter, and often swap two others.
         """
         form = next(words(word), "")
-        if not form or form in _COMMON or self._holders[stem(form)]:
+        if not form or form in _COMMON or self._holders[stem(form)] or concepts(stem(form)):
             return ""
         for spelled in (word.casefold(), form, stem(form)):
             found = self._known(spelled)
             if found != spelled:
                 return found
-        if len(form) < _SURE:
+        if len(form) < LONG_WORD:
             return ""
         # Only texts that match no tool get here, and importing difflib takes milliseconds.
         from difflib import get_close_matches
@@ -250,7 +250,7 @@ class Ranking:
             return word
         if word not in self._corrected:
             near = (known for known in self._holders if abs(len(known) - len(word)) <= 1 and known[:1] == word[0])
-            alike = [known for known in near if _is_misspelling(word, known)]
+            alike = [known for known in near if is_misspelling(word, known)]
             if len(self._corrected) > _COMPARED:
                 self._corrected.clear()
             self._corrected[word] = max(alike, key=lambda known: self._holders[known], default=word)
@@ -319,21 +319,12 @@ class Ranking:
         return log(1 + (len(self._specs) - holders + 0.5) / (holders + 0.5))
 
 
-def _is_misspelling(word: str, known: str) -> bool:
-    """Whether an omitted letter or two swapped ones produce the known word; in longer words also other errors.
-
-    Short words of the same length are often different words, such as `order` and `older`.
-    """
-    at = next((at for at, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), None)
-    if at is None:
-        return len(word) < len(known)
-    if len(word) < len(known):
-        return known[at + 1 :] == word[at:]
-    if len(word) > len(known):
-        return len(known) >= _SURE and word[at + 1 :] == known[at:]
-    is_swapped = word[at : at + 2] == known[at : at + 2][::-1] and word[at + 2 :] == known[at + 2 :]
-    is_slip = len(word) >= _SURE and at < len(word) - 1  # another ending means another word, or another language
-    return is_swapped or (is_slip and word[at + 1 :] == known[at + 1 :])
+def _tail(said: Utterance) -> int:
+    """The first token of the text after a colon, as in `translate to French: good night`; else their number."""
+    colons = (number for number, token in enumerate(said.tokens) if number and token.text == ":")
+    colon = next(colons, len(said.tokens))
+    is_told = any(token.kind == "word" and token.word not in _COMMON for token in said.tokens[:colon])
+    return colon + 1 if is_told and len(said.tokens) > colon + 2 else len(said.tokens)
 
 
 def _told(spec: ToolSpec) -> str:
@@ -381,8 +372,7 @@ def words_of(spec: ToolSpec) -> list[str]:
     found += [*(named or first)] * _DOES
     for name, schema in properties.items():
         found += _of_text(f"{name} {schema.get('description', '')}")
-        if _IDENTIFIED.search(name):
-            found += ["<id>"] * 2
+        found += [*shapes_of(name)] * 2
         kind = kind_of(name, schema)
         if kind in _KINDS:
             found += [f"<{kind}>"] * 2

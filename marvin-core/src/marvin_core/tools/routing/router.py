@@ -11,6 +11,7 @@ from ...api.tools import ToolSpec
 from .intent import features, knows, likelihood
 from .phrases import Match, Phrase
 from .ranking import Ranking
+from .shapes import ID, shapes, shapes_of
 from .slots import JOINING, TYPED, Utterance, kind_of
 from .words import meaningful, normalized, words
 
@@ -20,18 +21,22 @@ OFFERED = 3
 """The maximum number of offered tools."""
 _LOOKED_AT = 5
 """The number of nearest tools that are considered."""
-_NEAR = 0.25
-"""The minimum score of an offered tool, relative to that of a tool with all words of the request."""
 _MARGIN = 1.3
 """The minimum ratio of the best score to the second one, if both tools could be meant."""
 _TELLING = 2
-"""A phrase with free text and at most this many telling words and typed values gets no margin over other tools."""
+"""A phrase with free text and at most this many telling words and typed values says little: its tool must be ahead."""
+_AHEAD = 0.95
+"""The maximum score of another tool then, relative to its own."""
+_BEHIND = 1.15
+"""The maximum score of another tool, relative to its own, where a phrase has several values of recognisable form."""
 _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
 """The length of the shortest word that is checked for spelling, in characters."""
 _LIKELY = 0.65
 """The minimum likelihood of a request for which tools are offered."""
+_CERTAIN = 0.9
+"""The minimum likelihood of a request for which the tool of such a phrase is taken."""
 _LONGEST = 400
 """The maximum length of a request that may lead to a call, in characters; no phrase is longer."""
 
@@ -83,8 +88,9 @@ class Router:
         self._names = {spec.name: self._vocabulary(spec) for spec in specs}
 
     def _vocabulary(self, spec: ToolSpec) -> list[frozenset[str]]:
-        """The words that ask for this tool and nothing more: those of its name, or a whole phrase."""
-        return [frozenset(words(spec.name)), *(one.words for one in self._phrases[spec.name] if one.is_plain)]
+        """The words that ask for this tool and nothing more: those of its name, or a whole phrase of several words."""
+        plain = [one.words for one in self._phrases[spec.name] if one.is_plain]
+        return [frozenset(words(spec.name)), *(said for said in plain if len(said) > 1)]
 
     def route(self, text: str) -> Route:
         """The decision about a request. A request with a possible misspelling gets offers for the corrected text."""
@@ -105,20 +111,20 @@ class Router:
 
     def _route(self, text: str) -> Route:
         said = _request(text)
-        near_ones = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
-        ranked = [(spec, score) for spec, score, _ in near_ones]
+        ranked = self._ranking.near(said.text or text[:_LONGEST], _LOOKED_AT)
         spoken = self._spoken(said)
-        is_request = likelihood(self._features(text, said, spoken)) >= _LIKELY
+        likely = likelihood(self._features(text, said, spoken))
+        is_request = likely >= _LIKELY
         rivals = self._rivals(said, spoken)
         meant = self._meant(said, ranked, spoken) if not rivals else None
-        if meant is not None and (is_request or not _is_free(spoken)):
+        if meant is not None and likely >= _needed(spoken):
             if meant.missing:
                 return Route(action="ask", proposals=(meant,))
             is_safe = meant.spec.reads_only and not meant.spec.confirm
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
         near = []
         if is_request:
-            near = [*(spec for spec, _ in spoken), *rivals, *(spec for spec, _, share in near_ones if share >= _NEAR)]
+            near = [*(spec for spec, _ in spoken), *rivals, *(spec for spec, _ in ranked)]
         if not any(meaningful(token.text) for token in said.tokens if token.kind == "word"):
             near += self._taking(said)
         if _ADVICE.match(text):
@@ -170,8 +176,10 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
-            margin = 1.0 if match.telling + match.typed <= _TELLING else _MARGIN
+            margin = _AHEAD if _says_little(match) else _MARGIN
             if match.is_free and not (_is_likely(spec, ranked, margin) and _takes_its_words(spec, match, ranked)):
+                return None
+            if match.typed > 1 and not _is_likely(spec, ranked, _BEHIND):
                 return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
@@ -181,7 +189,8 @@ class Router:
         complete = []
         for spec, score in ranked:
             proposal, left = _filled(spec, said)
-            if self._is_asked_for(spec, left) and _is_likely(spec, ranked):
+            is_changed_by_a_question = bool(_QUESTION.match(said.text)) and not spec.reads_only
+            if self._is_asked_for(spec, left) and _is_likely(spec, ranked) and not is_changed_by_a_question:
                 complete.append((proposal, score))
         if not complete:
             return None
@@ -206,27 +215,42 @@ def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin:
 
     A phrase such as `run {command}` accepts any text, even if the text clearly means something else.
     """
-    scores = {found.name: score for found, score in ranked}
-    return not scores or scores.get(spec.name, 0.0) * margin >= max(scores.values())
+    own = next((score for found, score in ranked if found.name == spec.name), 0.0)
+    return own * margin >= max((score for found, score in ranked if found.name != spec.name), default=0.0)
 
 
 def _takes_its_words(spec: ToolSpec, match: Match, ranked: Sequence[tuple[ToolSpec, float]]) -> bool:
-    """Whether the free text of a phrase is plausible: `number 28` is not if a similar tool takes numbers.
+    """Whether the free text of a phrase is plausible: `number 28` is not if a similar tool takes numbers or ids.
 
     The tool for a title with a number is then offered, but not called.
     """
     free = [value for value in match.arguments.values() if isinstance(value, str)]
+    said = {shape for value in free for token in Utterance(value).tokens for shape in shapes(token.text)} - {ID}
+    if not _takes(spec, said) and any(_takes(other, said) for other, _ in ranked):
+        return False
     if not any(_BY_NUMBER.search(value) for value in free) or _takes_a_number(spec):
         return True
     return not any(_takes_a_number(other) for other, _ in ranked)
+
+
+def _takes(spec: ToolSpec, said: set[str]) -> bool:
+    """Whether a parameter takes a value of one of these shapes."""
+    return any(shape in said for name in spec.parameters.get("properties", {}) for shape in shapes_of(name))
 
 
 def _takes_a_number(spec: ToolSpec) -> bool:
     return any(_NUMBERED.search(name) for name in spec.parameters.get("required", ()))
 
 
-def _is_free(spoken: Sequence[tuple[ToolSpec, Match]]) -> bool:
-    return bool(spoken) and spoken[0][1].is_free
+def _needed(spoken: Sequence[tuple[ToolSpec, Match]]) -> float:
+    """The minimum likelihood for which the tool of the closest phrase is taken: `stack overflow {query}` fits talk."""
+    if not spoken or not spoken[0][1].is_free:
+        return 0.0
+    return _CERTAIN if _says_little(spoken[0][1]) else _LIKELY
+
+
+def _says_little(match: Match) -> bool:
+    return match.telling + match.typed <= _TELLING
 
 
 def _of_phrase(spoken: Sequence[tuple[ToolSpec, Match]]) -> dict[str, float]:

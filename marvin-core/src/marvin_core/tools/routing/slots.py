@@ -65,7 +65,7 @@ ABOUT_TIME = frozenset(
     " monday tuesday wednesday thursday friday saturday sunday morning afternoon evening noon midnight".split()
 )
 _TO_BE = frozenset({"am", "are", "is", "was", "were"})
-_PRONOUNS = frozenset({"i", "it", "me", "they", "we", "you"})
+_PRONOUNS = frozenset({"here", "i", "it", "me", "there", "they", "we", "you"})
 _ARTICLES = frozenset("a an any her his its my our some that the their these this those your".split())
 _FILES_WITHOUT_ENDING = frozenset("makefile dockerfile readme license licence changelog jenkinsfile gemfile".split())
 _NUMBER_WORDS = {

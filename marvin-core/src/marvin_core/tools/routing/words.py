@@ -22,6 +22,8 @@ _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’][^\W\d_]+)?")
 _PLURAL_FROM = 4
 """The length of the shortest word whose ending -s is treated as a plural."""
+LONG_WORD = 7
+"""The minimum length of a word that may have an extra letter or a different one."""
 _STEM = 3
 """The minimum number of letters that remain after an ending is removed."""
 
@@ -58,3 +60,20 @@ def stem(word: str) -> str:
 def meaningful(text: str) -> frozenset[str]:
     """The words of a text, normalized, without those that are too common to distinguish tools."""
     return frozenset(words(text)) - STOP_WORDS
+
+
+def is_misspelling(word: str, known: str) -> bool:
+    """Whether an omitted letter or two swapped ones produce the known word; in longer words also other errors.
+
+    Short words of the same length are often different words, such as `order` and `older`.
+    """
+    at = next((at for at, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), None)
+    if at is None:
+        return len(word) < len(known)
+    if len(word) < len(known):
+        return known[at + 1 :] == word[at:]
+    if len(word) > len(known):
+        return len(known) >= LONG_WORD and word[at + 1 :] == known[at:]
+    is_swapped = word[at : at + 2] == known[at : at + 2][::-1] and word[at + 2 :] == known[at + 2 :]
+    is_slip = len(word) >= LONG_WORD and at < len(word) - 1  # another ending means another word, or another language
+    return is_swapped or (is_slip and word[at + 1 :] == known[at + 1 :])
