@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ...engine.session import Session
 
 _KEY = "mcp_servers"
+_VARIABLE = "${NAME} stands for a variable of your environment."
 
 
 def extend(app: typer.Typer) -> None:
@@ -81,16 +82,11 @@ def add(
     url: Annotated[str, typer.Option(help="The address of a server that is already running.")] = "",
     env: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="A variable for the program. ${NAME} stands for a variable of your environment."
-        ),
+        typer.Option(metavar="NAME=VALUE", help=f"A variable for the program. {_VARIABLE}"),
     ] = None,
     header: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="A header of requests to --url. ${NAME} stands for a variable of your environment.",
-        ),
+        typer.Option(metavar="NAME=VALUE", help=f"A header of requests to --url. {_VARIABLE}"),
     ] = None,
     read_only: Annotated[
         list[str] | None,
@@ -106,16 +102,13 @@ def add(
     ] = "",
     client_secret: Annotated[
         str,
-        typer.Option(
-            metavar="SECRET", help="The secret of this id. ${NAME} stands for a variable of your environment."
-        ),
+        typer.Option(metavar="SECRET", help=f"The secret of this id. {_VARIABLE}"),
     ] = "",
     try_it: Annotated[
         bool, typer.Option("--test/--no-test", help="Whether to start the server once, to test it.")
     ] = True,
 ) -> None:
     """Add a server to config.yaml, and test it."""
-    run: CommandContext = context.obj
     words = list(command or ())
     entry: dict[str, Any] = {
         "command": words[0] if words else None,
@@ -129,18 +122,22 @@ def add(
         "client_id": client_id or None,
         "client_secret": client_secret or None,
     }
-    kept = {key: value for key, value in entry.items() if value is not None}
+    _store(context.obj, name, {key: value for key, value in entry.items() if value is not None})
+    if try_it:
+        test(context, name)
+
+
+def _store(run: CommandContext, name: str, entry: dict[str, Any]) -> None:
+    """Add a server to config.yaml, and to the configuration of this run."""
     try:
-        server = server_of(name, kept, "this command")
+        server = server_of(name, entry, "this command")
     except ConfigError as error:
         raise UsageError(str(error)) from error
     if name in run.config.mcp_servers:
         raise UsageError(f"There is a server {name} already. Remove it first: `{command_name()} mcp remove {name}`.")
-    path = store_setting(run.config, [_KEY, name], kept)
+    path = store_setting(run.config, [_KEY, name], entry)
     run.write(f"{path}: the server {name} was added.\n")
-    if try_it:
-        run.config = run.config.replace(mcp_servers={**run.config.mcp_servers, name: server})
-        test(context, name)
+    run.config = run.config.replace(mcp_servers={**run.config.mcp_servers, name: server})
 
 
 def test(
