@@ -16,6 +16,7 @@ from marvin_core import Tool
 from marvin_core.testing import ToolRunner
 from marvin_tools_coding.files.folders import tree
 from marvin_tools_coding.files.search import code_grep, glob
+from marvin_tools_coding.shell.commands import run_command
 
 _FOLDERS, _FILES = 100, 100
 _TEXT = "".join(f"def work_{number}(value):\n    return value + {number}  # a common word\n" for number in range(12))
@@ -40,6 +41,8 @@ _PAIRS = (
     _Pair("code_grep, look-ahead", 1.5, "rg -nPC2 'need(?=le)'", code_grep, {"pattern": "need(?=le)"}),
     _Pair("glob", 2.0, "git ls-files -co --exclude-standard -- '*.py'", glob, {"pattern": "**/*.py"}),
     _Pair("tree", 3.0, "git ls-files -co --exclude-standard", tree, {}),
+    # Without sandbox and snapshot: what the call itself adds.
+    _Pair("run_command `git status`", 1.3, "git status --short", run_command, {"command": "git status --short"}),
 )
 
 
@@ -48,11 +51,14 @@ def rows(count: int, folders: int = 10) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as home:
         root = Path(home, "project")
         _make(root, folders)
+        without_snapshots(Path(home))
         with ToolRunner(Path(home), root, interactive=False) as tools:
             for pair in _PAIRS:
-                bare, own = _measured(count, partial(_bare, pair.bare, root), partial(_own, tools, pair))
-                said = f"{own * 1e3:,.0f} ms, `{pair.bare}` {bare * 1e3:,.0f} ms"
-                yield Row(f"{pair.title}, {folders * _FOLDERS * _FILES:,} files", own / bare, pair.goal, "x", said)
+                alone, own = measured(
+                    count, partial(bare, pair.bare, root), partial(called, tools, pair.tool, pair.arguments)
+                )
+                said = f"{own * 1e3:,.0f} ms, `{pair.bare}` {alone * 1e3:,.0f} ms"
+                yield Row(f"{pair.title}, {folders * _FOLDERS * _FILES:,} files", own / alone, pair.goal, "x", said)
 
 
 def _make(root: Path, folders: int) -> None:
@@ -67,11 +73,18 @@ def _make(root: Path, folders: int) -> None:
         subprocess.run(["git", *words], cwd=root, check=True)
 
 
-def _measured(count: int, bare: Callable[[], None], own: Callable[[], None]) -> tuple[float, float]:
-    """Seconds of the one and of the other."""
+def without_snapshots(home: Path) -> None:
+    """Configure a home folder so that no command has a snapshot: one byte is too little for any."""
+    settings = home / ".config" / "marvin" / "config.yaml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("limits: {undo_snapshots: 1}\n")
+
+
+def measured(count: int, alone: Callable[[], None], own: Callable[[], None]) -> tuple[float, float]:
+    """The median seconds of the one and of the other, in turns."""
     taken: tuple[list[float], list[float]] = ([], [])
     for turn in range(count + 1):
-        for seconds, work in zip(taken, (bare, own), strict=True):
+        for seconds, work in zip(taken, (alone, own), strict=True):
             begun = time.perf_counter()
             work()
             if turn:  # the first run fills caches
@@ -79,11 +92,13 @@ def _measured(count: int, bare: Callable[[], None], own: Callable[[], None]) -> 
     return statistics.median(taken[0]), statistics.median(taken[1])
 
 
-def _bare(command: str, root: Path) -> None:
+def bare(command: str, root: Path) -> None:
+    """Run a command in a shell."""
     subprocess.run(["bash", "-c", command], cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
 
 
-def _own(tools: ToolRunner, pair: _Pair) -> None:
-    outcome = tools.call(pair.tool, **pair.arguments)
+def called(tools: ToolRunner, tool: Tool, arguments: dict[str, Any]) -> None:
+    """Call a tool, which has to succeed."""
+    outcome = tools.call(tool, **arguments)
     if outcome.is_error:
         raise RuntimeError(outcome.text)

@@ -17,6 +17,7 @@ from benchmarks import (
     ceiling,
     chat,
     chat_load,
+    commands,
     compaction,
     diagnostics,
     editing,
@@ -87,6 +88,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from chat_load.rows(lab, 3 if quick else 7, 100 if quick else 1_000)
     yield from stalls.rows(lab)
     yield from sandbox.rows(20 if quick else 200)
+    yield from commands.rows(20 if quick else 200)
     yield from watching.rows(3 if quick else 9)
     yield from judging.rows(5 if quick else 25)
     yield from asking.rows()

@@ -143,8 +143,8 @@ def configuration(index: Index) -> str:
 
 CONFIGURATION = """# config.yaml
 
-In the configuration folder, `~/.config/marvin` by default. Every key is optional. What is wrong in it is told with its
-line by each start, by `marvin doctor` and by `marvin config set`. NAME stands for any name.
+In the configuration folder, `~/.config/marvin` by default. Every key is optional, and the file may have 1 MB. Each
+start, `marvin doctor` and `marvin config set` report the errors in it with their lines. NAME stands for any name.
 """
 _KEYS = ("| key | value | default | meaning |", "|---|---|---|---|")
 
@@ -193,16 +193,21 @@ def hooks() -> str:
 API_PAGES = {
     "tools": (
         "Tools",
-        "What a tool is made of, what it gets, and what it returns.",
+        "The parts of a tool, its context, and its results.",
         *("tools", "tool_context", "agents"),
     ),
-    "hooks": ("Hooks", "What watches the agent, and may tighten it.", "hooks", "hookspecs"),
-    "providers": ("Providers", "What talks to a model service.", "providers", "models"),
-    "messages": ("Messages", "What a conversation is made of.", "messages"),
-    "events": ("Events in Python", "What interfaces and hooks are told.", "events"),
+    "hooks": ("Hooks", "Hooks watch what an agent does, and can restrict it.", "hooks", "hookspecs"),
+    "providers": (
+        "Providers",
+        "A provider sends requests to a model service and reads its answers.",
+        "providers",
+        "models",
+    ),
+    "messages": ("Messages", "The messages of a conversation, and their parts.", "messages"),
+    "events": ("Events in Python", "The events that interfaces and hooks receive.", "events"),
     "interfaces": (
         "Interfaces and commands",
-        "What shows a session, and what it is shown by.",
+        "Interfaces, what they need of a session, and slash commands.",
         "session",
         "controls",
         "permissions",
@@ -211,11 +216,11 @@ API_PAGES = {
     ),
     "config": (
         "Configuration and records",
-        "What is configured, and the base of all values.",
+        "The configuration that packs see, and the base class of all records.",
         *("config", "settings", "limits", "timeouts", "record"),
     ),
-    "errors": ("Errors in Python", "What Marvin raises on purpose, and what packs raise.", "errors"),
-    "kit": ("The kit", "What most packs need, so that none has to write it again."),
+    "errors": ("Errors in Python", "The exceptions that Marvin and packs raise.", "errors"),
+    "kit": ("The kit", "Functions and classes that many packs need."),
 }
 HELPERS = "kit"
 
@@ -295,7 +300,7 @@ def event_page() -> str:
     parts = [
         "# Events",
         "",
-        "`--output-format stream-json` prints one a line, as JSON with `type` and these fields.",
+        "`--output-format stream-json` prints each event as a line of JSON with `type` and these fields.",
         "",
     ]
     parts += ["| type | fields | meaning |", "|---|---|---|"]
@@ -309,7 +314,7 @@ def event_page() -> str:
 def error_page() -> str:
     """The tree of errors."""
     tree = (inspect.getdoc(errors) or "").partition("\n\n")[2]
-    return "# Errors\n\nEvery error that Marvin raises on purpose.\n\n```text\n" + tree + "\n```"
+    return "# Errors\n\nThe exceptions that Marvin raises, and what they mean.\n\n```text\n" + tree + "\n```"
 
 
 def pages() -> dict[str, str]:

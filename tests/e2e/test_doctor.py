@@ -72,6 +72,11 @@ def test_a_config_that_no_run_can_start_with_is_named(unconfigured: Marvin, cont
     assert "Traceback" not in result.said
 
 
+def test_a_secret_that_a_pack_lacks_is_named_with_what_to_do(unconfigured: Marvin) -> None:
+    told = unconfigured.run("doctor").text
+    assert "-> If you need it, set the variable to the access token of the ntfy server, if it needs one.\n" in told
+
+
 def test_a_tool_that_waits_for_its_mode_is_no_fault(unconfigured: Marvin) -> None:
     lines = unconfigured.run("doctor").text.splitlines()
     (line,) = [line for line in lines if "end_elaborate" in line]

@@ -268,7 +268,7 @@ def test_images_files_and_what_is_embedded_reach_the_model(marvin: Marvin, marvi
                 schema.ResourceContentBlock(type="resource_link", uri=f"file://{unsaved}", name="open.txt"),
                 schema.EmbeddedResourceContentBlock(type="resource", resource=embedded),
             )
-            assert "no image that models can see" in editor.said()
+            assert "not an image that models can see" in editor.said()
 
     asyncio.run(talk())
     (sent,) = [one for one in conversation(marvin_model_server) if one["role"] == "user"]
@@ -333,7 +333,7 @@ def test_garbage_is_answered_and_the_end_of_the_editor_ends_everything(marvin: M
     assert by_id[1]["error"]["code"] == -32602
     assert by_id[2]["error"]["code"] == -32601
     assert "No session" in json.dumps(by_id[3])
-    assert "no absolute path" in json.dumps(by_id[4])
+    assert "not the absolute path" in json.dumps(by_id[4])
 
 
 def test_nothing_but_the_protocol_reaches_standard_output(marvin: Marvin, marvin_model_server: ModelServer) -> None:

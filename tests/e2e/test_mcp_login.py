@@ -85,7 +85,7 @@ def test_a_login_is_made_kept_used_and_forgotten(marvin: Marvin, tmp_path: Path)
         shown = marvin.run("tools", "call", "read_file", "path=leak.txt")
         assert token not in shown.text + shown.said
 
-        assert "is removed" in marvin.run("mcp", "logout", "b").text
+        assert "was removed" in marvin.run("mcp", "logout", "b").text
         assert token not in kept.read_text()
         assert "mcp login b" in marvin.run("tools", "call", "b__add", "a=1", "b=1").text
 

@@ -36,7 +36,7 @@ def test_a_server_is_added_listed_and_removed(marvin: Marvin) -> None:
     marvin.config("# mine\nsandbox: off\n")
     added = marvin.run("mcp", "add", "trial", "--read-only", "look", "--", *command(marvin, "good"))
     assert added.code == 0, added.said
-    assert "the server trial is added." in added.text
+    assert "the server trial was added." in added.text
     assert "  trial__add  Add two numbers.\n" in added.text
     assert "  /trial:greet  Greet.\n" in added.text
     assert (marvin.config_folder / "config.yaml").read_text().startswith("# mine\n")
@@ -45,11 +45,15 @@ def test_a_server_is_added_listed_and_removed(marvin: Marvin) -> None:
     found = json.loads(marvin.run("mcp", "list", "--json").text)
     assert found[0]["tools"] == ["trial__add", "trial__act", "trial__look"]
     assert marvin.run("tools", "call", "trial__add", "a=2", "b=3").text == "5\n"
+    for way in ("login", "logout"):
+        refused = marvin.run("mcp", way, "trial")
+        assert refused.code == 2
+        assert "trial is started as a program, so it has no login." in refused.said
     again = marvin.run("mcp", "add", "trial", "--", *command(marvin, "good"))
     assert again.code == 2
     assert "There is a server trial already." in again.said
     removed = marvin.run("mcp", "remove", "trial")
-    assert "the server trial is removed." in removed.text
+    assert "the server trial was removed." in removed.text
     assert "There are no servers." in marvin.run("mcp", "list").text
     missing = marvin.run("mcp", "remove", "trail")
     assert missing.code == 2

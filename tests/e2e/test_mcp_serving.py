@@ -138,3 +138,4 @@ def test_over_http_only_the_token_opens(marvin: Marvin) -> None:
     assert "hello" in read.text
     running.send(signal.SIGINT)
     running.finish()
+    assert "Traceback" not in running.err.decode()

@@ -332,7 +332,7 @@ def test_a_file_that_is_there_is_not_written_over(marvin: Marvin, marvin_model_s
     (marvin.project / NAME).write_text("mine")
     result = marvin.ask("--record", NAME)
     assert result.code == 2, result.said
-    assert "is there already" in result.said
+    assert "already exists" in result.said
     assert (marvin.project / NAME).read_text() == "mine"
     assert not marvin_model_server.requests
 
@@ -361,7 +361,7 @@ def test_a_cassette_becomes_a_test(marvin: Marvin, marvin_model_server: ModelSer
     change(target, other_prompt)
     done = tests()
     assert done.returncode == 1, done.stdout
-    assert "the conversation is another one" in done.stdout
+    assert "the conversation is different" in done.stdout
 
 
 def test_the_demo_fixes_a_bug_without_any_model(unconfigured: Marvin) -> None:

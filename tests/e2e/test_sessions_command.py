@@ -400,7 +400,7 @@ def test_doctor_tells_what_is_wrong_and_repair_mends_it(unconfigured: Marvin) ->
     sound, torn, interrupted = (store(unconfigured, title, TALK, n) for n, title in enumerate(("a", "b", "c")))
     folder = folder_of(unconfigured)
     result = unconfigured.run("sessions", "doctor")
-    assert (result.code, result.text) == (0, "3 session files looked at, nothing is wrong with them.\n")
+    assert (result.code, result.text) == (0, "3 session files checked. No problems were found.\n")
     with (folder / f"{torn}.jsonl").open("ab") as stream:
         stream.write(b"{half")
     lines = (folder / f"{interrupted}.jsonl").read_bytes().splitlines(keepends=True)

@@ -98,7 +98,7 @@ def test_with_the_flag_all_of_it_is_loaded_and_nothing_that_widens_counts(
     assert "from the settings" in str(conversation(marvin_model_server)[0])
     assert "permissions.allow" in result.said
     assert "providers" in result.said
-    assert "not for a project to say" in result.said
+    assert "a project cannot set this, so it was ignored" in result.said
     listed = marvin.run("--trust-project", "tools", "call", "project_motto")
     assert (listed.code, listed.text) == (0, "Festina lente\n")
 
@@ -111,7 +111,7 @@ def test_what_is_wrong_with_its_settings_is_told_and_the_run_goes_on(
     result = marvin.ask("--trust-project")
     assert result.code == 0
     assert ".marvin/config.yaml, line 2" in result.said
-    assert "None of its settings count" in result.said
+    assert "None of its settings is used" in result.said
 
 
 def test_a_tool_that_wants_a_key_is_left_out(marvin: Marvin, marvin_model_server: ModelServer) -> None:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.e2e.support_e2e import LIMIT
+from tests.e2e.support_e2e import LIMIT, Marvin
 
 pytestmark = pytest.mark.slow
 
@@ -17,6 +17,22 @@ WRONG = {
     "no YAML": "provider: 'groq\n",
     "another encoding": "provider: gro\udce4\n",
     "no mapping": "- groq\n",
+    "tabs": "ui:\n\tmarkdown: off\n",
+    "a key twice": "provider: groq\nprovider: ollama\n",
+    "an alias of nothing": "provider: *x\n",
+    "a value that contains itself": "labels: &a\n  web: [*a]\n",
+    "deep nesting": "tools: " + "[" * 300,
+    "two documents": "provider: groq\n---\nseed: on\n",
+    "a tag": "fallback: !!set {a, b}\n",
+    "no date": "model: 2026-13-45\n",
+    "no number": "timeouts: {tool: .nan}\n",
+    "UTF-16": "\udcff\udcfep\0",
+    "a byte order mark and a wrong key": "\ufeffprovidr: groq\n",
+    "line ends of Windows": "seed: on\r\nthinking: hard\r\n",
+    "an empty section": "timeouts:\n",
+    "a merged key": "timeouts:\n  <<: {tool: soon}\n",
+    "a key with a dot": "timeouts.tool: 5\n",
+    "more than a person writes": "#" * 1_000_001,
     "unknown key": "providr: groq\n",
     "unknown key below": "ui: {mardown: off}\n",
     "another type": "timeouts:\n  tool: soon\n",
@@ -36,10 +52,12 @@ WRONG = {
     "a key in place of its variable": "providers: {p: {base_url: 'https://x.example', key: sk-0123}}\n",
     "several at once": "seed: maybe\nthinking: hard\nunknown: 1\n",
     "a service without an address": "tools: coding\nproviders:\n  mine: {models: [m]}\n",
+    "an address of another kind": "providers:\n  mine:\n    base_url: ftp://x.example/v1\n",
     "an unknown format": "providers:\n  mine:\n    base_url: https://x.example\n    wire: responces\n",
     "unknown provider": "tools: coding\nprovider: grok\n",
     "unknown model to fall back to": "fallback:\n  - groq\n  - nobody/m\n",
     "a key that a pack has not": "packs:\n  life:\n    blender_prt: 1\n",
+    "keys of two packs": "packs:\n  pipeline: {zz: 1}\n  life:\n    zz: 1\n    blender_port: x\n",
     "a value that a pack does not take": "packs:\n  life:\n    blender_port: 0\n",
 }
 # Each in a copy of one process that has imported the program: a start for each would take minutes.
@@ -96,8 +114,23 @@ def test_the_same_is_said_of_the_same_file(told: dict[str, tuple[list[tuple[int,
     assert (start[0], doctor[0], setting[0]) == (1, 1, 1)
     said = setting[2].removeprefix("marvin: ").rstrip("\n")
     assert "config.yaml" in said
-    assert ", line " in said or "byte" in said
+    assert ", line " in said or "bytes" in said
     refused = [line for line in start[2].splitlines() if not line.startswith("MARVIN_COST:")]
     assert "\n".join(refused).removeprefix("marvin: ") == said
     assert said.replace("\n", "\n" + " " * 9) in doctor[1]
     assert doctor[1].count("BROKEN") == 1, "once"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("seed: on\ntheme: drak\n", "line 2: There is no theme 'drak'. Did you mean 'dark'?"),
+        ("seed: on\nui: {name: plian}\n", "line 2: Unknown interface 'plian'. Did you mean 'plain'?"),
+    ],
+)
+def test_what_a_chat_would_replace_is_told_by_doctor_and_by_config_set(
+    unconfigured: Marvin, content: str, said: str
+) -> None:
+    unconfigured.config(content)
+    assert said in unconfigured.run("doctor").text
+    assert said in unconfigured.run("config", "set", "ca_file", "/ca.pem").said

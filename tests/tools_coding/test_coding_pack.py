@@ -7,10 +7,12 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from marvin_core import Tool, ToolError, ToolSpec
+from marvin_core.testing import ToolRunner
 from marvin_core.testing.tool_runner import installed_tools
 from marvin_core.tools.arguments import parse_arguments
 from marvin_core.tools.sets import select
@@ -94,3 +96,21 @@ def test_a_call_that_was_cut_off_is_answered_with_the_tools_that_take_it_in_part
     with pytest.raises(ToolError) as caught:
         parse_arguments('{"path": "a.py", "content": "first', spec)
     assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("called", "meant"),
+    [
+        *(("Read", "read_file"), ("view_image", "read_file"), ("Edit", "apply_patch"), ("MultiEdit", "apply_patch")),
+        *(("str_replace_based_edit_tool", "apply_patch"), ("patch", "apply_patch"), ("Write", "write_file")),
+        *(("save", "write_file"), ("Grep", "code_grep"), ("find", "glob"), ("LS", "tree"), ("list_dir", "tree")),
+        *(("Bash", "run_command"), ("shell", "run_command"), ("exec_command", "run_command"), ("BashOutput", "jobs")),
+        *(("ipython", "run_command"), ("TodoWrite", "plan"), ("update_plan", "plan"), ("Task", "launch_agent")),
+    ],
+)  # fmt: skip
+def test_names_of_other_programs_lead_to_the_tool(
+    marvin_home: Path, marvin_workdir: Path, called: str, meant: str
+) -> None:
+    with ToolRunner(marvin_home, marvin_workdir) as runner:
+        said = runner.call(called, path="x").text
+    assert said == f"Error: There is no tool {called!r}. Did you mean {meant!r}?"

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from marvin_tools_coding.files.edit import apply_patch
@@ -66,6 +66,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40)
+@example(tree=({"a.txt": "a"}, {"a.txt": "a\r\na"}), context=0, moves="-M30")  # no line has an end to follow
 @given(tree=trees(), context=st.sampled_from([0, 1, 3]), moves=st.sampled_from(["-M30", "--no-renames"]))
 def test_a_diff_of_several_files_leaves_what_git_has(
     shared: Project, tree: tuple[dict[str, str], dict[str, str]], context: int, moves: str

@@ -12,6 +12,7 @@ import pytest
 
 from marvin_core import ToolError, ToolResult
 from marvin_tools_coding.git.committing import git_commit
+from marvin_tools_coding.git.history import git_blame
 from marvin_tools_coding.git.inspecting import git_diff, git_log, git_status
 from marvin_tools_coding.git.switching import git_checkout
 
@@ -526,3 +527,32 @@ def test_errors_are_tool_errors(repo: Folder) -> None:
     repo.sh("echo x >> a.txt")
     with pytest.raises(ToolError, match=r"git says: .*NUL"):
         repo.run(lambda: git_commit.function(repo.context, message="nul\0byte", add_all=True))
+
+
+@pytest.mark.parametrize(
+    ("script", "shown"),
+    [
+        ("echo '*.txt working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0b\\0\\n\\0'", "+c"),
+        ("git config core.autocrlf true; printf 'a\\r\\nb\\r\\n'", "+c"),
+        ("printf 'a\\nb'", "+c\n\\ No newline"),
+        ("git config diff.suppressBlankEmpty true; printf 'a\\n\\nb\\n\\nd\\n'", "\n\n-b\n+c\n\n d\n"),
+        ("git config diff.noprefix true; printf -- '-- a\\n@@ -1 +1 @@\\n++ b\\n'", "+++ c"),
+    ],
+    ids=["encoding", "line ends", "no newline", "blank context", "like a diff"],
+)  # fmt: skip
+def test_a_diff_is_shown_as_git_converts_the_file(repo: Folder, script: str, shown: str) -> None:
+    """What git shows is compared with what the sandbox reads."""
+    repo.sh(f"({script}) > f.txt; git add . 2>&1; git commit -qm more")
+    content = (repo.root / "f.txt").read_bytes()
+    (repo.root / "f.txt").write_bytes(content.replace(b"b", b"c"))
+    assert shown in repo.call(git_diff)
+    assert shown in repo.call(git_diff, ref="HEAD", path="f.txt")
+
+
+def test_blame_names_what_is_in_no_commit(repo: Folder) -> None:
+    (repo.root / "a.txt").write_text("changed\n")
+    assert "(Not Committed Yet " in repo.call(git_blame, path="a.txt")
+    (repo.root / "link").symlink_to("a.txt")
+    assert "link is a link" in repo.error(git_blame, path="link")
+    (repo.root / "a.txt").unlink()
+    assert "There is no such file in the working tree" in repo.error(git_blame, path="a.txt")

@@ -1,6 +1,7 @@
-"""git tools in the sandbox, while another process swaps a folder of the project for a link that leads outside.
+"""git tools, while another process swaps a folder of the project for a link that leads outside.
 
-git goes by names, so that the link can lead it there; the sandbox keeps what is there as it is.
+git goes by names, so that the link can lead it there. The sandbox keeps what is there as it is; what git has read there
+is not shown, in the sandbox or without it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import cast
 
@@ -18,11 +20,13 @@ from marvin_core.engine.calls.processes import CallProcesses
 from marvin_core.engine.calls.timer import CallTimer
 from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_tools_coding.git.committing import git_commit
+from marvin_tools_coding.git.history import git_blame, git_show
+from marvin_tools_coding.git.inspecting import git_diff, git_log, git_status
 from marvin_tools_coding.git.switching import git_checkout
 from tests.support.sandboxes import Place, in_sandbox
 from tests.support.swapping import swapped
 
-from .support_shell import Folder
+from .support_shell import Folder, text
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="two names change places in one step on Linux only"),
@@ -34,6 +38,17 @@ CALLS: dict[str, tuple[Tool, dict[str, object]]] = {
     "switched": (git_checkout, {"target": "-"}),
     "committed": (git_commit, {"message": "All of it"}),
 }
+READING: dict[str, tuple[Tool, dict[str, object]]] = {
+    "status": (git_status, {}),
+    "status_below": (git_status, {"path": "area"}),
+    "diff": (git_diff, {}),
+    "diff_below": (git_diff, {"path": "area"}),
+    "diff_other": (git_diff, {"ref": "other", "path": "area/inner/data.txt"}),
+    "log": (git_log, {"path": "area"}),
+    "show": (git_show, {"path": "area/inner/data.txt"}),
+    "blame": (git_blame, {"path": "area/inner/data.txt"}),
+}
+SECONDS = 6
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -77,3 +92,29 @@ def test_what_is_outside_stays_as_it_is(tmp_path: Path, name: str) -> None:
 
     in_sandbox(tmp_path, work, root=root)
     assert content(outside) == before
+
+
+@pytest.mark.parametrize("name", READING)
+def test_what_is_outside_is_not_shown(tmp_path: Path, name: str) -> None:
+    """I4."""
+    called, arguments = READING[name]
+    root = tmp_path / "home" / "project"
+    outside = prepared(root)
+    (outside / "inner" / "data.txt").write_text("SECRET\n")
+    (outside / "inner" / "secret-name.txt").touch()
+    (root / "area" / "inner" / "data.txt").write_text("inside changed\n")
+    folder = Folder(root)
+    said: set[str] = set()
+
+    async def work() -> None:
+        with swapped(root / "area", root / "link"):
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                try:
+                    said.add(text(await folder.called(called, **arguments)))
+                except ToolError as error:
+                    said.add(str(error))
+
+    folder.run(work)
+    assert said
+    assert not [one for one in said if "SECRET" in one or "secret-name" in one]

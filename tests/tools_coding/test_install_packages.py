@@ -299,9 +299,21 @@ def test_how_to_take_back_names_packages_without_versions(name: str, package: st
 
 @pytest.mark.slow
 @needs("npm")
-@pytest.mark.parametrize("answer", ["session", "no"])
-def test_in_the_sandbox_the_user_is_asked_about_the_registry(tmp_path: Path, answer: str) -> None:
-    """What was not reached is named; what is allowed is installed into the working directory."""
+@pytest.mark.parametrize(
+    ("answer", "settings", "why"),
+    [
+        ("session", "allow_addresses: [127.0.0.2]\n", ""),
+        ("no", "allow_addresses: [127.0.0.2]\n", ". Do without it"),
+        ("session", "", "private network: allow_addresses in config.yaml allows it"),
+    ],
+)
+def test_in_the_sandbox_the_user_is_asked_about_the_registry(
+    tmp_path: Path, answer: str, settings: str, why: str
+) -> None:
+    """What was not reached is named; what is allowed is installed into the working directory.
+
+    A registry in a private network, such as a company's, is not reached if only its name is allowed.
+    """
     with registry("127.0.0.2") as there:  # what is at 127.0.0.1 is the sandbox's own
         questions: list[str] = []
 
@@ -316,18 +328,19 @@ def test_in_the_sandbox_the_user_is_asked_about_the_registry(tmp_path: Path, ans
             seen = CallProcesses(place.runner, CallTimer(50), outside=False)
             folder.processes = cast("ProcessRunner", seen)
             call = install_packages.function(folder.context, packages=["tiny"])
-            if answer == "session":
+            if not why:
                 assert isinstance(await call, ToolResult)
                 assert (place.root / "node_modules" / "tiny").is_dir()
                 return
             with pytest.raises(ToolError, match="npm failed"):
                 await call
             assert f"did not let commands reach 127.0.0.2:{there.port}" in seen.held_back[0]
+            assert why in seen.held_back[0]
 
         in_sandbox(
             tmp_path,
             work,
-            settings="allow_addresses: [127.0.0.2]\n",
+            settings=settings,
             decides=lambda given: SessionNetwork(given, Clients(given), Bus(), person, {}),
         )
         assert len(questions) == 1

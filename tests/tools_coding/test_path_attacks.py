@@ -56,6 +56,17 @@ CALLS: dict[str, tuple[Tool, dict[str, Any]]] = {
     "append_file": (append_file, {"path": "area/inner/data.txt", "content": "written\n"}),
     "write_file": (write_file, {"path": "area/inner/data.txt", "content": "INSIDE needle\n"}),
     "apply_patch": (apply_patch, {"path": "area/inner/data.txt", "old_str": "INSIDE", "new_str": "INSIDE"}),
+    "apply_patch_adds": (
+        apply_patch,
+        {"patch": "*** Begin Patch\n*** Add File: area/inner/added-{}.txt\n+written\n*** End Patch"},
+    ),
+    "apply_patch_moves": (
+        apply_patch,
+        {
+            "patch": "*** Begin Patch\n*** Add File: area/a-{}.txt\n+written\n*** Update File: area/inner/data.txt\n"
+            "*** Move to: area/inner/data.txt\n@@\n-INSIDE needle\n+INSIDE needle\n*** End Patch"
+        },
+    ),
     "glob": (glob, {"pattern": "**/*.txt"}),
     "glob_below": (glob, {"pattern": "**/*.txt", "path": "area"}),
     "tree": (tree, {}),

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from marvin_core import Image, Text
 from marvin_core.tools.schema import describe, validator
+from marvin_tools_coding.files.edit import write_file
 from marvin_tools_coding.files.read import read_file
 from marvin_tools_coding.files.reading import BLOCK_AT, CALL_LIMIT, CALL_LINES, HEAD_LIMIT, WARN_AT
 from tests.support.counting import times_called
+from tests.support.images import gif, jpeg, webp
 from tests.tools_coding.support import Project, files_below
 
 PNG = base64.b64decode(
@@ -48,8 +50,16 @@ def test_only_line_feeds_end_lines(project: Project) -> None:
 
 def test_where_a_file_is_and_what_its_bytes_mean_is_found_out_once(project: Project) -> None:
     project.write("folder/a.txt", "one\n")
-    for name in ("deepest", "_look"):
+    for name in ("_descent", "_look"):
         assert times_called(name, lambda: project.call(read_file, path="folder/a.txt")) == 1
+
+
+def test_what_was_read_through_a_link_counts_as_read_by_its_other_name(project: Project) -> None:
+    project.write("a.txt", "one\n")
+    (project.root / "link.txt").symlink_to("a.txt")
+    project.call(read_file, path="link.txt")
+    project.call(write_file, path="a.txt", content="two\n")
+    assert (project.root / "a.txt").read_text() == "two\n"
 
 
 class TestRanges:
@@ -360,9 +370,9 @@ class TestKinds:
         ("content", "kind"),
         [
             (PNG, "image/png"),
-            (b"\xff\xd8\xff\xe0rest", "image/jpeg"),
-            (b"GIF89arest", "image/gif"),
-            (b"RIFF\x10\0\0\0WEBPrest", "image/webp"),
+            (jpeg(), "image/jpeg"),
+            (gif(), "image/gif"),
+            (webp(), "image/webp"),
         ],
     )
     def test_images_come_as_images(self, project: Project, content: bytes, kind: str) -> None:
@@ -375,6 +385,8 @@ class TestKinds:
         assert base64.b64decode(image.data) == content
 
     def test_an_image_that_no_service_takes_is_refused(self, project: Project) -> None:
+        project.write("cut.png", PNG[:40])
+        assert "cannot be shown as an image: it is cut off" in project.error(read_file, path="cut.png")
         project.write("picture.png", PNG + b"\0" * 4_000_000)
         assert "up to 3,750,000 can be shown" in project.error(read_file, path="picture.png")
 

@@ -244,6 +244,7 @@ if TYPE_CHECKING:
     from .kit.files.searching import search_files
     from .kit.files.sections import LinePart, TextSection
     from .kit.files.tree import FolderTree, folder_tree
+    from .kit.image_files import image_flaw
     from .kit.json_file import JsonFile
     from .kit.markup import plain_text
     from .kit.notices import NtfyServer, Push, PushPriority, publish
@@ -339,6 +340,7 @@ _NAMES_IN = {
     "kit.files.searching": "search_files",
     "kit.files.sections": "LinePart TextSection",
     "kit.files.tree": "FolderTree folder_tree",
+    "kit.image_files": "image_flaw",
     "kit.json_file": "JsonFile",
     "kit.markup": "plain_text",
     "kit.notices": "NtfyServer Push PushPriority publish",
@@ -620,6 +622,7 @@ __all__ = [
     "git_without_programs",
     "head_and_tail",
     "hookimpl",
+    "image_flaw",
     "image_type",
     "in_thread",
     "is_key_file",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -256,7 +256,28 @@ def check_configuration(
 
     plugins = Plugins(config, lambda text: None)
     check_settings(plugins, config, secrets, warn, content)
+    for text in unknown_choices(config, plugins, content):
+        warn(text)
     _catalog(config, secrets, plugins, lambda spec: None, content)
+
+
+def unknown_choices(config: Config, plugins: Plugins, content: bytes | None = None) -> Iterator[str]:
+    """Say if config.yaml names an interface or a theme that cannot be used; a chat says so, too, and uses another one.
+
+    `content` as in `check_configuration`.
+    """
+    from .api.errors import ConfigError
+    from .ui import themes
+    from .util.text import unknown_name
+
+    path = config.config_folder / "config.yaml"
+    interfaces = [spec.name for spec in plugins.uis]
+    if config.ui and config.ui not in interfaces:
+        yield str(WrongSetting(unknown_name("interface", config.ui, interfaces), "ui", "name").placed(path, content))
+    try:
+        themes.load(config.theme, config.config_folder)
+    except ConfigError as error:
+        yield str(WrongSetting(str(error), "theme").placed(path, content))
 
 
 def _catalog(

@@ -42,7 +42,7 @@ def check_undo(context: ToolContext, name: str) -> None:
     """Refuse a parameter unless `/undo` gives it, as its effect cannot be undone.
 
     Raises:
-        ToolError: the call is not by `/undo`.
+        ToolError: the call does not come from `/undo`.
     """
     if context.origin != "undo":
         raise ToolError(f"{name} is for /undo only. Leave it out.")

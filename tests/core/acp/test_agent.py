@@ -7,9 +7,10 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -40,8 +41,8 @@ class Sessions:
 class Line:
     """An editor that speaks the protocol by hand."""
 
-    def __init__(self, reading: int, writing: int) -> None:
-        self._answers = os.fdopen(reading, "rb")
+    def __init__(self, answers: BinaryIO, writing: int) -> None:
+        self._answers = answers
         self._writing = writing
 
     def send(self, number: int, method: str, **params: Any) -> None:
@@ -58,13 +59,24 @@ class Line:
                 found[message["id"]] = message.get("result", message.get("error"))
         return found[numbers[-1]]
 
-    def hang_up(self) -> None:
-        """End the line from this side."""
-        os.close(self._writing)
+    def prompted(self, number: int, session: str) -> None:
+        """Send a prompt."""
+        self.send(number, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Hi."}])
 
-    def close(self) -> None:
-        """Let go of the other side, which has nothing to say any more."""
-        self._answers.close()
+
+@asynccontextmanager
+async def edited(sessions: Sessions) -> AsyncIterator[Line]:
+    """An agent that serves an editor, until the editor hangs up at the end."""
+    agent = EditorAgent(sessions, sessions.folder, "")
+    (reading, sending), (taking, writing) = os.pipe(), os.pipe()
+    served = asyncio.ensure_future(agent.serve(reading, writing, 1.0))
+    with os.fdopen(taking, "rb") as answered:
+        yield Line(answered, sending)
+        os.close(sending)
+        await served
+        await agent.close()
+        os.close(writing)
+        os.close(reading)
 
 
 @pytest.fixture(autouse=True)
@@ -78,26 +90,17 @@ def level() -> Iterator[None]:
 
 def test_of_two_loads_of_one_session_the_later_ends_the_earlier(tmp_path: Path) -> None:
     async def talk(sessions: Sessions) -> None:
-        agent = EditorAgent(sessions, sessions.folder, "")
-        (reading, sending), (taking, writing) = os.pipe(), os.pipe()
-        served = asyncio.ensure_future(agent.serve(reading, writing, 1.0))
-        editor = Line(taking, sending)
-        editor.send(1, "initialize", protocolVersion=1)
-        await editor.answer(1)
-        editor.send(2, "session/new", cwd=str(tmp_path), mcpServers=[])
-        session = (await editor.answer(2))["sessionId"]
-        editor.send(3, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Hi."}])
-        assert (await editor.answer(3))["stopReason"] == "end_turn"
-        for number in (4, 5):
-            editor.send(number, "session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
-        await editor.answer(4, 5)
-        assert sessions.count == {"opened": 3, "ended": 2}
-        editor.hang_up()
-        await served
-        await agent.close()
-        os.close(writing)
-        os.close(reading)
-        editor.close()
+        async with edited(sessions) as editor:
+            editor.send(1, "initialize", protocolVersion=1)
+            await editor.answer(1)
+            editor.send(2, "session/new", cwd=str(tmp_path), mcpServers=[])
+            session = (await editor.answer(2))["sessionId"]
+            editor.prompted(3, session)
+            assert (await editor.answer(3))["stopReason"] == "end_turn"
+            for number in (4, 5):
+                editor.send(number, "session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+            await editor.answer(4, 5)
+            assert sessions.count == {"opened": 3, "ended": 2}
 
     with ModelServer(answers.text("Hello.")) as server:
         sessions = Sessions(tmp_path, server.url)
@@ -109,23 +112,14 @@ def test_of_two_loads_of_one_session_the_later_ends_the_earlier(tmp_path: Path) 
 @pytest.mark.parametrize("said", [[], "all", None, {"terminal": "maybe"}, {"_meta": [1], "fs": {}}])
 def test_an_editor_that_says_oddly_what_it_can_do_has_a_session(tmp_path: Path, said: Any) -> None:
     async def talk(sessions: Sessions) -> None:
-        agent = EditorAgent(sessions, sessions.folder, "")
-        (reading, sending), (taking, writing) = os.pipe(), os.pipe()
-        served = asyncio.ensure_future(agent.serve(reading, writing, 1.0))
-        editor = Line(taking, sending)
-        editor.send(1, "initialize", protocolVersion=1, clientCapabilities=said)
-        await editor.answer(1)
-        editor.send(2, "session/new", cwd=str(tmp_path), mcpServers=[])
-        session = (await editor.answer(2)).get("sessionId")
-        assert session
-        editor.send(3, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Hi."}])
-        assert (await editor.answer(3))["stopReason"] == "end_turn"
-        editor.hang_up()
-        await served
-        await agent.close()
-        os.close(writing)
-        os.close(reading)
-        editor.close()
+        async with edited(sessions) as editor:
+            editor.send(1, "initialize", protocolVersion=1, clientCapabilities=said)
+            await editor.answer(1)
+            editor.send(2, "session/new", cwd=str(tmp_path), mcpServers=[])
+            session = (await editor.answer(2)).get("sessionId")
+            assert session
+            editor.prompted(3, session)
+            assert (await editor.answer(3))["stopReason"] == "end_turn"
 
     with ModelServer(answers.text("Hello.")) as server:
         asyncio.run(talk(Sessions(tmp_path, server.url)))

@@ -54,9 +54,11 @@ def test_a_flag_beats_the_variable_and_that_beats_the_file(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", ["non", "everything", ",", "https://example.org", "example.org,*", "a.example:0"])
 def test_what_is_no_policy_is_refused_and_says_what_is(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--network is .*(use none|not a host|no valid port)"):
+    with pytest.raises(UsageError, match=r"^--network is .*(use none|not a host|no valid port|address of a page)"):
         policy(tmp_path, "--network", text)
-    with pytest.raises(ConfigError, match=r"^MARVIN_NETWORK is .*(use none|not a host|no valid port)"):
+    with pytest.raises(
+        ConfigError, match=r"^MARVIN_NETWORK is .*(use none|not a host|no valid port|address of a page)"
+    ):
         policy(tmp_path, MARVIN_NETWORK=text)
 
 

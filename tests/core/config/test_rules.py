@@ -41,10 +41,10 @@ permissions:
         ),
         ("{rule: 'x(a)', matches: [a]}", "unknown key 'matches' of a rule. Did you mean 'match'"),
         ("{match: [a]}", "A rule is TOOL or TOOL(PATTERN)"),
-        ("{rule: 'x(a)', match: a}", "take lists of texts; found"),
+        ("{rule: 'x(a)', match: a}", 'must be lists of text; found "a"'),
         ("'x(git'", "A rule is TOOL or TOOL(PATTERN)"),
         ("'(git)'", "A rule is TOOL or TOOL(PATTERN)"),
-        ("5", "A rule is TOOL or TOOL(PATTERN)"),
+        ("5", "5 is not a rule. A rule is TOOL or TOOL(PATTERN)"),
     ],
 )
 def test_a_wrong_rule_refuses_the_file_with_its_line(entry: str, why: str) -> None:

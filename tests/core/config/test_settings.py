@@ -44,11 +44,41 @@ def said(file: Path, text: str | bytes, changed: int | None = None) -> str:
 @pytest.mark.parametrize(
     ("text", "line", "what"),
     [
-        ("provider: groq\nmodel: [a\ntools: x\n", 3, "Correct that line."),
-        ("provider: 'groq\n", 2, "Correct that line."),
-        ("provider: groq\n\tmodel: x\n", 2, "Correct that line."),
-        ("provider: groq\nprovider: gemini\n", 2, "Correct that line."),
-        ("a: b: c\n", 1, "Correct that line."),
+        (
+            "provider: groq\nmodel: [a\ntools: x\n",
+            2,
+            "the bracket that begins here is not closed, or a comma is missing.",
+        ),
+        ("model: x\nprovider: 'groq\nseed: on\n", 2, "the quote that begins here is not closed."),
+        ("provider: groq\n\tmodel: x\n", 2, "a tab is not allowed here. Use spaces."),
+        ("provider: groq\nprovider: gemini\n", 2, "the key 'provider' is there twice. Remove one of the two."),
+        ("a: b: c\n", 1, "a colon is not allowed here. Check the indentation, and put text that contains a colon in"),
+        ("seed: on\nprovider\ntheme: dark\n", 2, "the colon after the key is missing."),
+        ("seed: on\nprovider:groq\n", 2, "the colon after the key is missing."),
+        ("instructions: @you\n", 1, "a value cannot begin with @. Put it in quotes."),
+        ("provider: *nowhere\n", 1, "*nowhere refers to an anchor &nowhere, which does not exist."),
+        ("provider: groq\n---\nmodel: x\n", 2, "a second document begins here. Keep only one."),
+        ('instructions: "C:\\Users"\n', 1, "a backslash in double quotes begins an escape sequence, and this is none."),
+        ("seed: on\nprovider: 'a' b\n", 2, "this does not fit the lines above. Check the indentation and the quotes."),
+        ("seed: on\nlabels: &a\n  web: [*a]\n", 2, "the value of &a contains itself. Make it simpler."),
+        ("seed: on\ntools: " + "[" * 200, 2, "it is nested more than 100 deep. Make it simpler."),
+        ("seed: on\nmodel: 2020-99-99\n", 2, "2020-99-99 is not a valid date. Put it in quotes if it is text."),
+        ("seed: on\nmodel: !!int lots\n", 2, "lots is not a valid number. Put it in quotes if it is text."),
+        ("seed: on\ntools: !!set {a, b}\n", 2, "the tag !!set is not supported. Remove it."),
+        ("model: !mine x\n", 1, "the tag !mine is not supported. Remove it."),
+        ("timeouts:\n  <<: {tool: soon}\n", 2, 'timeouts.tool: must be a number of at least 0; found "soon".'),
+        ("timeouts.tool: 5\n", 1, "unknown key 'timeouts.tool'. Write `tool` below `timeouts:`."),
+        ("timeouts: {tool: .nan}\n", 1, "timeouts.tool: must be a number of at least 0; found .nan."),
+        ("timeouts: {tool: 'nan'}\n", 1, 'timeouts.tool: must be a number of at least 0; found "nan".'),
+        ("limits: {answer: -.inf}\n", 1, "limits.answer: must be an integer of at least 1; found -.inf."),
+        ("prices: {m: {input: 2026-01-01}}\n", 1, "prices.m.input: must be a number of at least 0; found 2026-01-01."),
+        ("telemetry: yes\n", 1, 'telemetry: must be one of "on", "off" or a mapping; found "yes".'),
+        ("permissions: {allow: [true]}\n", 1, "permissions.allow[0]: true is not a rule."),
+        (
+            "network: {hosts: ['https://a.example/x']}\n",
+            1,
+            "network.hosts[0]: 'https://a.example/x' is the address of a",
+        ),
         ("# one\n\nprovidr: groq\n", 3, "unknown key 'providr'. Did you mean 'provider' or 'providers'?"),
         ("zzz: 1\n", 1, f"unknown key 'zzz'. Known keys: {', '.join(sorted(FileSettings._defaults))}."),
         ("1: x\n", 1, "unknown key '1'"),
@@ -60,12 +90,12 @@ def said(file: Path, text: str | bytes, changed: int | None = None) -> str:
         ("limits: {tool: 5}\n", 1, "unknown key 'limits.tool'. Did you mean 'timeouts.tool'?"),
         ("answer: 5\n", 1, "unknown key 'answer'. Did you mean 'timeouts.answer' or 'limits.answer'?"),
         ("ui:\n  theme: light\n", 2, "unknown key 'ui.theme'. Did you mean 'theme'?"),
-        ("seed: on\nprovider: a\0b\n", 2, "the character U+0000 is not allowed. Correct that line."),
+        ("seed: on\nprovider: a\0b\n", 2, "the character U+0000 is not allowed. Remove it."),
         ("provider: 5\n", 1, "provider: must be text; found 5."),
         ("provider:\n", 1, "provider: must be text; found nothing."),
         ("provider: true\n", 1, "provider: must be text; found true."),
-        ("\n\nproviders: [a]\n", 3, 'providers: must be an object; found ["a"].'),
-        ("child_env: HOME\n", 1, 'child_env: must be a list, each text; found "HOME".'),
+        ("\n\nproviders: [a]\n", 3, 'providers: must be a mapping; found ["a"].'),
+        ("child_env: HOME\n", 1, 'child_env: must be a list, each item text; found "HOME".'),
         ("child_env:\n  - A\n  - [b]\n", 3, 'child_env[1]: must be text; found ["b"].'),
         ("timeouts: {tool: soon}\n", 1, 'timeouts.tool: must be a number of at least 0; found "soon".'),
         ("timeouts:\n  tool: yes\n", 2, 'timeouts.tool: must be a number of at least 0; found "yes".'),
@@ -82,10 +112,10 @@ def said(file: Path, text: str | bytes, changed: int | None = None) -> str:
         ("hooks:\n  before_tol: [x]\n", 2, "hooks.before_tol: there is no such event. Did you mean 'before_tool'"),
         ("hooks:\n  turn.end:\n    - a\n    - {comand: b}\n", 4, "hooks.turn.end[1]: unknown key 'comand' of a hook."),
         ("hooks: {before_tool: x}\n", 1, 'hooks.before_tool: must be a list; found "x".'),
-        ("packs:\n  garden: 5\n", 2, "packs.garden: must be an object; found 5."),
+        ("packs:\n  garden: 5\n", 2, "packs.garden: must be a mapping; found 5."),
         ("network:\n  hosts:\n    - a.example\n    - 'b c'\n", 4, "network.hosts[1]: 'b c' is not a host."),
-        ("- provider\n", 1, 'expected keys such as `provider: groq`, found ["provider"].'),
-        ("just words\n", 1, 'expected keys such as `provider: groq`, found "just words".'),
+        ("- provider\n", 1, "expected keys such as `provider: groq`, with a blank after the colon; found a list."),
+        ("just words\n", 1, "expected keys such as `provider: groq`, with a blank after the colon; found a value"),
     ],
 )
 def test_a_mistake_is_told_with_file_and_line(file: Path, text: str, line: int, what: str) -> None:
@@ -112,7 +142,7 @@ def test_whatever_the_file_holds_it_is_named_and_nothing_breaks(file: Path, text
 
 
 def test_text_that_is_not_utf_8_is_told_with_its_place(file: Path) -> None:
-    assert said(file, b"tools: \xe4") == f"{file} is not UTF-8 (byte 7). Save it as UTF-8."
+    assert said(file, b"# here\ntools: \xe4") == f"{file}, line 2: byte 14 is not UTF-8. Save the file as UTF-8."
 
 
 def test_a_folder_in_its_place(file: Path) -> None:
@@ -231,7 +261,29 @@ def test_a_cache_folder_that_cannot_be_written_costs_only_time(file: Path, tmp_p
 
 def test_several_mistakes_are_told_at_once(file: Path) -> None:
     told = said(file, "providr: x\nseed: maybe\ntimeouts:\n  tool: soon\n").splitlines()
-    assert [line.removeprefix(str(file))[:8] for line in told] == [", line 2", ", line 4", ", line 1"]
+    assert [line.removeprefix(str(file))[:8] for line in told] == [", line 1", ", line 2", ", line 4"]
+
+
+def test_many_mistakes_are_told_from_the_first_line_on_and_the_rest_is_counted(file: Path) -> None:
+    told = said(file, "".join(f"key{number}: 1\n" for number in range(12))).splitlines()
+    assert [line.split(": ")[0] for line in told[:-1]] == [f"{file}, line {number}" for number in range(1, 11)]
+    assert told[-1] == "There are 2 more problems."
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_parsed(file: Path) -> None:
+    """Its beginning is no YAML: parsing would say that, and a file of this size would take minutes and gigabytes."""
+    with file.open("wb") as stream:
+        stream.write(b"[")
+        stream.truncate(100_000_000)
+    with pytest.raises(ConfigError) as caught:
+        read(file)
+    assert str(caught.value) == f"{file} has more than 1,000,000 bytes, the maximum for this file. Make it shorter."
+
+
+def test_two_values_of_a_key_are_not_shown(file: Path) -> None:
+    told = said(file, "providers: {p: {headers: {A: sk-0123456789, A: sk-9876543210}}}\n")
+    assert "the key 'A' is there twice" in told
+    assert "sk-" not in told
 
 
 def test_a_mistake_where_a_key_or_a_header_belongs_does_not_show_the_value(file: Path) -> None:
@@ -282,7 +334,7 @@ def test_a_file_with_headers_that_changed_unseen_is_checked_as_a_new_one(file: P
     status = file.stat()
     for text, told in (("[a]", "providers: must be"), ("{p: {headers: [a]}}", "providers.p.headers: must be")):
         new = f"providers: {text} # ".ljust(status.st_size, ".")
-        assert f"line 1: {told} an object" in said(file, new, status.st_mtime_ns)
+        assert f"line 1: {told} a mapping" in said(file, new, status.st_mtime_ns)
         assert file.stat().st_size == status.st_size
 
 

@@ -186,7 +186,8 @@ def test_what_the_user_changed_since_is_left_and_shown(desk: Files) -> None:
     (desk.project / "a.txt").write_text("one\nmine\n")
     text = desk.refused()
     assert (
-        "Not undone: put: created a.txt, changed b.txt. This was changed since then. Undo that change first, or" in text
+        "Not undone: put: created a.txt, changed b.txt. These files have changed since then. Undo the later change"
+        in text
     )
     assert "-two\n+mine\n" in text
     assert desk.tree == {"a.txt": "one\nmine\n", "b.txt": "B"}, "all of a call or nothing"
@@ -458,9 +459,9 @@ def test_a_call_of_which_too_little_is_left_is_told_and_forgotten(desk: Files) -
     last = desk.kept[-1]
     last.write_bytes(last.read_bytes().split(b"\n")[0] + b"\n" + b'{"files": [{"path": "a.txt"}]}\n')
     assert "was removed" in desk.refused()
-    assert "This was changed since then. Undo that change first, or restore it by hand" in desk.refused(), (
-        "the file is as the call left it that was forgotten"
-    )
+    assert (
+        "These files have changed since then. Undo the later change first, or restore them by hand" in desk.refused()
+    ), "the file is as the call left it that was forgotten"
 
 
 def entry(what: str) -> LedgerEntry:

@@ -223,7 +223,7 @@ def test_what_the_user_changed_since_is_refused_with_the_difference(desk: Comman
     desk.sh("echo 2 >a; echo 2 >b")
     desk.at("b", "mine\n")
     text = desk.refused()
-    assert "This was changed since then. Undo that change first, or restore it by hand" in text
+    assert "These files have changed since then. Undo the later change first, or restore them by hand" in text
     assert "-2\n+mine" in text
     assert desk.tree["a"][1] == b"2\n", "all of them or none"
     desk.at("b", "2\n")

@@ -76,7 +76,7 @@ async def rig(
     listener = socket.create_server(("127.0.0.1", 0))
     given_settings = HttpSettings(timeouts=Timeouts(http=GENEROUS), **settings)
     outward = Outward(given_settings, AddressGuard(addresses), TlsContext().get)
-    proxy = FilterProxy(decide, outward, timeout=timeout, most=most)
+    proxy = FilterProxy(decide, outward, lambda host, port: None, timeout=timeout, most=most)
     await proxy.serve(listener)
     try:
         yield Rig(listener.getsockname()[1], server.sockets[0].getsockname()[1], received, asked)

@@ -37,14 +37,14 @@ def test_the_head_says_what_a_command_is_for(tmp_path: Path, text: str, help: st
     [
         (
             "description: a: b",
-            "line 2: mapping values are not allowed here. Put a string that contains a colon in quotes. Correct it.",
+            "line 2: a colon is not allowed here. Check the indentation, and put text that contains a colon in quotes.",
         ),
-        ("- a", "expected keys such as `name: value`. Correct it."),
-        ("a: " + "[" * 5_000, "it is nested more than 100 deep. Correct it."),
+        ("- a", "expected keys such as `name: value`."),
+        ("a: " + "[" * 5_000, "it is nested more than 100 deep."),
     ],
 )
 def test_a_head_that_cannot_be_used_is_told_with_its_line(tmp_path: Path, head: str, reason: str) -> None:
     put(tmp_path, f"---\n{head}\n---\nTidy up.")
     with pytest.raises(ConfigError) as told:
         list(user_commands(tmp_path))
-    assert str(told.value) == f"The front matter of {tmp_path}/commands/tidy.md cannot be used: {reason}"
+    assert str(told.value) == f"The front matter of {tmp_path}/commands/tidy.md cannot be used: {reason} Correct it."

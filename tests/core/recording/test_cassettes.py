@@ -38,9 +38,9 @@ def written(folder: Path, *records: Any, end: bytes = b"\n") -> Path:
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([], "no cassette"),
+        ([], "not a cassette"),
         ([b"#!/bin/sh"], "damaged"),
-        ([{"type": "session"}], "no cassette"),
+        ([{"type": "session"}], "not a cassette"),
         ([{**HEAD, "version": 2}], "version 2"),
         ([{**HEAD, "version": "\x1b[2J" * 90}], "version"),
         ([HEAD, b"\xff\xfe", BEGUN], "Line 2"),
@@ -52,8 +52,11 @@ def written(folder: Path, *records: Any, end: bytes = b"\n") -> Path:
         ([HEAD, BEGUN, {**REQUEST, "n": "x"}], "Line 3"),
         ([HEAD, BEGUN, {**REQUEST, "request": {"messages": 5}}], "messages"),
         ([HEAD, BEGUN, {**REQUEST, "like": 9}], "Line 3"),
-        ([HEAD, BEGUN, REQUEST, {**REQUEST, "n": 2, "like": 1, "same": 5}], "not there"),
-        ([HEAD, BEGUN, REQUEST, {"type": "answer", "c": "main", "n": 1, "parts": [{"pieces": "x"}]}], "pieces"),
+        ([HEAD, BEGUN, REQUEST, {**REQUEST, "n": 2, "like": 1, "same": 5}], "do not exist"),
+        (
+            [HEAD, BEGUN, REQUEST, {"type": "answer", "c": "main", "n": 1, "parts": [{"pieces": "x"}]}],
+            "parts that are not valid",
+        ),
         ([HEAD, BEGUN, {"type": "answer", "c": "main", "n": 4, "parts": []}], "Line 3"),
         ([HEAD, BEGUN, *({"type": "call", "c": "main", "id": str(one)} for one in range(1_001))], "no result"),
     ],
@@ -83,7 +86,7 @@ def test_requests_that_grow_by_naming_each_other_are_refused(tmp_path: Path) -> 
     message = {"role": "user", "content": []}
     records: list[Any] = [{**REQUEST, "request": {"messages": [message] * 5_000}}]
     records += [{**REQUEST, "n": n, "like": n - 1, "same": 5_000} for n in range(2, 500)]
-    with pytest.raises(CassetteError, match="too long together"):
+    with pytest.raises(CassetteError, match="too long in total"):
         read_cassette(written(tmp_path, HEAD, BEGUN, *records))
 
 

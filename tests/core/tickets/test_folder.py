@@ -141,7 +141,7 @@ def test_a_title_is_found_behind_a_long_head_and_one_that_is_too_far_is_none(des
 def test_a_file_too_large_for_a_ticket_is_not_read(desk: Desk) -> None:
     path = desk.put("huge")
     os.truncate(path, 60_000_000)
-    assert "has 60,000,000 bytes; 50,000,000 are the most" in desk.fails("show", "huge")
+    assert "has 60,000,000 bytes; the maximum is 50,000,000" in desk.fails("show", "huge")
     assert desk.run("ls") == ""
 
 

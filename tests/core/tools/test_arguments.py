@@ -478,8 +478,8 @@ def test_the_refusal_lists_parameters_with_types_and_defaults() -> None:
         "- line: an integer of at least 1 (optional)\n"
         "- ratio: a number (optional)\n"
         "- force: true or false (default false)\n"
-        "- tags: a list, each text (optional)\n"
-        "- at: a list of 3 items, each a number (optional)\n"
+        "- tags: a list, each item text (optional)\n"
+        "- at: a list of 3 items, each item a number (optional)\n"
         "- options: an object (optional)\n"
         'Correct call: edit({"path": "src/main.py", "at": [1, 1, 1]})'
     )
@@ -501,7 +501,7 @@ def test_the_refusal_lists_parameters_with_types_and_defaults() -> None:
         ({"type": "string", "maxLength": 9, "minLength": 2}, "text from 2 to 9 characters"),
         ({"type": "string", "pattern": "^a$"}, "text that matches ^a$"),
         ({"type": "string", "format": "date"}, "text in the form date"),
-        ({**STRINGS, "minItems": 1}, "a list of at least 1 item, each text"),
+        ({**STRINGS, "minItems": 1}, "a list of at least 1 item, each item text"),
         ({"type": "string", "enum": ["", "open"]}, 'one of "", "open"'),
         ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "text or an integer"),
         ({}, "any value"),

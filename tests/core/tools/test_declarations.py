@@ -319,6 +319,19 @@ def typed(tmp_path: Path, line: str, *tools: Tool) -> list[str]:
     return shown
 
 
+def test_without_such_a_tool_among_the_selected_ones_it_says_how_to_select_it(tmp_path: Path) -> None:
+    made = make(tmp_path, argv=("--tools", "readonly"), specs=[describe(Tool(look), source="tests")])
+    shown: list[str] = []
+
+    async def go() -> None:
+        to = Display(text=shown.append, output=shown.append, error=shown.append, suggestion=shown.append)
+        await LineInterpreter(made.session, to).run("!ls")
+        await made.session.close()
+
+    run(go())
+    assert shown == ["None of the selected tools (readonly) runs commands. !mode all selects all tools."]
+
+
 def test_what_is_typed_behind_an_exclamation_mark_goes_to_the_tool_that_declares_it(tmp_path: Path) -> None:
     said, _, helped, completed = typed(tmp_path, "!to be", Tool(look), perform)
     assert said == "to be was performed"

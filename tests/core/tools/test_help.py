@@ -19,7 +19,7 @@ def test_help_names_what_a_tool_takes_and_touches_and_how_to_call_it() -> None:
     shown = tool_help(MAIL)
     assert shown.startswith("send_mail (tests, group mail)\n\nSend a mail; asks first.\n")
     assert "  to  text, required" in shown
-    assert "  also  a list, each text, optional" in shown
+    assert "  also  a list, each item text, optional" in shown
     assert "Access: write" in shown
     assert "Example: /send_mail to=text" in shown
     assert "Example: marvin tools call send_mail to=text" in tool_help(MAIL, in_shell())

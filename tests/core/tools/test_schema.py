@@ -372,7 +372,7 @@ PROBLEMS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "too short a list": (
         {"path": "a", "at": [1, 2]},
-        ["at: must be a list of 3 items, each a number; received [1, 2]"],
+        ["at: must be a list of 3 items, each item a number; received [1, 2]"],
     ),
     "a wrong item": ({"path": "a", "at": [1, "x", 3]}, ['at[1]: must be a number; received "x"']),
     "a wrong inner value": (

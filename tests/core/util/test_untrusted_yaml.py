@@ -42,7 +42,7 @@ REFUSED = {
     "aliases": (aliases(9, 9), GROWS),
     "merged mappings": (merges(30), GROWS),
     "a long text many times": (f"a: &a {'x' * 10_000}\nb: [{', '.join(['*a'] * 200)}]\n", GROWS),
-    "a list that holds itself": ("a: &a [*a]\n", GROWS),
+    "a list that holds itself": ("a: &a [*a]\n", "the value of &a contains itself"),
 }
 
 

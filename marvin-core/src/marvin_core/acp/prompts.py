@@ -16,6 +16,7 @@ from ..api.messages import Image
 from ..api.record import Record
 from ..api.session import Attached, SessionControl
 from ..kit.files.encodings import image_type
+from ..kit.image_files import image_flaw
 from ..ui.attach.attaching import MOST_CHARACTERS, with_attached
 from ..ui.attach.words import written
 from ..util.text import cut, one_line
@@ -97,9 +98,11 @@ class _Reader:
             raw = b""
         kind = image_type(raw)
         if not kind:
-            self._notes.append(f"{one_line(name, _NAME)} is no image that models can see, so it was left out.")
+            self._notes.append(f"{one_line(name, _NAME)} is not an image that models can see, so it was left out.")
         elif len(raw) > _MOST_IMAGE:
             self._notes.append(f"An image of {len(raw):,} bytes was left out; services take {_MOST_IMAGE:,} at most.")
+        elif flaw := image_flaw(raw):
+            self._notes.append(f"{one_line(name, _NAME)} was left out: {flaw}.")
         else:
             self._images.append(Image(media_type=kind, data=data))
 

@@ -38,7 +38,10 @@ def _server(given: GivenServer) -> McpServer:
     elif isinstance(given, schema.HttpMcpServer):
         entry = {"url": given.url, "headers": {one.name: one.value for one in given.headers}}
     else:
-        raise ConfigError(f"The server {given.name!r:.80} of the editor was left out: only stdio and HTTP are spoken.")
+        raise ConfigError(
+            f"The server {given.name!r:.80} of the editor was left out: Marvin supports only servers that use stdio or "
+            "HTTP."
+        )
     if _VARIABLE.search(repr(entry)):  # otherwise the value of a user's variable would replace it
         raise ConfigError(
             f"The server {given.name!r:.80} of the editor was left out: it has ${{...}} in a value. Name it in "

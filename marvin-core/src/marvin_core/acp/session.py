@@ -293,5 +293,5 @@ def folder_of(cwd: str) -> Path:
     """The working directory from an editor. Raises `RequestError` if it is not a folder."""
     path = Path(cwd)
     if "\0" in cwd or not path.is_absolute() or not path.is_dir():
-        raise RequestError.invalid_params({"details": f"cwd is no absolute path of a folder: {cut(cwd, 200)!r}"})
+        raise RequestError.invalid_params({"details": f"cwd is not the absolute path of a folder: {cut(cwd, 200)!r}"})
     return path

@@ -281,7 +281,7 @@ class Config(Record):
     tiers: Mapping[str, str]
     """The model of each tier, by the tier's name."""
     tier_thinking: Mapping[str, ThinkingLevel]
-    """The thinking levels of the models of tiers, where configured."""
+    """The thinking level of each tier that has one, by the name of the tier."""
     fallback: tuple[str, ...]
     """The models to fall back to if the chosen one fails."""
     tools: str

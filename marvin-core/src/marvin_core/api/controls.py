@@ -186,7 +186,7 @@ class AutonomyControl(Protocol):
 
 
 class ToolControl(Protocol):
-    """The tools of a session, and selecting others."""
+    """Lists the tools of a session, and selects other ones."""
 
     @property
     def selection(self) -> str:

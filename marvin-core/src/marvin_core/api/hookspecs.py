@@ -50,7 +50,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 def marvin_configure(config: Config) -> None:
     """Called once in a process, before any other hook of a pack loaded at start, with the frozen configuration.
 
-    For a pack that adapts to the configuration, which it cannot change. A pack with only tools or providers is not
+    It is for packs that adapt to the configuration; they cannot change it. A pack with only tools or providers is not
     loaded at start; it gets what it needs in the context of its calls.
     """
 

@@ -42,9 +42,9 @@ class ModelUsage(Record):
 class UsageSummary(Record):
     """A summary of usage. `cost` is in USD and None if unknown; `providers` has the models of each provider.
 
-    `tokens` are by the field names of `Usage`. `lifetime` has the models of all sessions, if asked for; those counted
-    by their name alone have no provider.
-    `ceiling` is the cost ceiling in USD and None without one; `left` is what this and all other agents have left of it.
+    `tokens` has the field names of `Usage` as keys. `lifetime` has the models of all sessions, if asked for; those
+    counted by their name alone have no provider. `ceiling` is the cost ceiling in USD and None without one;
+    `left` is what this and all other agents have left of it.
     """
 
     tokens: Mapping[str, int]
@@ -268,8 +268,8 @@ def from_dict(data: Mapping[str, Any]) -> Message:
 
 
 def _fields(record: Record) -> dict[str, Any]:
-    defaults = type(record)._defaults
-    return {name: value for name, value in record.as_dict().items() if value is not defaults[name]}
+    values = vars(record)
+    return {name: values[name] for name, default in record._defaults.items() if values[name] is not default}
 
 
 def block_to_dict(block: Block) -> dict[str, Any]:

@@ -159,7 +159,7 @@ class SessionControl(Protocol):
 
     @property
     def toolbox(self) -> ToolControl:
-        """The tools, and selecting others."""
+        """Lists the tools, and selects other ones."""
         ...
 
     def keys(self) -> KeyControl:

@@ -29,20 +29,20 @@ class Timeouts(Record):
     browser_settle: float = 8.0
     """The longest wait until a loaded page stops changing."""
     browser_poll: float = 0.4
-    """Between two checks whether a loaded page still changes."""
+    """The pause between two checks whether a loaded page still changes."""
     http_turn: float = 20.0
     """The longest wait of a request for its turn, if a service limits the number of requests."""
     notice: float = 10.0
-    """For the ntfy server to accept a notification during a run."""
+    """The time for the ntfy server to accept a notification during a run."""
     notice_end: float = 5.0
-    """For the remaining notifications at the end of a run."""
+    """The time for the remaining notifications at the end of a run."""
     model_idle: float = 180.0
     """Silence of a model service since the last piece of its answer; data that only keep the connection alive do not
     count."""
     model_idle_coding: float = 900.0
     """The same silence of a model service in coding mode."""
     probe: float = 0.15
-    """For all local servers together to list their models, if a chat starts without a model."""
+    """The time for all local servers together to list their models, if a chat starts without a model."""
     model_list: float = 5.0
     """A short question to a model service: which models it serves after it refused one; how large a context window
     is."""
@@ -61,7 +61,7 @@ class Timeouts(Record):
     retry_after_limit: float = 60.0
     """The longest `retry-after` that is obeyed; a longer one ends the retries."""
     summary: float = 120.0
-    """For a model to summarize the older messages of a conversation. Then lists replace the messages."""
+    """The time for a model to summarize the older messages of a conversation. Then lists replace the messages."""
     command_parse: float = 2.0
     """Parsing a shell command. Then the command counts as not understood."""
     snapshot: float = 5.0
@@ -73,29 +73,29 @@ class Timeouts(Record):
     output_first: float = 1.0
     """How long a program runs before its output is reported."""
     output_report: float = 0.05
-    """Between two reports of a running program's output."""
+    """The pause between two reports of a running program's output."""
     job_poll: float = 0.1
-    """Between two checks of a job whose end or output is awaited."""
+    """The pause between two checks of a job whose end or output is awaited."""
     settle: float = 0.05
     """How long processes that a command started may run after its output has ended, before they count as a job."""
     terminate: float = 0.5
-    """Between asking processes to end (SIGTERM) and killing those that did not."""
+    """The pause between asking processes to end (SIGTERM) and killing those that did not."""
     kill_poll: float = 0.01
-    """Between two checks whether killed processes have ended."""
+    """The pause between two checks whether killed processes have ended."""
     kill_limit: float = 5.0
     """The longest wait for killed processes."""
     process_backoff: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
     """The pauses before starting a program is tried again, if the system has no room for another process."""
     sandbox_start: float = 10.0
-    """For a sandbox to start, and for each test in one."""
+    """The time for a sandbox to start, and for each test in one."""
     server: float = 60.0
-    """For an MCP server to be ready."""
+    """The time for an MCP server to be ready."""
     pack: float = 10.0
     """Loading one pack, and each of its registration hooks."""
     pack_grace: float = 1.0
     """In addition to `pack`: for a pack that hangs and lets no other code run. Then its process is killed."""
     pack_process: float = 30.0
-    """For the process that loads packs to start."""
+    """The time for the process that loads packs to start."""
     pack_retry: float = 60.0
     """Before a pack that could not be loaded is tried again. Each further try waits twice as long."""
     pack_retry_most: float = 86_400.0
@@ -118,19 +118,19 @@ class Timeouts(Record):
     release: float = 0.4
     """After a signal that asks Marvin to exit: for such code to return, and once more for it to save its data."""
     lock: float = 5.0
-    """For the lock of a state file."""
+    """The longest wait for the lock of a state file."""
     project_lock: float = 1.0
-    """For the lock of a file of the project that another Marvin process is writing."""
+    """The longest wait for the lock of a file of the project that another Marvin process is writing."""
     lock_poll: float = 0.01
-    """Between two attempts to get such a lock."""
+    """The pause between two attempts to get such a lock."""
     ticket_plugin: float = 1.0
-    """For a plugin of the ticket program to describe itself, if its first lines do not."""
+    """The time for a plugin of the ticket program to describe itself, if its first lines do not."""
     ceiling: float = 900.0
     """With a cost ceiling: until money becomes available that is reserved for requests of other agents."""
     ceiling_poll: float = 0.2
-    """Between two checks whether reserved money has become available."""
+    """The pause between two checks whether reserved money has become available."""
     redraw: float = 0.03
-    """Between two updates of the chat's screen while an answer arrives."""
+    """The pause between two updates of the chat's screen while an answer arrives."""
     answer_key: float = 0.5
     """Since the last key before a question that a single key answers: earlier keys were typed before it appeared."""
     escape: float = 0.1
@@ -139,25 +139,26 @@ class Timeouts(Record):
     attention: float = 10.0
     """Without a key, before a chat asks for attention: at a question, and at the end of a longer answer."""
     tick: float = 1.0
-    """Between two updates of the seconds that a waiting chat shows."""
+    """The pause between two updates of the seconds that a waiting chat shows."""
     progress: float = 2.0
-    """Between two progress lines of one call, if the lines are written one below the other."""
+    """The pause between two progress lines of one call, if the lines are written one below the other."""
     runtime_start: float = 60.0
-    """For the program behind a model service to start, such as Copilot's."""
+    """The time for the program behind a model service to start, such as Copilot's."""
     runtime_poll: float = 1.0
-    """Between two checks whether that program still runs while it is silent."""
+    """The pause between two checks whether that program still runs while it is silent."""
     agent_build: float = 3600.0
     """An agent that writes, from its start to its end."""
     agent_research: float = 600.0
     """An agent that only reads."""
     agent_slot: float = 0.2
-    """Between two checks whether another agent may start, as long as too many of the run are working."""
+    """The pause between two checks whether another agent may start, as long as too many of the run are working."""
     agent_end: float = 3.0
-    """For an agent that was told to stop, for example by Ctrl+C, to stop its own processes. Then all are killed."""
+    """The time for an agent that was told to stop, for example by Ctrl+C, to stop its own processes. Then all are
+    killed."""
     login: float = 300.0
-    """For the user to log in to a model service in the browser."""
+    """The time for the user to log in to a model service in the browser."""
     keyring: float = 20.0
-    """For the system's keyring to read or store a key; it may ask the user to unlock it."""
+    """The time for the system's keyring to read or store a key; it may ask the user to unlock it."""
     stdin_idle: float = 60.0
     """Silence of standard input while the prompt is read from it."""
     telemetry: float = 1.0

@@ -109,6 +109,7 @@ class ToolSpec(Record):
     snapshot: bool = False
     typed: Sign = ""
     too_long: str = ""
+    known_as: tuple[str, ...] = ()
     probe: Mapping[str, Any] | None = None
     guidance: str = ""
     in_code: int = 0
@@ -181,6 +182,7 @@ class Tool(Generic[P, R]):
         snapshot: bool = False,
         typed: Sign = "",
         too_long: str = "",
+        known_as: Collection[str] = (),
         probe: Mapping[str, Any] | None = None,
         aliases: Mapping[str, Collection[str]] | None = None,
         unlisted: Collection[str] = (),
@@ -211,6 +213,7 @@ class Tool(Generic[P, R]):
         self.snapshot = snapshot
         self.typed: Sign = typed
         self.too_long = too_long
+        self.known_as = tuple(one.casefold() for one in _several(name, "known_as", known_as))
         self.probe = None if probe is None else dict(probe)
         self.aliases = {parameter: _several(name, "aliases", names) for parameter, names in (aliases or {}).items()}
         self.unlisted = _several(name, "unlisted", unlisted)
@@ -323,6 +326,7 @@ def tool(
     snapshot: bool = False,
     typed: Sign = "",
     too_long: str = "",
+    known_as: Collection[str] = (),
     probe: Mapping[str, Any] | None = None,
     aliases: Mapping[str, Collection[str]] | None = None,
     unlisted: Collection[str] = (),
@@ -367,6 +371,7 @@ def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> 
         typed: "!" if its only required parameter takes the text typed behind `!` in a chat; "@" if
             it reads the document whose path is typed behind `@`. Of several such tools the first is called.
         too_long: what the model should do instead where the arguments of a call were cut off.
+        known_as: names of such a tool in other programs. A model that calls one of them is told this tool's name.
         probe: the arguments of a harmless call, with which `marvin tools health` tests the services of the
             tool.
         aliases: other names of parameters, by their own, that models know from other programs. Calls may use

@@ -69,9 +69,11 @@ def _taken(config: Config, contents: Mapping[str, bytes], digest: str, warn: Cal
         try:
             config, left_out = with_settings(config, settings)
             if left_out:
-                warn(f"{SETTINGS}: {', '.join(map(exact_line, left_out))}: not for a project to say, and left out.")
+                warn(
+                    f"{SETTINGS}: {', '.join(map(exact_line, left_out))}: a project cannot set this, so it was ignored."
+                )
         except ConfigError as error:
-            warn(f"{error} None of its settings count.")
+            warn(f"{error} None of its settings is used.")
     if SERVERS in contents:
         config = _with_servers(config, contents[SERVERS], warn)
     commands = {name: text.decode("utf-8", "replace") for name, text in _below(COMMANDS, contents)}
@@ -94,7 +96,7 @@ def _with_servers(config: Config, content: bytes, warn: Callable[[str], None]) -
     try:
         return config.replace(mcp_servers={**servers_of_project(content, SERVERS), **config.mcp_servers})
     except ConfigError as error:
-        warn(f"{error} None of its servers count.")
+        warn(f"{error} None of its servers is used.")
         return config
 
 

@@ -57,7 +57,7 @@ def servers_of_project(content: bytes, origin: str) -> Mapping[str, McpServer]:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(f'{origin} does not have the form {{"mcpServers": {{NAME: {{...}}}}}}. Correct it.') from None
     if len(entries) > _MOST:
-        raise ConfigError(f"{origin} names {len(entries):,} servers; {_MOST} are the most. Remove some.")
+        raise ConfigError(f"{origin} names {len(entries):,} servers; the maximum is {_MOST}. Remove some.")
     kept = {name: {key: entry[key] for key in _REPOSITORYS & entry.keys()} for name, entry in entries.items()}
     return {name: server_of(name, entry, origin).replace(of_project=True) for name, entry in kept.items()}
 
@@ -113,7 +113,7 @@ def filled_in(server: McpServer, secrets: Variables) -> McpServer:
         if server.of_project and secrets.holds_key(found[1]):
             raise ConfigError(
                 f"The MCP server {server.name} of the project ({server.origin}) wants the variable {found[1]}, which "
-                "holds a key of yours. Marvin gives no key to a project's server. Where you want that, set the server "
+                "holds a key of yours. Marvin gives no key to a project's server. If you want that, set the server "
                 "up under mcp_servers in config.yaml."
             )
         given = secrets.setting(found[1])

@@ -201,6 +201,10 @@ class Secrets:
         for watched in [one for one in self._watched.values() if is_there(one.path, os.F_OK)]:
             for value in watched.changed():
                 self.learn(Secret(value))
+        return self.learnt()
+
+    def learnt(self) -> tuple[str, ...]:
+        """The same without a look at the files that hold secrets: what was known of them at the last `known`."""
         if self._known is None:
             values = self._learned | {self._env[name].strip() for name in self._names if name in self._env}
             long = (value for value in values if len(value) >= _SHORTEST_SECRET)

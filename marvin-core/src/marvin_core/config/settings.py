@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from ..api.errors import ConfigError
 from ..util.state_files import read_trusted_json, write_cache
 from ..version import __version__
 from .file import sections
+from .file.parsing import parsed_config, place_of, read_config
 from .file.sections import PackChoices
 
-_VALUE_SHOWN = 40
 _MAY_HOLD_KEYS: Mapping[str, Sequence[str]] = {
     "providers": ("headers", "base_url", "auth_url"),
     "mcp_servers": ("env", "headers", "url", "args", "client_secret"),
@@ -65,7 +65,7 @@ def read_settings(path: Path, cache: Path) -> dict[str, Any]:
     kept = read_trusted_json(cache)
     if isinstance(kept, dict) and kept.get("stamp") == stamp and isinstance(kept.get("data"), dict):
         return _whole(kept["data"], path) if kept.get("left_out") else dict(kept["data"])
-    data = parse_settings(_content(path), path)
+    data = parse_settings(read_config(path), path)
     left_out = _holds_keys(data)
     write_cache(cache, {"stamp": stamp, "data": _without_keys(data) if left_out else data, "left_out": left_out})
     return data
@@ -76,13 +76,6 @@ def _changed(file: str) -> int:
         return os.stat(file).st_mtime_ns
     except OSError:  # in an archive, whose version is part of the stamp
         return 0
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}. Make it readable or remove it.") from error
 
 
 def _holds_keys(data: Mapping[str, Any]) -> bool:
@@ -108,7 +101,7 @@ def _without_keys(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _whole(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The cached content, completed with the parts from the file that are not cached."""
-    content = _content(path)
+    content = read_config(path)
     whole: dict[str, Any] = {}
     try:
         written = written_settings(content, path)
@@ -131,7 +124,7 @@ def _as_checked(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def parse_settings(content: bytes, path: Path) -> dict[str, Any]:
     """The settings of a config.yaml with this content. `path` is for errors, which are those of `read_settings`."""
-    node = _parsed(content, path)
+    node = parsed_config(content, path)
     data = _plain(node, path)
     if not data:
         return {}
@@ -144,48 +137,14 @@ def parse_settings(content: bytes, path: Path) -> dict[str, Any]:
     except ValidationError as error:
         from .file.problems import Source, told
 
-        found = Source(file_schema(), lambda keys: f"{path}, line {_line(node, keys)}", hidden=_may_be_key)
+        found = Source(file_schema(), path, lambda keys: place_of(node, keys), hidden=_may_be_key)
         raise ConfigError(told(error.errors(include_url=False), found)) from None
     return checked.model_dump(mode="json", exclude_unset=True)
 
 
 def written_settings(content: bytes, path: Path) -> dict[str, Any]:
     """The keys and values as written in a config.yaml. Raises `ConfigError` if it is not YAML."""
-    return _plain(_parsed(content, path), path)
-
-
-def _parsed(content: bytes, path: Path) -> Any:
-    """The content of the file as parsed by the YAML library; None for an empty file."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-    from ruamel.yaml.reader import ReaderError
-
-    from ..util.yaml.checked import check_yaml
-
-    try:
-        text = content.decode("utf-8")
-        check_yaml(text)
-        data = YAML().load(text)
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
-    except MarkedYAMLError as error:
-        # An unclosed construct is detected at the end of the file; the error is where it begins.
-        mark = error.context_mark if "stream end" in (error.problem or "") else error.problem_mark
-        line = mark.line + 1 if mark else 1
-        raise ConfigError(f"{path}, line {line}: {error.problem or 'not YAML'}. Correct that line.") from error
-    except ReaderError as error:
-        line = content.decode("utf-8").count("\n", 0, error.position) + 1
-        fault = f"the character U+{error.character:04X} is not allowed"
-        raise ConfigError(f"{path}, line {line}: {fault}. Correct that line.") from error
-    except (YAMLError, ValueError, RecursionError) as error:  # the latter for invalid dates and numbers
-        raise ConfigError(f"{path}: {error}. Correct it, or move it away to start from defaults.") from error
-    if data is not None and not isinstance(data, dict):
-        from ..util.plain_data import plain
-        from ..util.text import cut, to_json
-
-        found = cut(to_json(plain(data)), _VALUE_SHOWN)
-        raise ConfigError(f"{path}, line 1: expected keys such as `provider: groq`, found {found}.")
-    return data
+    return _plain(parsed_config(content, path), path)
 
 
 def _plain(node: Any, path: Path) -> dict[str, Any]:
@@ -196,7 +155,7 @@ def _plain(node: Any, path: Path) -> dict[str, Any]:
         data: dict[str, Any] = plain(node or {})
     except ValueError as error:
         keys = _culprit(node, ())
-        place = f"{path}, line {_line(node, keys)}: {'.'.join(map(str, keys))}"
+        place = f"{path}, line {place_of(node, keys).line}: {'.'.join(map(str, keys))}"
         raise ConfigError(f"{place} cannot be used: {error}. Make it simpler.") from error
     return {key: value for key, value in data.items() if value != ""}
 
@@ -234,20 +193,4 @@ def line_of(content: bytes, keys: Sequence[str | int]) -> int:
     """The line of the value at this path in a config.yaml, or of the nearest existing value above it."""
     from ruamel.yaml import YAML
 
-    return _line(YAML().load(content.decode("utf-8")), keys)
-
-
-def _line(node: Any, keys: Sequence[str | int]) -> int:
-    line = 1
-    for key in keys:
-        places = getattr(getattr(node, "lc", None), "data", None) or {}
-        at = next(_same(key, places), None)
-        if at is None:
-            break
-        line, node = places[at][0] + 1, node[at]
-    return line
-
-
-def _same(key: str | int, places: Mapping[Any, Any]) -> Iterator[Any]:
-    """The keys of a node that are equal to a part of a path: keys may be written as numbers."""
-    return (one for one in places if one == key or (isinstance(key, str) and str(one) == key))
+    return place_of(YAML().load(content.decode("utf-8")), keys).line

@@ -11,7 +11,7 @@ from ..util.numbers import sound
 
 CANCELLED = "[Cancelled]"
 _PIECES = 1_000
-"""The number of parts kept separately: a short one takes many times the memory of its characters."""
+"""The maximum number of separate parts. A short part takes far more memory than its characters."""
 
 
 class _Part:

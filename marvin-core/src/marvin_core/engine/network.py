@@ -15,6 +15,7 @@ from ..util.patterns.hosts import HostList
 from ..util.threads import in_thread
 
 if TYPE_CHECKING:
+    from ..http.filter_proxy import NoteRefused
     from ..http.proxy_thread import Decide, ProxyThread
     from ..util.bus import Bus
 
@@ -22,6 +23,7 @@ Asker: TypeAlias = "Callable[[str, Sequence[str]], Awaitable[str]]"
 _REMEMBERED = 200
 """The maximum number of refusals that are stored for the results of commands."""
 _CHOICES = ("session", "always", "no")
+_PRIVATE = "an address of this machine or of a private network: allow_addresses in config.yaml allows it"
 
 
 def policy_of(config: Config, *, unattended: bool) -> NetworkPolicy:
@@ -32,8 +34,11 @@ def policy_of(config: Config, *, unattended: bool) -> NetworkPolicy:
 class ProxySource(Protocol):
     """Creates the proxy."""
 
-    def proxy(self, decide: Decide) -> ProxyThread:
-        """A proxy that connects programs only to hosts that `decide` allows."""
+    def proxy(self, decide: Decide, note_refused: NoteRefused = ...) -> ProxyThread:
+        """A proxy that connects programs only to hosts that `decide` allows.
+
+        It calls `note_refused` for such a host whose address is of this machine or of a private network.
+        """
         ...
 
 
@@ -92,7 +97,7 @@ class SessionNetwork:
             ConfigError: a configured proxy cannot be used.
         """
         if self._proxy is None:
-            self._proxy = self._clients.proxy(self.refusal)
+            self._proxy = self._clients.proxy(self.refusal, self._note_address)
         await self._proxy.serve(listener)
 
     async def refusal(self, host: str, port: int) -> str:
@@ -101,12 +106,19 @@ class SessionNetwork:
             return ""
         if self._asker is not None and self.may_ask() and await self._allowed(host, port):
             return ""
-        self._refusals += 1
-        self._refused.append((self._refusals, f"{host}:{port}"))
+        self._note(f"{host}:{port}")
         return (
             f"commands in the sandbox cannot reach {host}, port {port}. Do without it, or ask the user to allow it: "
             "`network` in config.yaml, or --network"
         )
+
+    def _note(self, refused: str) -> None:
+        self._refusals += 1
+        self._refused.append((self._refusals, refused))
+
+    def _note_address(self, host: str, port: int) -> None:
+        """A host is allowed, but its address is not."""
+        self._note(f"{host}:{port} ({_PRIVATE})")
 
     async def _allowed(self, host: str, port: int) -> bool:
         answer = self._answers.get((host, port))

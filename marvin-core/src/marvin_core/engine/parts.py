@@ -223,7 +223,7 @@ def _said_in(folder: Path, largest: int, working_dir: str) -> frozenset[tuple[st
 def build(setup: SessionSetup) -> SessionParts:
     """The parts of a new session."""
     config = setup.config
-    redactor = Redactor(setup.secrets.known)
+    redactor = Redactor(setup.secrets.known, setup.secrets.learnt)
     bus = Bus(redactor.text)
     kept = KeptTexts(redactor, bus.warn)
     clock, workspace = SystemClock(), Workspace(config)
@@ -295,7 +295,7 @@ def _shaping(setup: SessionSetup, sandbox: LazySandbox) -> Callable[[ToolSpec], 
 
 def _apart(config: Config) -> ApartJobs | None:
     """The background Marvins; None if there has never been one, so that nothing is imported."""
-    if not os.path.isdir(f"{config.state_folder}/apart"):  # each request asks
+    if not os.access(f"{config.state_folder}/apart", os.F_OK):  # each request asks, and `isdir` would raise and catch
         return None
     from ..guard.processes.apart import ApartJobs
 

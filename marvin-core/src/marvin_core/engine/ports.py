@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..api.permissions import Question, Reply
     from ..api.session import Command
     from ..api.tools import Tool, ToolSpec
+    from ..http.filter_proxy import NoteRefused
     from ..http.proxy_thread import Decide, ProxyThread
     from ..usage.budget import Budget
 
@@ -63,7 +64,7 @@ class ToolClients(Protocol):
         """The client that all tools share."""
         ...
 
-    def proxy(self, decide: Decide) -> ProxyThread:
+    def proxy(self, decide: Decide, note_refused: NoteRefused = ...) -> ProxyThread:
         """A proxy for programs, with the network access of the tools, restricted to hosts that `decide` allows."""
         ...
 

@@ -219,7 +219,7 @@ class ToolSessionView:
         return self._parts.conversation.output_characters(tool_name)
 
     def set_working_dir(self, path: Path) -> None:
-        """Move the sandbox root. Raises `ToolError` in play mode."""
+        """Move the root of the sandbox. Raises `ToolError` while a recording is played."""
         self._check_not_playing("the playground stays the working directory")
         self._parts.workspace.move(path)
 

@@ -165,7 +165,9 @@ class Undo:
         changed = [state for state in files if self._now(state) not in (state.before, state.after)]
         if changed:
             diffs = "\n".join(self._difference(state) for state in changed)
-            raise MarvinError(f"This was changed since then. Undo that change first, or restore it by hand:\n{diffs}")
+            raise MarvinError(
+                f"These files have changed since then. Undo the later change first, or restore them by hand:\n{diffs}"
+            )
         for state in files:
             paths, now = self._parts.workspace.paths_of(Path(state.root)), self._now(state)
             if now == state.before:

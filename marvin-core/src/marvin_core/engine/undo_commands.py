@@ -120,7 +120,9 @@ async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[C
         diffs = [await _difference(snapshots, root, change) for change in others[:_SHOWN]]
         more = f"\nand {counted(len(others) - _SHOWN, 'more file')}" if len(others) > _SHOWN else ""
         text = "\n".join(diffs) + more
-        raise MarvinError(f"This was changed since then. Undo that change first, or restore it by hand:\n{text}")
+        raise MarvinError(
+            f"These files have changed since then. Undo the later change first, or restore them by hand:\n{text}"
+        )
     return todo
 
 

@@ -35,36 +35,44 @@ def _without(text: str, spans: Sequence[Span]) -> str:
 
 
 class Redactor:
-    """Removes secrets from texts. `known` returns the current secrets.
+    """Removes secrets from texts.
 
-    It is called each time, because tools and services may add secrets. An unchanged result costs nothing.
+    Args:
+        known: returns the current secrets. It is called each time, because tools, services and other programs may add
+            secrets. An unchanged result costs nothing but a look at the files that may hold some.
+        learnt: returns the secrets without that look.
     """
 
-    def __init__(self, known: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, known: Callable[[], Sequence[str]], learnt: Callable[[], Sequence[str]] | None = None) -> None:
         self._known = known
+        self._learnt = learnt or known
         self._values: Sequence[str] = ()
         self._spellings = Spellings(())
         self._seen: dict[str, str] = {}
 
-    def _current(self) -> Spellings:
-        values = self._known()
+    def _current(self, *, look: bool = True) -> Spellings:
+        values = self._known() if look else self._learnt()
         if values is not self._values:
             self._spellings, self._values, self._seen = Spellings(values), values, {}
         return self._spellings
 
-    async def prepare(self, *values: Any) -> Spellings:
+    async def prepare(self, *values: Any, look: bool = True) -> Spellings:
         """Search the large texts in these values in a thread, so that the next `text` or `value` is fast.
 
-        Returns the secrets to pass to that call, so that the files with secrets are read only once.
+        Args:
+            look: whether files may hold secrets that were not known when these values came.
+
+        Returns:
+            the secrets to pass to that call, so that the files with secrets are looked at only once.
         """
-        spellings = self._current()
+        spellings = self._current(look=look)
         if not spellings.texts:
             return spellings
         large = [text for text in _texts_in(values) if len(text) > PIECE and text not in self._seen]
         if not large:
             return spellings
         read = await in_thread(lambda: {text: _without(text, spellings.spans(text)) for text in large})
-        now = self._current()
+        now = self._current(look=look)
         if now is spellings:  # else there are more by now
             for text, clean in read.items():
                 self._remember(text, clean)
@@ -130,8 +138,12 @@ class Redactor:
         yield begin, end
 
     def message(self, message: Message) -> Message:
-        """The message without secrets, including secrets that are split over its blocks."""
-        return with_texts(message, self.texts) if self.knows_any else message
+        """The message without secrets, including secrets that are split over its blocks.
+
+        For the outputs of tools no file is looked at: that was done when each of them came.
+        """
+        looked = self._current(look=message.role != "tool")
+        return with_texts(message, lambda texts: self.texts(texts, looked)) if looked.texts else message
 
     def messages(self, messages: Sequence[Message]) -> list[Message]:
         """All of these messages without secrets."""
@@ -158,6 +170,11 @@ class Redactor:
         if isinstance(value, Record):
             return value.replace(**self._value(value.as_dict(), spellings))
         return value
+
+    @property
+    def knew_any(self) -> bool:
+        """Whether any secret was known when it was last asked for one."""
+        return bool(self._spellings.texts)
 
     @property
     def knows_any(self) -> bool:

@@ -88,5 +88,6 @@ def lies_in(path: str, roots: Iterable[str]) -> bool:
 
 def _found(candidate: str) -> str | None:
     """A program from the current folder would be whatever the project that Marvin works on put there."""
-    is_program = os.path.isabs(candidate) and os.path.isfile(candidate) and os.access(candidate, os.X_OK)
+    # `access` comes before `isfile`: for what is not there, as in most folders of a PATH, it raises nothing.
+    is_program = os.path.isabs(candidate) and os.access(candidate, os.X_OK) and os.path.isfile(candidate)
     return candidate if is_program else None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import httpx
 
     from .addresses import AddressGuard
+    from .filter_proxy import NoteRefused
     from .proxy_thread import Decide, ProxyThread
 
 
@@ -78,8 +79,11 @@ class Clients:
         """A separate client for a server that the user named, with this read timeout in seconds."""
         return make_client(self._settings, timeout_read=silence, tls=self._tls.get)
 
-    def proxy(self, decide: Decide) -> ProxyThread:
+    def proxy(self, decide: Decide, note_refused: NoteRefused = lambda host, port: None) -> ProxyThread:
         """A proxy for programs, with the network settings of the tools, restricted to hosts that `decide` allows.
+
+        Args:
+            note_refused: called for such a host whose address is of this machine or of a private network.
 
         Raises:
             ConfigError: a configured proxy cannot be used.
@@ -89,7 +93,7 @@ class Clients:
 
         outward = Outward(self._settings, self._addresses(), self._tls.get)
         limits, timeouts = self._settings.limits, self._settings.timeouts
-        return ProxyThread(decide, outward, timeout=timeouts.http, most=limits.proxy_connections)
+        return ProxyThread(decide, outward, note_refused, timeout=timeouts.http, most=limits.proxy_connections)
 
     def refused_host(self, url: str) -> str:
         """The host of a URL that tools cannot reach because it is on this machine or in a private network. Blocks.

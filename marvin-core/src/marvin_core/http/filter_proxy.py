@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .outward import Outward
 
 _Decide: TypeAlias = "Callable[[str, int], Awaitable[str]]"
+NoteRefused: TypeAlias = "Callable[[str, int], None]"
+"""Called for an allowed host and port whose address may not be reached: programs do not show the proxy's answer."""
 
 _HEAD = 64 * 1024
 _PIECE = 64 * 1024
@@ -46,8 +48,11 @@ class FilterProxy:
     """Serves programs on listening sockets: at most `most` connections at a time, with a request within `timeout`
     seconds."""
 
-    def __init__(self, decide: _Decide, outward: Outward, *, timeout: float, most: int) -> None:
+    def __init__(
+        self, decide: _Decide, outward: Outward, note_refused: NoteRefused, *, timeout: float, most: int
+    ) -> None:
         self._decide = decide
+        self._note_refused = note_refused
         self._outward = outward
         self._timeout = timeout
         self._most = most
@@ -121,6 +126,7 @@ class FilterProxy:
             async with asyncio.timeout(self._timeout):
                 return await self._outward.open(request)
         except ToolError as error:  # an address of this machine or of a private network
+            self._note_refused(request.host, request.port)
             raise _Failed(str(error), "403 Forbidden", _NOT_ALLOWED) from error
         except (httpx.TransportError, OSError, Refused) as error:
             text = f"{request.authority} could not be reached: {error}"
@@ -144,7 +150,7 @@ async def _socks_request(reader: asyncio.StreamReader, writer: asyncio.StreamWri
         raise EOFError  # the program ends the connection then: RFC 1928, section 3
     _, command, _, kind = await reader.readexactly(4)
     if kind not in (_V4, _NAME, _V6):
-        raise _Failed("no kind of address", "", _NO_ADDRESS)
+        raise _Failed("unknown type of address", "", _NO_ADDRESS)
     size = {_V4: 4, _V6: 16}.get(kind) or (await reader.readexactly(1))[0]
     address = await reader.readexactly(size)
     port = int.from_bytes(await reader.readexactly(2), "big")

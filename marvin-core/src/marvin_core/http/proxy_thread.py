@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .filter_proxy import FilterProxy
 
 if TYPE_CHECKING:
+    from .filter_proxy import NoteRefused
     from .outward import Outward
 
 Decide: TypeAlias = "Callable[[str, int], Coroutine[Any, Any, str]]"
@@ -20,19 +21,23 @@ _OVER = "the session has ended"
 
 
 class ProxyThread:
-    """Runs a `FilterProxy`. Create it in the event loop of the session, in which `decide` is called.
+    """Runs a `FilterProxy`. Create it in the event loop of the session, in which both functions are called.
 
     Args:
         decide: says which hosts may be reached.
+        note_refused: called for such a host whose address may not be reached.
         timeout: seconds within which a program must send its request.
         most: connections at a time.
     """
 
-    def __init__(self, decide: Decide, outward: Outward, *, timeout: float, most: int) -> None:
+    def __init__(
+        self, decide: Decide, outward: Outward, note_refused: NoteRefused, *, timeout: float, most: int
+    ) -> None:
         self._decide = decide
+        self._note_refused = note_refused
         self._session = asyncio.get_running_loop()
         self._loop = asyncio.new_event_loop()
-        self._proxy = FilterProxy(self._asked, outward, timeout=timeout, most=most)
+        self._proxy = FilterProxy(self._asked, outward, self._refused, timeout=timeout, most=most)
         self._thread = threading.Thread(target=self._run, name="filter-proxy", daemon=True)
         self._thread.start()
 
@@ -50,6 +55,10 @@ class ProxyThread:
         # The session reports what became of the question; here it was not answered.
         await asyncio.wait([asked])
         return _OVER if asked.cancelled() or asked.exception() else asked.result()
+
+    def _refused(self, host: str, port: int) -> None:
+        with suppress(RuntimeError):  # the session has ended
+            self._session.call_soon_threadsafe(self._note_refused, host, port)
 
     async def serve(self, listener: socket.socket) -> None:
         """Serve connections to a listening socket, which belongs to the proxy from now on."""

@@ -271,7 +271,7 @@ class Connection:
         text = cut(disarm(why), _ERROR_SHOWN).rstrip(".")
         return ToolError(
             f"The MCP server {self.server.name} cannot be used: {text}. Nothing was done. "
-            f"`{command_name()} mcp test {self.server.name}` shows more."
+            f"Correct this, then run `{command_name()} mcp test {self.server.name}`."
         )
 
     def _explained(self, error: Exception) -> Exception:

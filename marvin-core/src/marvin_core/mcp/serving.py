@@ -223,4 +223,10 @@ async def serve_http(session: Served, place: tuple[int, float], token: str, read
         config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=limit)
         program = _Web(config)
         ready(listening.getsockname()[1])
-        await program.serve([listening])
+        serving = asyncio.ensure_future(program.serve([listening]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            program.should_exit = True  # if it is cancelled itself, it prints a traceback
+            await serving
+            raise

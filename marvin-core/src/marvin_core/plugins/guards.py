@@ -118,9 +118,9 @@ class Memory:
     def may_guard(self, pack: Pack) -> bool:
         """Whether a pack that cannot be loaded may register hooks.
 
-        It does if any version did so before. Otherwise its source decides; if that cannot be read, only a load of the
-        same version without hooks is proof that it does not. If nothing can be stored it counts as a guard, because it
-        may have been one until now.
+        It may if any version did so before, or if its source contains a hook. If the source cannot be read, it may
+        unless the same version was once loaded and had no hooks. If nothing can be stored, every pack may: it may have
+        registered hooks before.
         """
         seen = self.of(pack)
         if seen.hooks is None and not self._lasts:

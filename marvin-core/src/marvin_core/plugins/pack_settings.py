@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,10 +12,10 @@ from pydantic_core import ErrorDetails
 
 from ..api.errors import ConfigError, PluginError
 from ..api.settings import Settings
+from ..config.file.parsing import Place, parsed_config, place_of, read_config
 from ..config.file.problems import Location, Source, told
 from ..config.program import command_name
 from ..config.secrets import Secrets
-from ..config.settings import line_of
 from ..guard.redaction import Redactor
 from ..util.failures import is_failure
 from ..util.schemas.texts import reason_text, schema_at, type_text
@@ -116,7 +117,8 @@ class PackSection:
     def _source(self) -> Source:
         return Source(
             schema=self._declared.schema,
-            where=self._where,
+            path=self._path,
+            place=self._place,
             prefix=f"packs.{self._declared.name}",
             variable=lambda location: self.origin(location).replace("config.yaml", ""),
             unknown=self._of_secret,
@@ -146,14 +148,16 @@ class PackSection:
         name = self._source.name(location)
         return f"{name} is a secret, which cannot be set in config.yaml. Set the variable {meant} instead."
 
-    def _where(self, location: Location) -> str:
-        content = self._content
+    def _place(self, location: Location) -> Place | None:
+        return None if self._written is None else place_of(self._written, ("packs", self._declared.name, *location))
+
+    @cached_property
+    def _written(self) -> Any:
+        """The file as the YAML library returns it; None if it is being changed: the name of a key is enough then."""
         try:
-            content = self._path.read_bytes() if content is None else content
-            line = line_of(content, ("packs", self._declared.name, *location))
-        except (OSError, ValueError):  # the file is being changed; the name of the key is enough
-            return str(self._path)
-        return f"{self._path}, line {line}"
+            return parsed_config(read_config(self._path) if self._content is None else self._content, self._path)
+        except ConfigError:
+            return None
 
     def _schema(self, location: Sequence[str | int]) -> Mapping[str, Any]:
         return schema_at(self._declared.schema, location)
@@ -161,7 +165,7 @@ class PackSection:
     def leaves(self) -> Iterator[tuple[_Keys, Any, str]]:
         """Each key with its value and source; invalid values are returned as they are.
 
-        A secret that was written into config.yaml nevertheless is redacted.
+        If a secret was written into config.yaml, it is redacted.
         """
         try:
             shown = self.checked().model_dump(mode="json", by_alias=True)

@@ -95,15 +95,19 @@ def _check_sections(
     from .pack_settings import NotSet, PackSection
 
     right: list[str] = []
+    wrong: list[str] = []
+    changed = sorted(changed, key=lambda one: [*sections, one.name].index(one.name))  # errors in the order of the file
     made = [PackSection(one, sections.get(one.name, {}), secrets, path, content) for one in changed]
     for declared, outcome in zip(changed, isolated([partial(_outcome, one) for one in made], limit), strict=True):
         if isinstance(outcome, ConfigError) and not isinstance(outcome, NotSet):
-            raise outcome
-        if not isinstance(outcome, BaseException) or isinstance(outcome, NotSet):
+            wrong.append(str(outcome))
+        elif not isinstance(outcome, BaseException) or isinstance(outcome, NotSet):
             right.append(declared.name)
         else:
             reason = with_problem(Pack(name=declared.name, distribution="", version="", module=""), outcome).problems[0]
             warn(f"The settings of the pack {declared.name} of {declared.source} were not checked: {reason}")
+    if wrong:
+        raise ConfigError("\n".join(wrong))
     return right
 
 

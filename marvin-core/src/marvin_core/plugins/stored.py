@@ -21,7 +21,7 @@ FIELDS = (
     *(name for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for name in kind._defaults),
 )
 """The identifier of this version of the format."""
-_LATE = ("description", "parameters", "phrases", "probe", "labels", "module", "too_long")
+_LATE = ("description", "parameters", "phrases", "probe", "labels", "module", "too_long", "known_as")
 """The fields that a start reads only for the tools of its first request, if it has any."""
 _EARLY = {name: default for name, default in ToolSpec._defaults.items() if name not in _LATE}
 _LATE_DEFAULTS = {name: ToolSpec._defaults[name] for name in _LATE if name not in ToolSpec._required}
@@ -138,7 +138,7 @@ for _name in _LATE:
 
 
 def index_to_json(index: Index) -> dict[str, Any]:
-    """The index as JSON, without the data of `late_to_json`. Neighbouring tools share their equal fields."""
+    """The index as JSON, without the data of `late_to_json`. Consecutive tools with equal fields store them once."""
     return {
         "packs": [stated(pack) for pack in index.packs],
         "others": [stated(pack) for pack in index.others],

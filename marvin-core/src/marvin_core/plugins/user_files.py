@@ -85,7 +85,7 @@ def user_commands(folder: Path) -> Iterator[Command]:
 
 
 def project_commands(texts: Mapping[str, str]) -> Iterator[Command]:
-    """The commands of the working directory, from their texts by file name. Raises `ConfigError`."""
+    """The commands of the working directory. `texts` has the text of each file by its name. Raises `ConfigError`."""
     for name, text in sorted(texts.items()):
         path = Path(".marvin/commands") / name
         description, prompt = _parts(text, path)

@@ -158,8 +158,9 @@ class Profiles:
         return found or {}
 
     def draft_preferences(self, name: str) -> tuple[Path, bytes]:
-        """A copy of preferences.yaml for editing, or the last one that could not be saved; and the file's present
-        content.
+        """A copy of preferences.yaml for editing, and the current content of the file.
+
+        If an earlier copy could not be saved, it is returned instead of a new one.
         """
         path = self.preferences_file(name)
         content = path.read_bytes()

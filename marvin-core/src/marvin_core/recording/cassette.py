@@ -164,12 +164,12 @@ class _Reading:
             try:
                 record = parse_json(line, LONGEST)
                 if not isinstance(record, dict):
-                    raise ValueError("it is no record")
+                    raise ValueError("it is not a record")
                 self._take(record)
             except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
                 fault = f"Line {number} of {self._path} is damaged: {cut(one_line(str(error)))}"
         if self._cassette is None:
-            raise CassetteError(fault or f"{self._path} is no cassette: it does not begin like one.")
+            raise CassetteError(fault or f"{self._path} is not a cassette: it does not begin like one.")
         if fault and whole_end:
             raise CassetteError(fault)
         if self._cassette.is_cut:
@@ -180,7 +180,7 @@ class _Reading:
         kind = record.get("type")
         if self._cassette is None:
             if kind != "cassette":
-                raise CassetteError(f"{self._path} is no cassette: it does not begin like one.")
+                raise CassetteError(f"{self._path} is not a cassette: it does not begin like one.")
             version = record.get("version")
             if version != VERSION:
                 raise CassetteError(
@@ -241,7 +241,7 @@ class _Reading:
     def _request(self, of: Recorded, prompt: RecordedPrompt | None, record: Mapping[str, Any]) -> None:
         number = int(record["n"])
         if (of.id, number) in self._requests or len(self._requests) >= _MOST_REQUESTS:
-            raise ValueError("a request stands there twice, or there are too many")
+            raise ValueError("a request occurs twice, or there are too many requests")
         value = dict(_mapping(record, "request"))
         if value:
             self._complete(of, value, record)
@@ -253,18 +253,18 @@ class _Reading:
         """Copy the shared parts from an earlier request."""
         messages = value.get("messages")
         if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
-            raise ValueError("its messages are none")
+            raise ValueError("its messages are not valid")
         if "like" in record:
             like = self._requests[of.id, int(record["like"])].value
             same = int(record.get("same", 0))
             if not 0 <= same <= len(like["messages"]):
-                raise ValueError("it shares messages that are not there")
+                raise ValueError("it refers to messages that do not exist")
             value["messages"] = [*like["messages"][:same], *messages]
             for name, inner in like.items():
                 value.setdefault(name, inner)
         self._messages += len(value["messages"])
         if self._messages > _MOST_MESSAGES:
-            raise ValueError("its requests are too long together")
+            raise ValueError("its requests are too long in total")
 
     def _call(self, of: Recorded, prompt: RecordedPrompt | None, record: Mapping[str, Any]) -> None:
         if len(of.open) >= _MOST_OPEN:
@@ -280,7 +280,7 @@ def _result(of: Recorded, kind: str, record: Mapping[str, Any]) -> None:
     if kind == "result" and call_id in of.open:
         call = of.open.pop(call_id)
         if not isinstance(record.get("text", ""), str):
-            raise ValueError("the text of a result is none")
+            raise ValueError("the text of a result is not valid")
         call.result = record
     elif kind == "extras" and of.prompts and call_id in of.prompts[-1].calls:
         of.prompts[-1].calls[call_id].extras = record
@@ -303,7 +303,7 @@ def _answer(record: Mapping[str, Any]) -> Mapping[str, Any]:
     for part in parts:
         pieces = part.get("pieces", [])
         if not isinstance(pieces, list) or not all(map(_is_piece, pieces)):
-            raise ValueError("an answer has pieces that are none")
+            raise ValueError("an answer has parts that are not valid")
     return record
 
 

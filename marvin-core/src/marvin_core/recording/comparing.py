@@ -55,7 +55,7 @@ def compare_requests(
     now = each_text(request_value(request), places.hide)
     diff = _of_messages(recorded.value["messages"], now["messages"])
     if diff:
-        report.differs("request", where, "the conversation is another one", diff)
+        report.differs("request", where, "the conversation is different", diff)
     for name in _EXACT:
         if recorded.value.get(name) != now[name]:
             told = f"{name} is {cut(repr(now[name]), 200)}, and was {cut(repr(recorded.value.get(name)), 200)}"
@@ -68,9 +68,9 @@ def _around(before: Mapping[str, Any], now: Mapping[str, Any], to: tuple[Report,
     report, where = to
     diff = diff_of(str(before.get("system", "")), now["system"])
     if diff and strict:
-        report.differs("request", where, "the system prompt is another one", diff)
+        report.differs("request", where, "the system prompt is different", diff)
     elif diff:
-        report.note("the system prompt is another one (instructions, preferences, packs or version); --strict shows it")
+        report.note("the system prompt is different (instructions, preferences, packs or version); --strict shows it")
     gone, more = _names(before) - _names(now), _names(now) - _names(before)
     if gone or more:
         told = "; ".join(

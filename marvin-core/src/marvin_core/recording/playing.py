@@ -206,7 +206,7 @@ class Player:
         recorded = call.result.get("text")
         diff = diff_of(recorded, self._places.hide(event.text)) if isinstance(recorded, str) else ""
         if diff:
-            self._report.differs("result", where, "its result is another one", diff)
+            self._report.differs("result", where, "its result is different", diff)
 
     def _ended(self, event: AgentEnd) -> None:
         done = self._prompt.done if self._prompt is not None else None

@@ -42,7 +42,7 @@ class CassetteFile:
             descriptor = os.open(self._path, _ADD | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise UsageError(
-                f"--record: {self._path} is there already. Name another file, or remove that one first."
+                f"--record: {self._path} already exists. Name another file, or remove that one first."
             ) from None
         except OSError as error:
             raise UsageError(f"--record: {self._path} cannot be written: {error.strerror}.") from None
@@ -66,7 +66,7 @@ class CassetteFile:
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and os.pread(descriptor, len(_HEAD), 0) == _HEAD:
             return descriptor
         os.close(descriptor)
-        raise UsageError(f"--record: {self._path} is no cassette, so nothing is added to it.")
+        raise UsageError(f"--record: {self._path} is not a cassette, so nothing is added to it.")
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Write a record."""

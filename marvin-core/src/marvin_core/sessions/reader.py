@@ -222,7 +222,7 @@ class FullTranscript(Record):
     compactions: tuple[Compaction, ...]
     problems: tuple[str, ...]
     times: tuple[float, ...] = ()
-    """The time of each message, as by `time_of`."""
+    """The time of each message, in the form that `time_of` returns."""
 
 
 def load_full(path: Path, largest: int = LARGEST_LINE, leaf: str = "") -> FullTranscript:
@@ -295,7 +295,7 @@ class LoadedSession(Record):
     """The number of messages in the file, including all branches and those before a compaction."""
     problems: tuple[str, ...]
     times: tuple[float, ...] = ()
-    """The time of each message, as by `time_of`; 0 for those that a compaction kept."""
+    """The time of each message, in the form that `time_of` returns; 0 for those that a compaction kept."""
     seeded: int = 0
     """The number of messages from earlier chats; they come first."""
     prompts: tuple[EarlierPrompt, ...] = ()

@@ -78,7 +78,7 @@ class Exporter:
         try:
             self._items.put_nowait(item)
         except queue.Full:
-            self._tell("it takes less than there is to send")
+            self._tell("it accepts data more slowly than the data arises")
 
     def close(self, patience: float) -> None:
         """Export the rest, within `patience` seconds. Blocks; unsent data is dropped."""
@@ -105,7 +105,7 @@ class Exporter:
             self._told = True
             self._warn(
                 f"Traces and metrics do not reach the collector at {self._destination.shown}: {reason}. "
-                "The work goes on without them."
+                "The session continues without them."
             )
 
     def _run(self) -> None:

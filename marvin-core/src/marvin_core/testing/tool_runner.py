@@ -40,6 +40,7 @@ from .scripted import ScriptedModels
 if TYPE_CHECKING:
     import httpx
 
+    from ..http.filter_proxy import NoteRefused
     from ..http.proxy_thread import Decide
     from ..plugins.model import Pack
 
@@ -102,7 +103,7 @@ class _OneClient:
         """The client."""
         return self._client
 
-    def proxy(self, decide: Decide) -> NoReturn:
+    def proxy(self, decide: Decide, note_refused: NoteRefused = lambda host, port: None) -> NoReturn:
         """Raise `ConfigError`: commands cannot use the test's transport."""
         raise ConfigError("With a transport of the test's, commands reach no network.")
 

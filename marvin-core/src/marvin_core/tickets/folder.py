@@ -118,7 +118,7 @@ class TicketFolder:
                 continue
 
     def resolve(self, given: str) -> str:
-        """The name of the ticket for an id or a part of one.
+        """The name of the ticket with this id, or with an id that contains this text.
 
         Raises:
             TicketError: no ticket matches, or several do.
@@ -159,7 +159,7 @@ class TicketFolder:
             if not stat.S_ISREG(status.st_mode):
                 raise TicketError(f"Error: ticket '{name}' is not a regular file")
             if status.st_size > _LARGEST:
-                raise TicketError(f"Error: ticket '{name}' has {status.st_size:,} bytes; {_LARGEST:,} are the most")
+                raise TicketError(f"Error: ticket '{name}' has {status.st_size:,} bytes; the maximum is {_LARGEST:,}")
             pieces = bytearray(os.read(descriptor, _HEAD))
             if len(pieces) == _HEAD and (whole or not is_complete(_decoded(pieces))):
                 most = _LARGEST if whole else _FURTHER

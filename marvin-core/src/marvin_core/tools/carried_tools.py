@@ -272,7 +272,7 @@ class CarriedTools:
         return finder.find(query, most)
 
     def tell_left_out(self, provider: Provider) -> None:
-        """Warn about tools that are neither included nor can be found, if they are others than in the last warning."""
+        """Warn about tools that are neither included nor can be found, unless the last warning named the same ones."""
         if provider.max_tools is None:  # all tools are included or deferred
             self._told = []
             return

@@ -70,6 +70,7 @@ def describe(tool: Tool, *, source: str = "", module: str = "", group: ToolGroup
         snapshot=tool.snapshot,
         typed=tool.typed,
         too_long=tool.too_long or group.too_long,
+        known_as=tool.known_as,
         probe=tool.probe,
         guidance=group.guidance,
         in_code=group.place(tool.name, group.in_code),

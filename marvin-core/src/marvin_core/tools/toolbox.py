@@ -16,7 +16,7 @@ from ..api.tools import SEARCH, Tool, ToolResult, ToolSpec
 from ..config.secrets import Secrets
 from ..guard.gates.agents import closed_to
 from ..util.imports import load_module
-from ..util.text import cut, hint_at, one_line
+from ..util.text import cut, did_you_mean, hint_at, one_line
 from ..util.threads import in_thread
 from ..util.watchdog import attributed, attributed_call
 from .sets import select
@@ -162,7 +162,7 @@ class Toolbox:
         return not (bound or self._held or self._confined is not None)
 
     def beyond(self, selection: str) -> tuple[str, ...]:
-        """The tools that a selection adds to the current one. Raises `UsageError` as `choose`."""
+        """The tools that a selection adds to the current one. Raises `UsageError` like `choose`."""
         everything = tuple(self._all.values())
         allowed = select(everything, self.selection, self._lost)
         return tuple(sorted(select(everything, selection, self._lost) - allowed))
@@ -264,7 +264,8 @@ class Toolbox:
         all_of_them = _some(list(self._specs))
         if SEARCH in self._specs and len(self._specs) > _SOME:
             all_of_them = f"Look for one with {SEARCH}."
-        hint = hint_at(name, self._specs, all_of_them)
+        meant = [spec.name for spec in self._specs.values() if name.casefold() in spec.known_as]
+        hint = did_you_mean(meant) or hint_at(name, self._specs, all_of_them)
         raise ToolError(f"There is no tool {one_line(name, _LONGEST_NAME)!r}. {hint}")
 
     def preload(self, name: str, runner: str) -> None:
@@ -283,8 +284,13 @@ class Toolbox:
     async def load(self, name: str) -> LoadedTool:
         """The loaded tool. Raises `ToolError` as `spec` does, and if loading takes too long."""
         spec = self.spec(name)
+        turn = self._turns.get(name)
+        if turn is None:
+            turn = self._turns[name] = asyncio.Lock()
+        elif not turn.locked() and name in self._loaded:
+            return self._loaded[name]
         # The lock is fair, so calls of one tool, including questions, stay in order.
-        async with self._turns.setdefault(name, asyncio.Lock()):
+        async with turn:
             return self._loaded.get(name) or await self._load_in_time(spec)
 
     async def _load_in_time(self, spec: ToolSpec) -> LoadedTool:

@@ -162,7 +162,12 @@ class LineInterpreter:
     async def _run_command(self, command: str) -> None:
         spec = shell_tool(self._session)
         if spec is None:
-            self._show('No available tool runs commands. Install a pack with one: pip install "marvin-core[coding]"')
+            selected = self._session.toolbox.selection
+            self._show(
+                'No available tool runs commands. Install a pack with one: pip install "marvin-core[coding]"'
+                if selected in ("", "all")
+                else f"None of the selected tools ({selected}) runs commands. !mode all selects all tools."
+            )
             return
         asides: list[str] = []
         stop_listening = self._session.subscribe(lambda event: asides.extend(_asides(event)))

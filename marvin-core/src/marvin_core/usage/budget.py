@@ -309,8 +309,8 @@ class Budget:
         """Record the session that the money is spent for. Blocks.
 
         Args:
-            written: the part of this run's spending that is in session files, in USD.
-            cost: the cost in the session's own file, in USD: all of it has been counted.
+            written: how much of this run's spending is recorded in session files, in USD.
+            cost: the cost that the file of this session contains, in USD. The ledger already includes it.
         """
         if self.ledger.owned:
             self.ledger.work_for(session, self._earlier + round(written * _MICRO))

@@ -3,8 +3,8 @@
     {"turns": {MODEL: REQUESTS}, "cost": {MODEL: USD},
      "providers": {PROVIDER: {"requests": N, "cost": USD, "estimated": BOOL, "models": {MODEL: {...the same...}}}}}
 
-`turns` and `cost` are by the names of the models alone; files of older versions have nothing else. What another
-program keeps in the file stays.
+`turns` and `cost` have the names of the models as keys; files of older versions have nothing else. What another program
+keeps in the file stays.
 """
 
 from __future__ import annotations

@@ -313,7 +313,7 @@ def table_rates(entry: Any) -> dict[str, Any] | None:
 
 
 def table_entry(provider: str, address: str, model: str) -> Any:
-    """The table's entry for a model: by the provider's name, else by its address; None if there is none."""
+    """The entry of the price table for a model, or None. It is found by the provider's name, else by its address."""
     from genai_prices.data_snapshot import get_snapshot
 
     find = get_snapshot().find_provider_model

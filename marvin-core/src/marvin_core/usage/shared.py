@@ -35,7 +35,7 @@ class SharedBudget:
         self._ledger = Ledger.create(self._folder, max(0, round(dollars * _MICRO)), self._timeouts)
 
     def part(self, name: str, dollars: float) -> str:
-        """The address of a part of the budget for MARVIN_LEDGER, with a ceiling in USD.
+        """A new part of the budget with a ceiling in USD; returns its address, which is a value for MARVIN_LEDGER.
 
         Args:
             name: identifies the part; an existing part of this name continues with its spending.

@@ -70,7 +70,7 @@ def git_without_programs(listed: bytes, *, filters: bool = True) -> dict[str, st
     """Variables that switch off the programs that `GIT_PROGRAMS` listed, for later calls.
 
     Hooks in settings run regardless of `core.hooksPath`, and those of the user are switched off as well. Filters of the
-    user stay: without them, all files that they wrote would seem changed.
+    user stay on. Otherwise git would report every file that such a filter has converted as changed.
 
     Args:
         filters: whether filters of the repository are switched off as well.

@@ -100,7 +100,7 @@ def _finding(value: Any) -> Finding:
 
 
 def noted_finding(finding: Finding, phase: str, subject: str, commit: str) -> NotedFinding:
-    """An open finding with its location: reviewers write `FILE:LINE`, as the file or in the evidence."""
+    """An open finding with its file and line. Reviewers give the line as `FILE:LINE`, in the file or the evidence."""
     file, line = finding.file.strip().strip("`"), None
     if matched := _PLACE.fullmatch(file):
         file, line = matched["file"], int(matched["line"])

@@ -19,7 +19,7 @@ _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.(?:py|go)|conftest\.py|.*[._-](?:
 _NAMED_FILE = re.compile(r"(?<![\w./-])((?:[\w.-]{1,60}/){0,8})([A-Za-z_]\w{0,60})\.pyi?(?!\w)")
 """A Python file in a text, with its folders."""
 _NAMED_FOLDER = re.compile(r"(?<![\w./-])([A-Za-z_]\w{0,60})/(?![\w/.])")
-"""A folder on its own, as in folder trees."""
+"""A folder name followed by a slash and nothing else, as in a drawing of a folder tree."""
 _AROUND = frozenset({"src", "lib", "."})
 """Folders that are not part of module names."""
 _SOURCES = frozenset({"src", "lib"})

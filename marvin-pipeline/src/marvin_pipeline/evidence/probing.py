@@ -42,7 +42,7 @@ class Probe(Record):
 
     reports: tuple[TestReport, ...] = ()
     told: str = ""
-    """The meaning if they pass."""
+    """What it means if the tests pass."""
     is_loaded: bool = False
     """Whether the copy was used: some of its new code was loaded."""
     fault: str = ""

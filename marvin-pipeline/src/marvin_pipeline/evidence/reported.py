@@ -158,7 +158,7 @@ def is_file(result: TestResult) -> bool:
 
 
 def is_package(result: TestResult) -> bool:
-    """Whether the name means a Go package whose tests do not build. Its file is the folder."""
+    """Whether the name means a Go package whose tests do not build. Its `file` is the package's folder."""
     return result.cause in (MISSING, NOT_BUILT, UNREAD)
 
 

@@ -24,8 +24,8 @@ Ending: TypeAlias = Literal[
 _CLAIM_LIMIT = 4_000
 """Characters of the merged claims of one finding in a round; longer ones become a finding of their own."""
 _FINDINGS_LIMIT = 500
-"""Findings that a loop keeps; more in four rounds would be useless. Those above the floor are kept
-all the same: each review has a limit of its own."""
+"""The maximum number of findings that a loop keeps, which is more than four rounds of fixes can use. Findings above the
+floor are always kept, because each review has a limit of its own."""
 _ID = re.compile(r"R\d+-\d+")
 
 

@@ -72,7 +72,7 @@ class Fixer:
         self._document = subject.path.removeprefix(".marvin/")
 
     async def fix(self, loop: Convergence) -> Fixed:
-        """Have the findings of the loop's decision fixed.
+        """Let a model fix the findings that the loop has selected.
 
         A document that is invalid afterwards is restored. If an earlier run was killed during this
         fix, its changes count as well.

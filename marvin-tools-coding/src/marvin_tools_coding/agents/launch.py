@@ -41,6 +41,7 @@ _BUILD, _RESEARCH = 3600.0, 600.0
 
 
 @tool(
+    known_as=["agent", "task", "spawn_agent"],
     access=["write", "exec", "net"],
     group="agents",
     timeout=_BUILD,

@@ -18,7 +18,14 @@ _LOOKED_AT = 5_000
 """Characters of a step that are examined; longer steps are cut there."""
 
 
-@tool(access=["state"], group="agents", aliases=PLAN_NAMES, ignores=IGNORED, adapt=plan_arguments)
+@tool(
+    known_as=["todowrite", "todoread", "todo_write", "update_plan", "write_todos"],
+    access=["state"],
+    group="agents",
+    aliases=PLAN_NAMES,
+    ignores=IGNORED,
+    adapt=plan_arguments,
+)
 async def plan(
     steps: Annotated[list[str], "All of them"],
     done: Annotated[int, "How many are done"] = 0,

@@ -99,6 +99,7 @@ async def append_file(
 
 
 @tool(
+    known_as=["write", "save", "write_to_file"],
     access=["write"],
     group="files",
     passes=["writable-files"],
@@ -120,6 +121,19 @@ async def write_file(context: ToolContext, path: FilePath, content: Content) -> 
 
 
 @tool(
+    known_as=[
+        "edit",
+        "multiedit",
+        "edit_file",
+        "multi_edit",
+        "patch",
+        "replace",
+        "search_replace",
+        "str_replace",
+        "str_replace_editor",
+        "str_replace_based_edit_tool",
+        "notebookedit",
+    ],
     access=["write"],
     group="files",
     passes=["writable-files"],

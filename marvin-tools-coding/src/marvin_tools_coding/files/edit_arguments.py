@@ -21,7 +21,7 @@ _OTHERS = {
     "insert": "old_str (the line before the new ones) and new_str (that line followed by the new ones)",
     "undo_edit": "old_str and new_str swapped",
 }
-"""What to send for the other commands of an editing tool that combines several of them."""
+"""What to send instead of the other commands of an editing tool that models know from other programs."""
 _CORRECT = 'Correct call: apply_patch({"path": "a.py", "old_str": "exact text", "new_str": "new text"})'
 
 

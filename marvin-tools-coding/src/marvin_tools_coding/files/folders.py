@@ -17,7 +17,14 @@ _NO_RULES = 3
 """Invalid lines of .gitignore that are shown."""
 
 
-@tool(access=["read"], group="files", aliases=TREE_NAMES, ignores=TREE_IGNORED, adapt=tree_arguments)
+@tool(
+    known_as=["ls", "list", "list_dir", "list_directory", "list_files"],
+    access=["read"],
+    group="files",
+    aliases=TREE_NAMES,
+    ignores=TREE_IGNORED,
+    adapt=tree_arguments,
+)
 async def tree(
     context: ToolContext,
     path: Annotated[str, "Folder"] = ".",

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from marvin_core import Image, Text, ToolError, ToolResult, image_type
+from marvin_core import Image, Text, ToolError, ToolResult, image_flaw, image_type
 
 from .documents import fitting, room
 from .reading import Range, ReadCall
@@ -69,9 +69,10 @@ def _is_picture(encoded: str, media_type: str) -> bool:
     """Whether the data is the image it claims to be. A service refuses every request of a conversation with an invalid
     one."""
     try:
-        return image_type(base64.b64decode(encoded, validate=True)) == media_type
+        data = base64.b64decode(encoded, validate=True)
     except ValueError:
         return False
+    return image_type(data) == media_type and not image_flaw(data)
 
 
 def _joined(text: Any) -> str:

@@ -21,6 +21,7 @@ Column = Annotated[int | None, Field(ge=1), "With start_line: the character of t
 
 
 @tool(
+    known_as=["read", "view", "cat", "open_file", "read_files", "view_file", "view_image"],
     access=["read"],
     group="files",
     aliases=READ_NAMES,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import cached_property
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from marvin_core import Record, TextSection, TextSource, ToolContext, ToolError, counted
 
@@ -68,6 +67,15 @@ class ReadCall:
         self.path = path
         self.tool = tool
         self.repo = repo
+        self.located = path
+        """The file's real path, relative to the folder whose files are read: the same for all spellings once it is
+        open."""
+
+    def open(self) -> BinaryIO:
+        """Open the file. Raises `ToolError` as `Paths.open` does."""
+        file = self.files.paths.open(self.path)
+        self.located = file.name
+        return file
 
     def used(self) -> int:
         """Characters of read output that are in the live context."""
@@ -87,14 +95,9 @@ class ReadCall:
         arguments = {**({"repo": self.repo} if self.repo else {}), "path": self.path, **wanted}
         return f"{self.tool.name}({json.dumps(arguments, ensure_ascii=False)})"
 
-    @cached_property
-    def located(self) -> str:
-        """The file's path relative to the folder whose files are read, the same for all spellings."""
-        return self.files.paths.locate(self.path)
-
     @property
     def place(self) -> str:
-        """The same, after the name of the repository if there is one."""
+        """The located path, after the name of the repository if there is one."""
         return f"{self.repo}/{self.located}" if self.repo else self.located
 
 

@@ -37,7 +37,14 @@ class SearchOptions(TypedDict):
 StartPath = Annotated[str, "Folder or file"]
 
 
-@tool(access=["read"], group="files", aliases=GLOB_NAMES, ignores=GLOB_IGNORED, adapt=glob_arguments)
+@tool(
+    known_as=["find", "file_search", "find_files", "glob_file_search"],
+    access=["read"],
+    group="files",
+    aliases=GLOB_NAMES,
+    ignores=GLOB_IGNORED,
+    adapt=glob_arguments,
+)
 async def glob(
     context: ToolContext,
     pattern: Annotated[str, "A pattern such as 'src/**/*.{ts,tsx}'"],
@@ -57,7 +64,14 @@ async def glob(
     return "\n".join([*lines, *no_rules(bad)])
 
 
-@tool(access=["read"], group="files", aliases=GREP_NAMES, ignores=GREP_IGNORED, adapt=grep_arguments)
+@tool(
+    known_as=["grep", "rg", "ripgrep", "search", "grep_search", "search_files", "search_file_content"],
+    access=["read"],
+    group="files",
+    aliases=GREP_NAMES,
+    ignores=GREP_IGNORED,
+    adapt=grep_arguments,
+)
 async def code_grep(
     context: ToolContext,
     pattern: Annotated[str, "Regular expression of ripgrep"],

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import BinaryIO, TypeAlias
 
-from marvin_core import Image, Text, TextSource, ToolError, ToolResult, binary_kind, image_type, in_thread
+from marvin_core import Image, Text, TextSource, ToolError, ToolResult, binary_kind, image_flaw, image_type, in_thread
 
 from .reading import CALL_LIMIT, HEAD_LIMIT, Range, ReadCall, Reading
 
@@ -34,7 +34,7 @@ async def shown_file(
     if last is not None and first > last:
         names = f"{call.tool.first} {first} is after {call.tool.last} {last}"
         raise ToolError(f"{names}. Swap them: {call.example(last, first)}.")
-    with call.files.paths.open(call.path) as file:
+    with call.open() as file:
         head = file.read(_HEAD)
         if image_type(head):
             return _image(call.path, file)
@@ -89,6 +89,9 @@ def _image(path: str, file: BinaryIO) -> ToolResult:
 
     file.seek(0)
     data = file.read()
+    flaw = image_flaw(data)
+    if flaw:
+        raise ToolError(f"{path!r} cannot be shown as an image: {flaw}. Look for another copy, or make one.")
     kind = image_type(data)
     return ToolResult(
         content=(

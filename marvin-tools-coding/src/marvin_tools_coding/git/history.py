@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import Annotated
 
-from marvin_core import Field, ProcessResult, ToolContext, ToolError, output_text, tool
+from marvin_core import Field, ProcessResult, ToolContext, ToolError, in_thread, output_text, tool
 
 from .adapters import BLAME_NAMES, GIT_IGNORED, SHOW_NAMES, blame_arguments, show_arguments
 from .place import Place, find
@@ -14,6 +15,8 @@ from .running import DIFF_LIMIT, LIST_LIMIT, hash_of, read, try_read
 _HEADER = "commit %H%d%nParents: %p%nAuthor: %an <%ae>%nDate:   %ad%n%n%w(0,4,4)%B%w()"
 _PATCH = ("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 _BINARY_SAMPLE = 8_000
+_UNCOMMITTED = (b"(External file (--contents) ", b"(Not Committed Yet          ")
+"""Of lines that are in no commit: what git says of a content that it was given, and what it says of a file."""
 
 
 @tool(
@@ -102,18 +105,40 @@ async def git_blame(
     if start_line and end_line and end_line < start_line:
         raise ToolError(f"end_line {end_line} is before start_line {start_line}. Swap them.")
     located = context.paths.locate(path)
-    if context.paths.exists(path) and context.paths.stat(path).kind == "folder":
-        raise ToolError(f"{path} is a folder. Pass one file; git_log(path={path!r}) shows who changed a folder.")
-    options = ["blame", "--no-textconv", "--date=short", "--abbrev=8", "-L", lines]
-    result = await try_read(context, [*options, "--", located], limit=2 * LIST_LIMIT)
+    kind = _kind(context, path, located)
+    if kind in ("folder", "link"):
+        raise ToolError(f"{path} is a {kind}. Pass one file; git_log(path={path!r}) shows who changed a {kind}.")
+    # git opens files by name; if a folder became a link meanwhile, it would read a file outside.
+    options = ["blame", "--no-textconv", "--date=short", "--abbrev=8", "--contents", "-", "-L", lines]
+    content = await in_thread(lambda: _content(context, located))
+    if content is None:
+        raise await _no_blame(context, path, located, b"There is no such file in the working tree.")
+    result = await try_read(context, [*options, "--", located], 2 * LIST_LIMIT, stdin=content)
+    result = result.replace(output=result.output.replace(*_UNCOMMITTED))
     if result.exit_code != 0:
-        raise await _no_blame(context, path, located, result)
+        raise await _no_blame(context, path, located, result.stderr)
     how = "Pass start_line and end_line for a part."
     return _cut(result, LIST_LIMIT, how)
 
 
-async def _no_blame(context: ToolContext, path: str, located: str, result: ProcessResult) -> ToolError:
-    said = result.stderr.decode("utf-8", "replace").strip()
+def _kind(context: ToolContext, path: str, located: str) -> str:
+    if os.path.islink(context.paths.root / located):
+        return "link"
+    return context.paths.stat(path).kind if context.paths.exists(path) else ""
+
+
+def _content(context: ToolContext, path: str) -> bytes | None:
+    try:
+        with context.paths.open(path) as file:
+            return file.read()
+    except ToolError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
+async def _no_blame(context: ToolContext, path: str, located: str, stderr: bytes) -> ToolError:
+    said = stderr.decode("utf-8", "replace").strip()
     known = await try_read(context, ["ls-files", "--error-unmatch", "--", located])
     if known.exit_code != 0 or "no such path" in said:
         return ToolError(f"No commit has {path}: it is new, ignored or does not exist. git_status lists new files.")

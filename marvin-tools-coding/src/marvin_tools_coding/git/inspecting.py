@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated
 
 from marvin_core import Field, ProcessResult, ToolContext, ToolError, output_text, tool
@@ -18,6 +19,7 @@ from .adapters import (
     log_arguments,
     status_arguments,
 )
+from .confirming import confirmed, has_diff, has_names
 from .place import find
 from .running import DIFF_LIMIT, hash_of, read
 
@@ -45,7 +47,11 @@ async def git_status(context: ToolContext, path: str | None = None) -> str:
     place = await find(context, "git status")
     options = ["--long", "--untracked-files=normal", "--no-column", _SUBMODULES]
     scope = [context.paths.locate(path)] if path else place.scope
-    result = await read(context, "git status", ["status", *options, "--", *scope])
+    result = await confirmed(
+        "git status",
+        lambda: read(context, "git status", ["status", *options, "--", *scope]),
+        partial(has_names, context),
+    )
     shown = output_text(result.output, result.omitted, "Run git status -- FOLDER for a part.").strip()
     above = f"[Only files in {place.prefix} of the repository {place.top} are listed.]" if place.below else ""
     next_step = place.next_step(unmerged="nmerged paths" in shown)
@@ -87,7 +93,12 @@ async def git_diff(
     ]
     if staged:
         options.append("--cached")
-    result = await read(context, "git diff", [*options, *revision, *scope], limit=2 * DIFF_LIMIT)
+    arguments = [*options, *revision, *scope]
+    ask = partial(read, context, "git diff", arguments, 2 * DIFF_LIMIT)
+    if staged or (ref and ".." in ref):
+        result = await ask()
+    else:
+        result = await confirmed("git diff", ask, partial(has_diff, context, place.prefix))
     if not result.output:
         where = f" in {path}" if path else ""
         rest = f" {place.unseen}." if place.unseen else ""

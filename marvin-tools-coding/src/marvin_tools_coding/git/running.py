@@ -119,10 +119,12 @@ async def read(context: ToolContext, what: str, arguments: Sequence[str], limit:
     return result
 
 
-async def try_read(context: ToolContext, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
+async def try_read(
+    context: ToolContext, arguments: Sequence[str], limit: int = LIST_LIMIT, *, stdin: bytes | None = None
+) -> ProcessResult:
     """The same, for callers that check the exit code."""
     env = {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
-    return await run(context, [*_READING, *arguments], limit=limit, env=env)
+    return await run(context, [*_READING, *arguments], limit=limit, env=env, stdin=stdin)
 
 
 async def names(context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None) -> list[str]:

@@ -98,7 +98,7 @@ def noted(parent: Path) -> Sequence[ServerStatus]:
 
 
 def still_there(statuses: Sequence[ServerStatus]) -> Sequence[ServerStatus]:
-    """The same without files that were removed by others than the tools. Blocks."""
+    """The same without files that were removed by something other than the tools. Blocks."""
 
     def kept(root: str, said: Mapping[str, T]) -> Mapping[str, T]:
         return {path: found for path, found in said.items() if os.path.lexists(os.path.join(root, path))}

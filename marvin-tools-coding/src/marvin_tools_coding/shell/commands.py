@@ -20,6 +20,18 @@ _FILTER = "Filter it (grep, head, tail), or write it to a file and read parts of
 
 
 @tool(
+    known_as=[
+        "bash",
+        "shell",
+        "exec",
+        "exec_command",
+        "execute_command",
+        "ipython",
+        "local_shell",
+        "run_shell_command",
+        "run_terminal_cmd",
+        "terminal",
+    ],
     access=["write", "exec", "net"],
     confirm=True,
     group="shell",

@@ -19,7 +19,8 @@ _LONGEST_NAME = 500
 _BEGINNING = re.compile(r"[\w@~./-]")
 """How a name begins, a scope of npm or a path. An option has an error of its own."""
 _ONE_NAME = re.compile(r"@?[^\s@;]+(?:@.*)?")
-"""A name and perhaps a version, as npm, pnpm and yarn read them: of `a; b`, npm installs the package "undefined"."""
+"""A name, optionally with a version, in the syntax of npm, pnpm and yarn. For `a; b`, npm would install the package
+"undefined"."""
 _SHOWN = 100
 _LEADING_ELSEWHERE = (
     "VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH PYTHONUSERBASE PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_PYTHON "

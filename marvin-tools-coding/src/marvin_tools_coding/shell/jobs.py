@@ -40,6 +40,7 @@ def _time_out(arguments: Mapping[str, Any]) -> float:
 
 
 @tool(
+    known_as=["bashoutput", "killbash", "killshell", "taskoutput", "write_stdin"],
     access=["exec"],
     group="shell",
     timeout=_time_out,

@@ -11,7 +11,8 @@ from ..adapters import IGNORED
 LINE_NAMES = {"args": ("command", "cmd", "line", "arguments", "input", "argv")}
 LINE_IGNORED = IGNORED
 _PROGRAMS = ("tk", "ticket", "marvin-tk", "super")
-"""Names of the program, which models write first, and the word that bypasses plugins, of which there are none."""
+"""First words that are removed: names of the program, which models write before the arguments, and `super`, which
+bypasses plugins. There are no plugins here."""
 
 
 def line_arguments(given: dict[str, Any]) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ class Chosen(NamedTuple):
 
 
 def digest(event: EventText) -> str:
-    """A hash that changes if an event does, whatever its line ends."""
+    """A hash of an event. It does not depend on the kind of line ends."""
     return sha256(event.data.replace(b"\r\n", b"\n")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Saved articles: files in the data folder, and an index of which file has which article."""
+"""Saved articles: files in the data folder, and an index that maps articles to files."""
 
 from __future__ import annotations
 

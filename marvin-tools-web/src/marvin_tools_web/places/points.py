@@ -72,7 +72,7 @@ def coordinates_in(text: str) -> Point | None:
 async def point_of(
     context: ToolContext, latitude: float | None, longitude: float | None, name: str, what: str
 ) -> tuple[Point, Sequence[str]]:
-    """The point that a call's arguments mean, and the services that failed before one knew it.
+    """The point that the arguments of a call describe, and the services that failed before one found it.
 
     Args:
         what: the parameters' names, for the error where none is given.

@@ -110,9 +110,12 @@ def test_skills_of_the_whole_repository_count_in_a_folder_of_it(tmp_path: Path) 
         ("---\n- a\n---\n", "its front matter cannot be used: expected keys such as `name: value`"),
         (
             "---\nname: pdf\ndescription: a: b\n---\n",
-            "its front matter cannot be used: line 3: mapping values are not allowed",
+            "its front matter cannot be used: line 3: a colon is not allowed here",
         ),
-        ("---\nname: &a [*a]\ndescription: d\n---\n", "its front matter cannot be used: its aliases"),
+        (
+            "---\nname: &a [*a]\ndescription: d\n---\n",
+            "its front matter cannot be used: the value of &a contains itself",
+        ),
         (
             f"---\nname: pdf\nx: {'[' * 5_000}\n---\n",
             "its front matter cannot be used: it is nested more than 100 deep",

@@ -46,6 +46,8 @@ def test_what_was_written_is_read_and_nothing_is_on_the_disk(root: Path, paths: 
         assert read(paths, "sub/../a.txt") == b"two!"
         assert read(paths, "link") == b"two!", "the file behind a link is the same one"
         assert read(paths, "new/deep/b.txt") == b"b"
+        with paths.open("link") as planned, paths.open("sub/../new/deep/b.txt") as new:
+            assert (planned.name, new.name) == ("a.txt", "new/deep/b.txt")
     assert paths.changes == {"new/deep/b.txt": (b"", b"b"), "a.txt": (b"one", b"two!")}
     assert state(root) == before
 

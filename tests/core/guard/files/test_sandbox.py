@@ -258,6 +258,13 @@ class TestLocate:
         refusal(lambda: SandboxPaths(root).locate(path))
 
 
+class TestOpen:
+    @pytest.mark.parametrize("path", ["readme.md", "./readme.md", "link.md", "src/back/readme.md"])
+    def test_a_file_has_one_name_however_it_was_reached(self, root: Path, path: str) -> None:
+        with SandboxPaths(root).open(path) as file:
+            assert file.name == "readme.md"
+
+
 class TestWriting:
     def test_folders_are_made_and_the_mode_is_what_the_umask_leaves(self, root: Path) -> None:
         (root / "by-open").touch()

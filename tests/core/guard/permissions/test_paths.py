@@ -16,6 +16,7 @@ from marvin_core.api.config import Permissions
 from marvin_core.api.hooks import Ask, Deny
 from marvin_core.guard.files.key_files import EXAMPLES, KEY_FILES, is_key_file
 from marvin_core.guard.files.sandbox import SandboxPaths
+from marvin_core.guard.permissions.path_spellings import meant
 from marvin_core.guard.permissions.policy import Policy
 from marvin_core.guard.permissions.verdicts import Allow
 from tests.support.engine import settled, spec
@@ -57,6 +58,21 @@ def test_a_rule_holds_for_every_spelling_of_a_path(path: str, root: Path, tmp_pa
     assert isinstance(found.judge(READER, {"path": path}, root).verdict, Deny)
     assert isinstance(found.judge(WRITER, {"path": path}, root).verdict, Ask)
     assert isinstance(found.judge(READER, {"files": [{"path": str(root / path)}]}, root).verdict, Deny)
+
+
+AROUND = ["loop", "gone", "gone/new", "fifo", "was (deleted)", "to-deleted", "chain", "closed/in", "new/deep", "way/.."]
+
+
+@pytest.mark.parametrize("path", [*SPELLINGS, *AROUND])
+def test_a_path_means_what_the_system_resolves_it_to(path: str, root: Path) -> None:
+    for name, target in {"loop": "loop", "gone": "nowhere", "to-deleted": "was (deleted)", "chain": "link.txt"}.items():
+        (root / name).symlink_to(target)
+    (root / "was (deleted)").touch()
+    os.mkfifo(root / "fifo")
+    (root / "closed").mkdir()
+    (root / "closed/in").symlink_to("../sub")
+    assert os.path.realpath(root / path) in meant(path, root)
+    assert len(meant(path, root)) <= 2
 
 
 def test_a_rule_holds_for_a_path_that_leads_inside_through_a_link_outside(root: Path, tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -112,3 +115,13 @@ def test_lines_are_counted_as_newlines_are(text: str) -> None:
     document = Document(text)
     for position in range(len(document.text) + 1):
         assert document.line_at(position) == document.text.count("\n", 0, position) + 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whether_indentation_fits_is_the_same_in_every_process(seed: int) -> None:
+    """Two lines as deep as each other, but not in the file: the order of a set, which Python varies, decided."""
+    program = "from marvin_core.kit.editing.likeness import Indentation\n"
+    program += "print(Indentation([' \\ta', '    b'], ['  a', '   b']).fits)"
+    argv = [sys.executable, "-P", "-c", program]
+    said = subprocess.run(argv, env={**os.environ, "PYTHONHASHSEED": str(seed)}, capture_output=True, check=True)
+    assert said.stdout == b"False\n"

@@ -19,8 +19,9 @@ from marvin_core.ui.attach.file_index import FileIndex
 from marvin_core.ui.attach.sending import Sending
 from marvin_core.ui.typed_lines import Display, LineInterpreter
 from tests.support.engine import Made, make, run, says
+from tests.support.images import png
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+PNG = png()
 
 
 @tool(access=["read"], typed="@")
@@ -86,6 +87,7 @@ def test_a_file_outside_is_read_once_and_no_tool_reaches_it(tmp_path: Path) -> N
         ("@pipe", "neither a file nor a folder"),
         ("@long.txt", f"its first {MOST_CHARACTERS:,} characters are attached"),
         ("@big.png", "services take"),
+        ("@cut.png", "was not attached as an image: it is cut off"),
         ("@closed.txt", "cannot be read"),
     ],
 )
@@ -95,6 +97,7 @@ def test_what_cannot_be_attached_is_told(tmp_path: Path, line: str, note: str) -
     os.mkfifo(root / "pipe")
     (root / "long.txt").write_text("x" * (MOST_CHARACTERS + 1))
     (root / "big.png").write_bytes(PNG + b"\0" * 4_000_000)
+    (root / "cut.png").write_bytes(PNG[:-4])
     (root / "closed.txt").symlink_to(root / "closed.txt")
     message = sent(made, line)
     if "closed" in line:

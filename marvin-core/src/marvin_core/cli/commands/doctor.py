@@ -44,6 +44,7 @@ def doctor(context: typer.Context) -> None:
         report.broken(str(error), f"Correct it: {command_name()} config edit")
     else:
         report.installed(app)
+        report.chat(app)
         report.settings_of_packs(app)
         report.provider(app)
         run_watched(run, report.reachable(app), close=app.models.aclose)
@@ -98,6 +99,13 @@ class DoctorReport:
                 self.broken(
                     f"{folder} cannot be written.", "Change its permissions, or set MARVIN_HOME to another folder."
                 )
+
+    def chat(self, app: App) -> None:
+        """Report what a chat replaces because it cannot be used: the interface, the theme."""
+        from ...app import unknown_choices
+
+        for text in unknown_choices(app.config, app.plugins):
+            self._line("none", text, f"Correct it: {command_name()} config edit")
 
     async def sandbox(self) -> None:
         """Report on the sandbox, which is tested with real commands."""

@@ -36,7 +36,7 @@ _KEY = "mcp_servers"
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    mcp = group("Servers with tools (MCP): list, add, try and remove them.", list_servers)
+    mcp = group("MCP servers: list, add, test and remove them, log in to them, and serve Marvin's tools.", list_servers)
     mcp.command("list")(list_servers)
     mcp.command("add", context_settings={"ignore_unknown_options": True})(add)
     mcp.command("test")(test)
@@ -51,7 +51,7 @@ def list_servers(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List the servers and what is known of them. None is started."""
+    """List the servers, and what each one provides as far as it is known. No server is started."""
     run: CommandContext = context.obj
     listings = Listings(run.config.cache_folder)
     servers = run.config.mcp_servers
@@ -71,33 +71,50 @@ def list_servers(
 
 def add(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the server is called here.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the server in Marvin.")],
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="The program and its arguments; put -- before them.")
+        list[str] | None,
+        typer.Argument(
+            metavar="COMMAND", help="The program that is the server, and its arguments. Write -- before them."
+        ),
     ] = None,
-    url: Annotated[str, typer.Option(help="The address of a server that runs already.")] = "",
+    url: Annotated[str, typer.Option(help="The address of a server that is already running.")] = "",
     env: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A variable for the program; ${NAME} is one of yours."),
+        typer.Option(
+            metavar="NAME=VALUE", help="A variable for the program. ${NAME} stands for a variable of your environment."
+        ),
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header for the address; ${NAME} is a variable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A header of requests to --url. ${NAME} stands for a variable of your environment.",
+        ),
     ] = None,
     read_only: Annotated[
         list[str] | None,
-        typer.Option("--read-only", metavar="TOOL", help="A tool that changes nothing; * and ? count."),
+        typer.Option("--read-only", metavar="TOOL", help="A tool that changes nothing, or a pattern with * and ?."),
     ] = None,
     sandbox: Annotated[bool, typer.Option(help="Whether the program runs in the sandbox.")] = True,
-    sampling: Annotated[str, typer.Option(help="Whether it may ask the model: deny, ask or allow.")] = "",
+    sampling: Annotated[
+        str, typer.Option(help="Whether the server may send requests to your model: deny, ask or allow.")
+    ] = "",
     client_id: Annotated[
-        str, typer.Option(metavar="ID", help="What the log-in service of the address knows Marvin by.")
+        str,
+        typer.Option(metavar="ID", help="The id with which Marvin is registered at the login service of the server."),
     ] = "",
     client_secret: Annotated[
-        str, typer.Option(metavar="SECRET", help="What goes with it; ${NAME} is a variable.")
+        str,
+        typer.Option(
+            metavar="SECRET", help="The secret of this id. ${NAME} stands for a variable of your environment."
+        ),
     ] = "",
-    try_it: Annotated[bool, typer.Option("--test/--no-test", help="Whether it is tried at once.")] = True,
+    try_it: Annotated[
+        bool, typer.Option("--test/--no-test", help="Whether to start the server once, to test it.")
+    ] = True,
 ) -> None:
-    """Add a server to config.yaml, and try it."""
+    """Add a server to config.yaml, and test it."""
     run: CommandContext = context.obj
     words = list(command or ())
     entry: dict[str, Any] = {
@@ -120,7 +137,7 @@ def add(
     if name in run.config.mcp_servers:
         raise UsageError(f"There is a server {name} already. Remove it first: `{command_name()} mcp remove {name}`.")
     path = store_setting(run.config, [_KEY, name], kept)
-    run.write(f"{path}: the server {name} is added.\n")
+    run.write(f"{path}: the server {name} was added.\n")
     if try_it:
         run.config = run.config.replace(mcp_servers={**run.config.mcp_servers, name: server})
         test(context, name)
@@ -128,9 +145,9 @@ def add(
 
 def test(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The server.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the server.")],
 ) -> None:
-    """Start a server, and list what it brings. That is then known to every session."""
+    """Start a server, and list its tools, prompts and resources. Every session then knows them."""
     run: CommandContext = context.obj
     session = run.session()
     source = _source(session)
@@ -151,7 +168,7 @@ def test(
         return listing, [resource.uri for resource in found.resources]
 
     listing, resources = run_watched(run, asked(), close=session.close, rescue=session.rescue)
-    run.write(f"{name} answers ({time.monotonic() - begun:.1f} s with its start).\n")
+    run.write(f"{name} answered after {time.monotonic() - begun:.1f} s, including its start.\n")
     for tool in listing.tools:
         run.write(f"  {tool.name}  {exact_line(tool.description.partition(chr(10))[0][:100])}\n")
     for prompt in listing.prompts:
@@ -164,9 +181,9 @@ def test(
 
 def login(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The server, which has an address.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a server with an address.")],
 ) -> None:
-    """Log in to a server at an address, in the browser. The login is kept until `logout`."""
+    """Log in to a server at an address, in the browser. The login is stored until `logout`."""
     run: CommandContext = context.obj
     server = _with_address(run, name)
     try:
@@ -184,16 +201,16 @@ def login(
 
 def logout(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The server, which has an address.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a server with an address.")],
 ) -> None:
-    """Forget the login of a server."""
+    """Remove the stored login of a server."""
     run: CommandContext = context.obj
     logins = _logins(run)
     if logins.forget(name):
-        run.write(f"{logins.path}: the login of {name} is removed.\n")
+        run.write(f"{logins.path}: the login of {name} was removed.\n")
     else:
         _with_address(run, name)
-        run.write(f"There is no login of {name}.\n")
+        run.write(f"No login of {name} is stored.\n")
 
 
 def serve(
@@ -206,7 +223,7 @@ def serve(
 ) -> None:
     """Serve Marvin's tools to another program, on standard input and output.
 
-    The permissions of config.yaml hold. What they ask about is asked of the person behind the other program.
+    The permissions of config.yaml apply. If a call needs approval, the user of the other program is asked.
     """
     run: CommandContext = context.obj
     try:
@@ -233,7 +250,7 @@ def serve(
 
 def remove(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The server.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the server.")],
 ) -> None:
     """Remove a server from config.yaml."""
     run: CommandContext = context.obj
@@ -243,7 +260,7 @@ def remove(
     path = store_setting(run.config, [_KEY, name], None)
     Listings(run.config.cache_folder).forget(name)
     _logins(run).forget(name)
-    run.write(f"{path}: the server {name} is removed.\n")
+    run.write(f"{path}: the server {name} was removed.\n")
 
 
 def _logins(run: CommandContext) -> Logins:
@@ -252,7 +269,9 @@ def _logins(run: CommandContext) -> Logins:
 
 def _with_address(run: CommandContext, name: str) -> McpServer:
     server = run.config.mcp_servers.get(name)
-    if server is None or not server.url:
+    if server is not None and not server.url:
+        raise UsageError(f"{name} is started as a program, so it has no login. Only servers with an address have one.")
+    if server is None:
         raise UsageError(unknown_name("server", name, [one.name for one in run.config.mcp_servers.values() if one.url]))
     return server
 

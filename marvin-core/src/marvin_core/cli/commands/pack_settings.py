@@ -84,7 +84,7 @@ def missing(run: CommandContext, app: App) -> Iterator[tuple[str, str]]:
             yield f"{name} cannot be configured", str(error)
         for variable, meaning in secrets.items():
             if not run.secrets.has(variable):
-                yield f"{name} has no {variable}", f"Set the variable to {meaning.rstrip('.')} if you use it."
+                yield f"{name} has no {variable}", f"If you need it, set the variable to {meaning.rstrip('.')}."
 
 
 def folders(app: App) -> Iterator[str]:

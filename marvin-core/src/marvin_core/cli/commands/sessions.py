@@ -185,7 +185,7 @@ def examine_sessions(
         hint = "" if mend else f" `{command_name()} sessions doctor --repair` repairs them and keeps the originals."
         run.streams.err(f"marvin: {len(left)} of {_files(len(paths))} have problems.{hint}")
         raise typer.Exit(1)
-    run.write(f"{_files(len(paths))} looked at, nothing is wrong {'any more' if mend else 'with them'}.\n")
+    run.write(f"{_files(len(paths))} checked. No problems {'are left' if mend else 'were found'}.\n")
 
 
 def _files(count: int) -> str:

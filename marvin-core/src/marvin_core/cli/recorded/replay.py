@@ -89,7 +89,7 @@ def _made_test(file: Path, to: Path | None) -> str:
             with open(file, "rb") as content, open(target, "xb") as copy:
                 shutil.copyfileobj(content, copy)
         except FileExistsError:
-            raise UsageError(f"{target} is there already. Rename the cassette, or choose a folder with --to.") from None
+            raise UsageError(f"{target} already exists. Rename the cassette, or choose a folder with --to.") from None
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}.") from None
     return (

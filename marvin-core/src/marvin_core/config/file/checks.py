@@ -35,7 +35,7 @@ from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...util.numbers import amount
 from ...util.patterns.hosts import HostList
-from ...util.text import hint_at
+from ...util.text import hint_at, to_json
 from ..mcp_servers import problem_of
 from ..tiers import ALIASES, TIERS
 from .rules import rule_text
@@ -75,7 +75,7 @@ def _amount(dollars: float) -> float:
 
 def _variable(name: str) -> str:
     if not name.replace("_", "").isalnum():
-        raise refused("it names the variable that holds the key, not the key itself")
+        raise refused("this must be the name of the variable that holds the key, not the key itself")
     words = name.replace("_", "")
     if name and not (name.isupper() or (words.isalpha() and words.islower())):
         raise refused(f"{name[:4]}... does not look like a variable name, as in MY_KEY")
@@ -93,8 +93,8 @@ def _addresses(entries: tuple[str, ...]) -> tuple[str, ...]:
                 ip_network(host, strict=False)
             except ValueError:
                 raise refused(
-                    f"{entry!r} is none of hosts, addresses and networks. They are written without scheme, port and "
-                    "path: intranet.example, 127.0.0.1, 10.1.0.0/16",
+                    f"{entry!r} is not a host, an IP address or a network. Write it without scheme, port and path: "
+                    "intranet.example, 127.0.0.1 or 10.1.0.0/16",
                     at,
                 ) from None
     return entries
@@ -112,7 +112,10 @@ def _hosts(entries: tuple[str, ...]) -> tuple[str, ...]:
 def network_word(text: str) -> str:
     """The text, if it is a valid short form of `network:`; otherwise an error."""
     if text not in _NETWORK_WORDS:
-        raise refused(f"{text!r} is none of none, loopback and all. Hosts stand below it: `hosts: [example.org]`")
+        raise refused(
+            f"must be none, loopback or all; found {to_json(text)}. To allow single hosts, write "
+            "`hosts: [example.org]` below it"
+        )
     return text
 
 
@@ -139,7 +142,7 @@ def _servers(entries: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _collector(address: str) -> str:
     if address and not re.match(r"https?://[^/]", address):
-        raise refused(f"{address!r:.80} is no address such as http://localhost:4318")
+        raise refused(f"{address!r:.80} is not an address such as http://localhost:4318")
     return address
 
 
@@ -175,6 +178,8 @@ class ShortForm:
         return {"anyOf": [alone, {**whole, "properties": keys}]}
 
     def _mapping(self, value: Any) -> Any:
+        if self._is_switch and isinstance(value, str) and not isinstance(_switch(value), bool):
+            return value  # refused as the section, which is the key that was written
         if isinstance(value, str):
             return {self._key: value if self._check is None else self._check(value)}
         if isinstance(value, bool) and self._is_switch:

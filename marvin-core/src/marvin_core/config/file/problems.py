@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from math import isfinite, isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...util.schemas.texts import members_of, reason_text, schema_at
 from ...util.text import cut, did_you_mean, hint_at, near_names, one_line, to_json
+from .parsing import Place
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -27,8 +31,9 @@ class Source(NamedTuple):
     """The origin of settings, with the data for error messages."""
 
     schema: Mapping[str, Any]
-    where: Callable[[Location], str]
-    """Returns the file and the line of the value at a location."""
+    path: Path
+    place: Callable[[Location], Place | None]
+    """Returns the place of the value at a location; None if the file cannot be read."""
     prefix: str = ""
     """The prefix of the names of all keys."""
     variable: Callable[[Location], str] = _nothing
@@ -45,25 +50,48 @@ class Source(NamedTuple):
         below = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
         return f"{self.prefix}{below}".removeprefix(".")
 
+    def line(self, location: Location) -> int:
+        """The line of a value; 0 if it is unknown."""
+        place = self.place(location)
+        return 0 if place is None else place.line
+
+    def where(self, location: Location) -> str:
+        """The file and the line of a value."""
+        line = self.line(location)
+        return f"{self.path}, line {line}" if line else str(self.path)
+
 
 def told(errors: Iterable[ErrorDetails], source: Source) -> str:
-    """The error messages, one line for each."""
-    lines = dict.fromkeys(_told(error, source) for error in errors)
-    return "\n".join([*lines][:_PROBLEMS_SHOWN])
+    """The first error messages by line, one line of text for each, and the number of the others."""
+    lines: dict[str, None] = {}
+    left = sorted(errors, key=lambda one: source.line(_location(one)))
+    while left and len(lines) < _PROBLEMS_SHOWN:
+        lines[_told(left.pop(0), source)] = None
+    more = f"There {'is 1 more problem' if len(left) == 1 else f'are {len(left):,} more problems'}."
+    return "\n".join([*lines, *([more] if left else [])])
+
+
+def _location(error: ErrorDetails) -> Location:
+    """The path of the wrong value; for an error in a key, that of the key."""
+    below = error.get("ctx", {}).get("below", ())
+    return (*(error["loc"][:-1] if _is_key(error) else error["loc"]), *below)
+
+
+def _is_key(error: ErrorDetails) -> bool:
+    return error["loc"][-1:] == (_OF_KEY,)
 
 
 def _told(error: ErrorDetails, source: Source) -> str:
-    is_key = error["loc"][-1:] == (_OF_KEY,)
-    below = error.get("ctx", {}).get("below", ())
-    location = (*(error["loc"][:-1] if is_key else error["loc"]), *below)
+    location = _location(error)
     if error["type"] == "extra_forbidden":
         return f"{source.where(location)}: {source.unknown(location) or _unknown(location, source)}"
     head = source.variable(location) or ": ".join(filter(None, (source.where(location), source.name(location))))
     if error["type"] == "said":
         return f"{head}: {_sentence(one_line(error['msg']))}"
     schema = schema_at(source.schema, location)
-    reason = reason_text(error, schema)
-    received = "" if is_key or not location or source.hidden(location) else f"; found {_found(error['input'], source)}"
+    reason = reason_text(error, schema, an_object="a mapping")
+    is_hidden = _is_key(error) or not location or source.hidden(location)
+    received = "" if is_hidden else f"; found {_found(error['input'], location, source)}"
     return f"{head}: {_sentence(reason + received)}{_hint(error['input'], schema)}"
 
 
@@ -71,7 +99,14 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
 
 
-def _found(value: Any, source: Source) -> str:
+def _found(value: Any, location: Location, source: Source) -> str:
+    """The value as JSON; numbers and dates that JSON does not have as YAML writes them."""
+    place = None if source.variable(location) else source.place(location)
+    written = None if place is None else place.value
+    if isinstance(written, float) and not isfinite(written):
+        return ".nan" if isnan(written) else ".inf" if written > 0 else "-.inf"
+    if isinstance(written, date):
+        return str(written)
     return "nothing" if value is None else one_line(cut(source.clean(to_json(value)), _VALUE_SHOWN))
 
 
@@ -83,6 +118,9 @@ def _hint(value: Any, schema: Mapping[str, Any]) -> str:
 
 
 def _unknown(location: Location, source: Source) -> str:
+    above, _, below = str(location[-1]).partition(".")
+    if below and "." not in below and below in _keys_in(schema_at(source.schema, (*location[:-1], above))):
+        return f"unknown key {source.name(location)!r}. Write `{below}` below `{above}:`."
     known = sorted(_keys_in(schema_at(source.schema, location[:-1])))
     otherwise = did_you_mean(_elsewhere(location, source)) or f"Known keys: {', '.join(known) or 'none'}."
     return f"unknown key {source.name(location)!r}. {hint_at(str(location[-1]), known, otherwise)}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...util.patterns.texts import Pattern
-from ...util.text import hint_at
+from ...util.text import hint_at, to_json
 
 _KEYS = ("rule", "match", "not_match")
 
@@ -41,7 +41,7 @@ def _text(value: Any) -> str:
     text = value.strip() if isinstance(value, str) else ""
     tool, bracket, rest = text.partition("(")
     if not tool.strip() or (bracket and not rest.endswith(")")):
-        raise ValueError(f"{str(value)!r:.80} is no rule. A rule is TOOL or TOOL(PATTERN).")
+        raise ValueError(f"{to_json(value):.80} is not a rule. A rule is TOOL or TOOL(PATTERN).")
     return text
 
 
@@ -49,5 +49,5 @@ def _examples(value: Any) -> Sequence[str]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ValueError(f"match and not_match take lists of texts; found {str(value)!r:.80}.")
+        raise ValueError(f"match and not_match must be lists of text; found {to_json(value):.80}.")
     return [str(one) for one in value]

@@ -37,7 +37,7 @@ def checked_hooks(value: Any) -> dict[str, list[dict[str, Any]]]:
         HookProblem: an entry is invalid.
     """
     if not isinstance(value, dict):
-        raise HookProblem(f"must be an object; found {to_json(value):.80}.")
+        raise HookProblem(f"must be a mapping; found {to_json(value):.80}.")
     found = {}
     for name, entries in value.items():
         event = _event(name)
@@ -65,19 +65,22 @@ def _hook(entry: Any, event: str, *below: str | int) -> dict[str, Any]:
     command, sandbox = given.get("command"), given.get("sandbox", False)
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         raise HookProblem(
-            f"{str(command)!r:.80} is not a command. An entry must be a command, or a mapping with the key `command`.",
+            f"{to_json(command):.80} is not a command. "
+            "An entry must be a command, or a mapping with the key `command`.",
             *below,
         )
     if not isinstance(sandbox, bool):
-        raise HookProblem(f"sandbox must be true or false; found {str(sandbox)!r:.80}.", *below)
+        raise HookProblem(f"sandbox must be true or false; found {to_json(sandbox):.80}.", *below)
     tools = _tools(given["tools"], event, below) if "tools" in given else []
     return {"event": event, "command": str(command), "tools": tools, "sandbox": sandbox}
 
 
 def _tools(value: Any, event: str, below: tuple[str | int, ...]) -> Sequence[str]:
     if event not in _OF_CALLS:
-        said = f"tools says which calls start a command, and {event} is about none. Leave it out."
+        said = f"`tools` selects the calls that start a command, but {event} is about no call. Remove it"
         raise HookProblem(said, *below)
     if not isinstance(value, list) or not value or not all(isinstance(one, str) and one.strip() for one in value):
-        raise HookProblem(f"tools must be a list of names, with * and ?; found {str(value)!r:.80}.", *below)
+        raise HookProblem(
+            f"tools must be a list of names or patterns with * and ?; found {to_json(value):.80}.", *below
+        )
     return [str(one).strip() for one in value]

@@ -129,7 +129,7 @@ def _parsed(known: AgentDefinition, text: str) -> AgentDefinition:
         raise ValueError("there are no instructions below its front matter")
     read_only = fields.get("read-only", False)
     if not isinstance(read_only, bool):
-        raise ValueError("read-only is true or false")
+        raise ValueError("read-only must be true or false")
     return known.replace(
         name=name,
         description=one_line(_text(fields, "description"), _DESCRIPTION),

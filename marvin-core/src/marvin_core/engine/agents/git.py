@@ -105,7 +105,9 @@ class Git:
         options = ("--git-dir", "--git-common-dir", "--show-toplevel")
         result = await self._run(root, ("rev-parse", "--path-format=absolute", *options), {}, None, outside=False)
         if result.exit_code != 0:
-            raise GitFailure(f"{root} is in no git repository that can be used. git says: {said(result) or 'nothing'}")
+            raise GitFailure(
+                f"{root} is not in a git repository that can be used. git says: {said(result) or 'nothing'}"
+            )
         paths = text_of(result).removesuffix("\n").split("\n")
         if len(paths) != len(options):
             raise GitFailure(f"The path of the repository has a line break in it: {one_line(str(root))}.")

@@ -148,7 +148,8 @@ class Dispatcher:
 
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` is its caller."""
-        looked = await self._parts.redactor.prepare(call.arguments)
+        # Those of a model were searched when its answer came, and files are looked at after each call.
+        looked = await self._parts.redactor.prepare(call.arguments, look=origin != "model")
         # No tool stores or sends a secret.
         call = call.replace(arguments=self._parts.redactor.text(call.arguments, looked))
         started = self._parts.clock.monotonic()

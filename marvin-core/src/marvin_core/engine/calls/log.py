@@ -12,7 +12,8 @@ from ...util.state_files import make_private_folder
 
 _TOOL, _ARGUMENTS, _RESULT = 100, 200, 400
 _BEGINNING = 20_000
-"""The number of characters searched for secrets: enough that no stored text ends in a part of one."""
+"""The number of characters that are searched for secrets. It is far larger than a stored text, so that a secret at the
+end of a stored text is found as a whole."""
 
 
 class CallLog:

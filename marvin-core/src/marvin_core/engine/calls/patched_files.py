@@ -8,7 +8,7 @@ from typing import Any
 from ...api.hooks import Ask, Deny
 from ...api.tools import ToolSpec
 from ...guard.permissions.policy import texts_in
-from ...guard.permissions.verdicts import Judgement, strongest
+from ...guard.permissions.verdicts import Explanation, Judgement, strongest
 
 
 def files_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> list[str]:
@@ -29,7 +29,7 @@ def together(whole: Judgement, parts: Sequence[Judgement]) -> Judgement:
     verdict = strongest(*(one.verdict for one in (whole, *parts) if isinstance(one.verdict, (Deny, Ask))))
     if verdict is None and all(one.verdict is not None for one in parts):
         verdict = parts[0].verdict
-    return whole.replace(verdict=verdict, remember="")
+    return whole.replace(verdict=verdict, explain=lambda: Explanation(findings=whole.findings))
 
 
 def _named(edits: Any) -> Iterator[str]:

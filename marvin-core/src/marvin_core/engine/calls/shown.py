@@ -57,7 +57,9 @@ def revealed_by(name: str, result: ToolResult) -> tuple[str, ...]:
     if isinstance(reveals, (list, tuple)) and all(isinstance(one, str) for one in reveals):
         # A longer text, or one with other characters, is not a tool's name, and must not fill the session file.
         return tuple(name for name in reveals[:_MOST] if is_tool_name(name))
-    raise ToolError(f"{name} returned {_beginning(reveals)} as reveals, which are no names. It may have done its work.")
+    raise ToolError(
+        f"{name} returned {_beginning(reveals)} as reveals, which must be names. It may have done its work."
+    )
 
 
 def undo_of(name: str, result: ToolResult) -> Call | None:

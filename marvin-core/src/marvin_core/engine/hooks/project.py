@@ -111,7 +111,7 @@ class _Running:
         try:
             data = pickle.dumps(request)
         except Exception as error:  # a value of a third-party class
-            raise ToolError(f"what happened cannot be told to it: {error}") from error
+            raise ToolError(f"the event cannot be passed to it: {error}") from error
         self.talk.send(LENGTH.pack(len(data)) + data)
 
     async def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -214,7 +214,7 @@ class _ProjectHooks(Hook):
             told = [f"{one_line(name, 60)} cannot be loaded: {one_line(why, _SHOWN)}" for name, why in failures.items()]
             why = "; ".join(told)
             if method == "before_tool":  # the missing one may be a guard
-                raise ToolError(f"{why}. Mend it, or take the trust back: /permissions distrust")
+                raise ToolError(f"{why}. Correct it, or revoke your trust: /permissions distrust")
             if not self._told:
                 self._told = True
                 parts.bus.warn(f".marvin/hooks: {why}")

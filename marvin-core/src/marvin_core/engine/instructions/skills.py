@@ -32,7 +32,7 @@ _LISTED = 50
 """How many other files of a skill are named with its text, and how many folders are searched for them."""
 _DEEPEST = 3
 _HEADS = 200_000
-"""The maximum length of all front matter that is read at once, in characters: YAML takes seconds for it."""
+"""The maximum number of characters of front matter that is parsed at once. To parse that much YAML takes seconds."""
 _FORM = 1
 """The version of the cached front matter; it is increased when the meaning of the data changes."""
 _OF_HEAD = {"description": str, "problem": str, "size": int}

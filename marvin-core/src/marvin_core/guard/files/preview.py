@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedRandom
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
@@ -56,7 +57,9 @@ class PreviewPaths(SandboxPaths):
         with self._failures(path, self._parts(path), "read"):
             if data is None:
                 raise FileNotFoundError
-            stream = tempfile.TemporaryFile()  # noqa: SIM115  # whoever asked for it closes it
+            file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # whoever asked for it closes it
+            file.name = place
+            stream = BufferedRandom(file)
             stream.write(data)
             stream.seek(0)
         return stream
@@ -107,7 +110,7 @@ class PreviewPaths(SandboxPaths):
         return self._written[place] is not None if place in self._written else super().exists(path)
 
     def stat(self, path: str) -> FileInfo:
-        """The status of a file; that of a planned file is unknown."""
+        """The status of a file. Raises `NoPreviewError` for a planned file, whose status is unknown."""
         if self._place(path) in self._written:
             raise NoPreviewError
         return super().stat(path)

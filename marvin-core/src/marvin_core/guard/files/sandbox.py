@@ -57,7 +57,7 @@ class SandboxPaths(FolderPaths):
         self._swept: set[tuple[str, ...]] = set()
 
     def open(self, path: str) -> BinaryIO:
-        """Open a regular file for reading.
+        """Open a regular file for reading. Its `name` is its real path, relative to the root.
 
         Raises:
             PathRefused: the path, or its link target, is outside or hidden.
@@ -74,7 +74,9 @@ class SandboxPaths(FolderPaths):
                 self._regular(path, os.fstat(descriptor))
                 self._check(path, descent.locate(descriptor), writing=False)
                 self._opened(place)
-                return BufferedReader(FileIO(descriptor))
+                file = FileIO(descriptor)
+                file.name = "/".join(place.parts)
+                return BufferedReader(file)
             except BaseException:
                 os.close(descriptor)
                 raise

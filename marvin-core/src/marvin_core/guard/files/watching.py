@@ -1,4 +1,4 @@
-"""The sandboxed files of a call whose changes are recorded for undo."""
+"""The sandboxed files that a call can use. What it changes there is recorded for undo."""
 
 from __future__ import annotations
 

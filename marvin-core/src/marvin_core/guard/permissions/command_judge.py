@@ -11,7 +11,7 @@ from .dangers import Danger
 from .readings import Part, Reading
 from .rules import Rule, Rules, asked, denied, nobody_there
 from .shell_reader import read_command
-from .verdicts import Allow, Finding, Judgement
+from .verdicts import Allow, Explanation, Finding, Judgement
 
 if TYPE_CHECKING:
     from ...api.config import Config
@@ -42,13 +42,18 @@ class CommandJudge:
         reading = read_command(text, root, config.home, config.limits, config.timeouts, folder)
         alarm = self._alarm(reading, confined)
         verdict = self._verdict(text, reading, alarm)
+        return Judgement(
+            verdict=verdict, alarm=alarm, explain=lambda: self._explained(verdict, reading, alarm, confined)
+        )
+
+    def _explained(self, verdict: Allow | Verdict, reading: Reading, alarm: str, confined: bool) -> Explanation:
         findings = tuple(self._finding(part, reading, confined) for part in reading.parts[:_FINDINGS])
         remember = ""
         if not alarm and not reading.unknown and not isinstance(verdict, (Allow, Deny)):
             from .remembered import command_rule
 
             remember = command_rule(self._tool, self._uncovered(reading))
-        return Judgement(verdict=verdict, findings=findings, alarm=alarm, remember=remember)
+        return Explanation(findings=findings, remember=remember)
 
     def _verdict(self, text: str, reading: Reading, alarm: str) -> Allow | Verdict:
         for rule in self._rules.deny:
@@ -135,7 +140,7 @@ def _listed(found: Sequence[str]) -> str:
 
 
 def _speaks(rule: Rule, text: str, reading: Reading) -> str | None:
-    """Whether a rule matches a command: empty if it does, the doubt if it may, None if it does not."""
+    """Whether a rule matches a command: an empty text if so, the reason for doubt if it may match, None if not."""
     if rule.is_whole or rule.pattern.fits(text):
         return ""
     if any(rule.pattern.covers(line) for part in reading.parts for line in part.lines):

@@ -189,7 +189,7 @@ def find_targets(words: Sequence[str], action: str) -> list[str]:
     """The paths that find would remove: its starting folders, or paths below them if a test selects.
 
     Args:
-        action: the word that removes, as `-delete`; words after it do not select.
+        action: the word that removes files, such as `-delete`. Tests after this word do not limit what is removed.
     """
     index, starts = find_starts(words)
     narrowed = all(map(_is_narrowed, _ways_to(action, words[index:])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -47,6 +48,18 @@ def binding(value: str, root: Path) -> list[str]:
 
 
 def _real(path: str | Path) -> str:
+    if sys.platform == "linux":  # the kernel resolves in one step what exists
+        try:
+            descriptor = os.open(path, os.O_PATH)
+        except (OSError, ValueError):
+            pass  # a part may be missing; the rest is resolved below
+        else:
+            try:
+                found = os.readlink(f"/proc/self/fd/{descriptor}")
+            finally:
+                os.close(descriptor)
+            if found.startswith("/") and not found.endswith(" (deleted)"):
+                return found
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):

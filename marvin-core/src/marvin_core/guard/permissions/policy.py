@@ -17,7 +17,7 @@ from ...util.threads import in_thread
 from ..files.key_files import is_key_file
 from .path_spellings import binding, folds_case, meant, spellings
 from .rules import Rule, Rules, asked, denied, nobody_there
-from .verdicts import Allow, Judgement, strongest
+from .verdicts import Allow, Explanation, Judgement, strongest
 
 _PATH_NAME = re.compile(r"path|file(?!.*(filter|type))|folder|attachment|image|^(source|src)$", re.IGNORECASE)
 """The names of parameters that hold paths, unless the tool declares them."""
@@ -37,7 +37,7 @@ class Policy:
     async def judged(
         self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, *, confined: bool = False
     ) -> Judgement:
-        """The verdict of `judge`. A parser that has to run does not block the event loop."""
+        """The verdict of `judge`. If a command must be parsed, that is done without blocking the event loop."""
         work = partial(self.judge, spec, arguments, root, confined=confined)
         command = arguments.get(spec.command)
         if isinstance(command, str):
@@ -66,10 +66,9 @@ class Policy:
             command, root, confined=confined, folder=folder if isinstance(folder, str) else ""
         )
         others = list(texts_in({name: value for name, value in arguments.items() if name != spec.command}))
-        verdict = judgement.verdict
-        if others:
-            verdict = strongest(verdict, self._forbidding(spec, others, root))
-        return judgement.replace(verdict=verdict)
+        if not others:
+            return judgement
+        return judgement.replace(verdict=strongest(judgement.verdict, self._forbidding(spec, others, root)))
 
     def _judge_values(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement:
         values = list(texts_in(arguments))
@@ -85,7 +84,9 @@ class Policy:
                 return kept
         if allowing is not None:
             return Judgement(verdict=Allow(rule=allowing.text))
-        return self._unread(spec, arguments, root) or Judgement(verdict=None, remember=self._remember(spec, arguments))
+        return self._unread(spec, arguments, root) or Judgement(
+            verdict=None, explain=lambda: Explanation(remember=self._remember(spec, arguments))
+        )
 
     def _asked(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, asking: Ask) -> Judgement:
         """The verdict of an ask rule. A call that would be refused without the rule is denied if nobody can answer."""

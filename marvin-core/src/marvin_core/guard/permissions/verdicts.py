@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Literal
 
 from ...api.hooks import Ask, Deny, Verdict
@@ -25,16 +27,37 @@ class Finding(Record):
     """The rule that decided, or the effect of the part, as the end of a sentence."""
 
 
+class Explanation(Record):
+    """What a person who is asked about a call sees beside the verdict."""
+
+    findings: tuple[Finding, ...] = ()
+    """The parts of the call, in order."""
+    remember: str = ""
+    """The allow rule that would approve such calls from now on; empty if no rule would be narrow enough."""
+
+
 class Judgement(Record):
     """The verdict on a call, and the details that a person needs to understand it."""
 
     verdict: Allow | Verdict
-    findings: tuple[Finding, ...] = ()
-    """The parts of the call, in order."""
     alarm: str = ""
     """The danger of the call, as in `removes the working directory`; empty for none."""
-    remember: str = ""
-    """The allow rule that would approve such calls from now on; empty if no rule would be narrow enough."""
+    explain: Callable[[], Explanation] = Explanation
+    """Returns the details. Most calls run without a question, so they are worked out only where they are shown."""
+
+    @cached_property
+    def _explanation(self) -> Explanation:
+        return self.explain()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The parts of the call, in order."""
+        return self._explanation.findings
+
+    @property
+    def remember(self) -> str:
+        """The allow rule that would approve such calls from now on; empty if no rule would be narrow enough."""
+        return self._explanation.remember
 
 
 def strongest(*verdicts: Allow | Verdict) -> Allow | Verdict:

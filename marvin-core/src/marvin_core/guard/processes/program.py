@@ -227,7 +227,7 @@ async def _started_here(request: Request, pauses: Sequence[float]) -> OwnProgram
 async def launched(
     launcher: Launcher | None, request: Request, family: Callable[[Program], Family], pauses: Sequence[float]
 ) -> Program:
-    """The program, started in a sandbox, or as by `_started_here`. After a cancellation, no process of it remains."""
+    """Start the program, in a sandbox or by `_started_here`. After a cancellation, no process of it remains."""
     if launcher is None:
         return await _started_here(request, pauses)
     launching = launcher.launch(request)

@@ -82,7 +82,7 @@ class Family:
         disown(self.pid)
 
     def is_gone(self) -> bool:
-        """Whether no process of the call is alive. Costs little if there are no unowned orphans."""
+        """Whether no process of the call is alive. It is fast unless there are orphans whose call is unknown."""
         if sys.platform == "linux":
             if self._place.adopts() and (self._place.is_empty() or self._leaves_no_orphan()):
                 return True

@@ -76,7 +76,7 @@ class Span(Record):
     after: str = ""
     """Empty until they have finished."""
     is_shared: bool = False
-    """Whether another Marvin worked in the folder meanwhile, so that some changes may not be theirs."""
+    """Whether another Marvin worked in the folder at the same time. Then some of the changes may come from there."""
     modes: Mapping[str, int] = MappingProxyType({})
     """The permissions of files that they removed, if those were unusual."""
 

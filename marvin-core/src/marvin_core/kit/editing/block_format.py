@@ -103,7 +103,7 @@ def _path_above(lines: list[str]) -> str:
     seen = 0
     for line in reversed(lines):
         bare = line.strip()
-        if not bare or bare == "..." or bare.strip("`~") == "":
+        if not bare or bare == "..." or bare.strip("`~") == "" or bare.startswith("@@"):
             continue
         seen += 1
         if seen > _ABOVE:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import accumulate
 
 from ...api.record import Record
 
@@ -50,11 +51,8 @@ class Document:
     @cached_property
     def starts(self) -> list[int]:
         """The position in `text` of each line, and of a next line after the last."""
-        starts, at = [0], 0
-        for line in self.lines:
-            at += len(line) + 1
-            starts.append(at)
-        starts[-1] = min(at, len(self.text))
+        starts = [0, *accumulate(map((1).__add__, map(len, self.lines)))]
+        starts[-1] = min(starts[-1], len(self.text))
         return starts
 
     def line_at(self, position: int) -> int:

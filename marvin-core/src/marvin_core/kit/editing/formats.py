@@ -18,9 +18,10 @@ _FORMS = (
 
 
 _MARKS = re.compile(
-    rf"^(?:(?P<codex>{codex_format.MARK})|(?P<blocks>{block_format.MARK})|(?P<unified>{unified_format.MARK}))",
+    rf"^(?:(?P<codex>{codex_format.MARK})|(?P<blocks>(?:@@.*\n)*{block_format.MARK})|(?P<unified>{unified_format.MARK}))",
     re.MULTILINE,
 )
+"""Lines with `@@` above a block have no meaning: lines of a diff begin with a sign."""
 
 
 def _kind(text: str) -> str | None:

@@ -99,9 +99,8 @@ class Indentation:
     @staticmethod
     def _is_monotonous(pairs: list[tuple[str, str]]) -> bool:
         """Whether deeper indentation on one side is deeper on the other as well, as in texts of one structure."""
-        ordered = sorted(set(pairs), key=lambda pair: len(pair[0].expandtabs(4)))
-        depths = [len(found.expandtabs(4)) for _, found in ordered]
-        return depths == sorted(set(depths))
+        depths = sorted((len(given.expandtabs(4)), len(found.expandtabs(4))) for given, found in set(pairs))
+        return all(one[0] < other[0] and one[1] < other[1] for one, other in pairwise(depths))
 
     @staticmethod
     def _unit_of(pairs: list[tuple[str, str]]) -> int:

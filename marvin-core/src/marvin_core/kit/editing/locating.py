@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from ...api.record import Record
 from .document import Document, Span
 from .headings import Headings
 from .likeness import FoldedText, Indentation, folded
+from .line_keys import LineKeys
 from .line_shapes import merged, parted, shapes
 from .patch import Hunk
 
@@ -80,8 +80,7 @@ class Locator:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._keys: dict[int, list[str]] = {}
-        self._counts: dict[int, Counter[str]] = {}
+        self._keys: dict[int, LineKeys] = {}
         self._headings = Headings(document)
 
     def find(self, hunk: Hunk, after: int = 0) -> Match:
@@ -96,11 +95,13 @@ class Locator:
         """
         if hunk.old.startswith(_MARK) and _MARK not in self._document.text:
             hunk = hunk.replace(old=hunk.old.removeprefix(_MARK), new=hunk.new.removeprefix(_MARK))
-        old, new = hunk.old.replace("\r\n", "\n"), hunk.new.replace("\r\n", "\n")
+        old, new = hunk.old.replace("\r\n", "\n"), hunk.new
+        if "\n" in self._document.text:  # else there are no line ends to follow
+            new = new.replace("\r\n", "\n")
         if hunk.every:
             return self._every(hunk, old)
         if hunk.by_lines and not old:
-            return self._insertion(hunk, new if self._document.text else hunk.new, after)
+            return self._insertion(hunk, new, after)
         exact = self._exact(hunk, old, after)
         if exact:
             start = self._chosen(hunk, exact, after, len(old))
@@ -310,17 +311,11 @@ class Locator:
         """The line numbers, from 0 on, at which the given lines begin. Lines are compared by a key, from the first line
         on.
         """
-        if level not in self._keys:
-            self._keys[level] = [key(line) for line in self._document.lines]
-            self._counts[level] = Counter(self._keys[level])
-        keys, wanted = self._keys[level], [key(line) for line in given]
-        if not wanted:
+        of_lines, wanted = self._keys_at(level), [key(line) for line in given]
+        telling = of_lines.rarest(wanted)
+        if telling is None:
             return []
-        counts = self._counts[level]
-        telling = min(dict.fromkeys(wanted), key=lambda one: (counts[one], -len(one)))
-        if not counts[telling]:
-            return []
-        offset = wanted.index(telling)
+        keys, offset = of_lines.all, wanted.index(telling)
         found: list[int] = []
         budget = _COMPARED
         for place in _positions(keys, telling, first + offset):
@@ -333,6 +328,13 @@ class Locator:
             if budget < 0:
                 raise Ambiguous("is similar to too many places. Add a line that occurs nowhere else")
         return found
+
+    def _keys_at(self, level: int) -> LineKeys:
+        if level >= _FOLDING and self._document.text.isascii():
+            level -= _FOLDING - 1  # there is nothing to fold
+        if level not in self._keys:
+            self._keys[level] = LineKeys(self._document.lines, _LEVELS[level][1])
+        return self._keys[level]
 
     def _lines_match(self, hunk: Hunk, given: list[str], fresh: list[str], line: int, how: str) -> Match:
         """The change for lines that were found; kept lines stay as they are in the file."""

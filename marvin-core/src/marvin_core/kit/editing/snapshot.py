@@ -29,8 +29,8 @@ class Snapshot:
 
     def __init__(self, paths: Paths, path: str, stack: ExitStack) -> None:
         self.path = path
-        self.place = place_of(paths, path)
         self._stream = stack.enter_context(paths.open(path))
+        self.place = str(paths.root / self._stream.name)
         self.status = os.fstat(self._stream.fileno())
 
     @cached_property
@@ -39,8 +39,8 @@ class Snapshot:
         size = self.status.st_size
         if size > LARGEST:
             raise ToolError(
-                f"{self.path!r} has {size:,} bytes, and up to {LARGEST:,} can be edited; nothing was changed. Change "
-                "it with a program that reads it in pieces, such as sed."
+                f"{self.path!r} has {size:,} bytes, but only files of up to {LARGEST:,} bytes can be edited; "
+                "nothing was changed. Change it with a program that reads it in pieces, such as sed."
             )
         self._stream.seek(0)
         return self._stream.read()

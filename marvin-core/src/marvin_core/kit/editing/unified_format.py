@@ -119,6 +119,10 @@ class _Reader:
         self._files.append(_File(*names.get(what, (self._named, self._named))))
         self._files[-1].mode = "" if what == "deleted file" else mode
 
+    def _begins(self, at: int) -> bool:
+        """Whether a line begins another hunk or another file."""
+        return self._lines[at].startswith(("@@", "diff --git ")) or self._is_header(at)
+
     def _is_header(self, at: int) -> bool:
         return (
             at + 1 < len(self._lines) and self._lines[at].startswith("--- ") and self._lines[at + 1].startswith("+++ ")
@@ -141,6 +145,11 @@ class _Reader:
         news = int(ranges[4] or 1) if ranges else 0
         self._at += 1
         body = self._body(olds, news)
+        if not body and self.more and self._lines[self._at].strip() and not self._begins(self._at):
+            raise PatchError(
+                f"Line {self._at + 1} of the diff, {self._lines[self._at].strip()[:80]!r}, is the first one below '@@' "
+                "and begins neither with '-' nor '+' nor a space."
+            )
         start = int(ranges[1]) if ranges else 0
         has_old = any(line[0] in " -" for line in body)
         self._files[-1].hunks.append(_made(body, start if has_old else start + 1))

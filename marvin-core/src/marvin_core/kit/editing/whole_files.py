@@ -133,7 +133,8 @@ def note_written(paths: Paths, path: str, known: KnownFiles) -> None:
     try:
         with paths.open(path) as stream:
             status = os.fstat(stream.fileno())
-            known.note(place_of(paths, path), status, stream.read() if status.st_size <= LARGEST else None)
+            content = stream.read() if status.st_size <= LARGEST else None
+            known.note(str(paths.root / stream.name), status, content)
     except ToolError:
         known.forget(place_of(paths, path))
 

@@ -16,7 +16,9 @@ _DECLARATION = (
 )
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_UTF32_MARK = b"\xff\xfe\0\0"
+_UTF32_MARKS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+_NULS = 0.8
+"""The minimum share of NUL bytes in every other byte of a Western text in UTF-16."""
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 _TAR_AT = 257
 _BINARIES = {
@@ -66,7 +68,7 @@ UTF8 = Codec(name="utf-8")
 def utf16_codec(head: bytes) -> Codec | None:
     """The codec of a file with the byte order mark of UTF-16."""
     mark = head[:2]
-    if mark not in _UTF16_MARKS or head.startswith(_UTF32_MARK):
+    if mark not in _UTF16_MARKS or head.startswith(_UTF32_MARKS[0]):
         return None
     return Codec(name=_UTF16_MARKS[mark], mark=mark)
 
@@ -143,7 +145,21 @@ def binary_kind(head: bytes) -> str:
         return next(kind for magic, kind in _BINARIES.items() if head.startswith(magic))
     if head.startswith(b"ustar", _TAR_AT):
         return "a tar archive"
-    return "a binary file" if b"\0" in head and utf16_codec(head) is None else ""
+    if b"\0" not in head or utf16_codec(head) is not None:
+        return ""
+    wide = _perhaps_wide(head)
+    return f"a binary file (perhaps text: iconv -f {wide} -t UTF-8 shows it)" if wide else "a binary file"
+
+
+def _perhaps_wide(head: bytes) -> str:
+    """The encoding with NUL bytes in which a file may be text. Tables of small numbers look the same."""
+    if head.startswith(_UTF32_MARKS):
+        return "UTF-32"
+    halves = head[0::2], head[1::2]
+    for name, (text, nuls) in (("UTF-16LE", halves), ("UTF-16BE", halves[::-1])):
+        if 0 not in text and nuls.count(0) >= _NULS * len(nuls):
+            return name
+    return ""
 
 
 def refuse_binary(path: str, head: bytes, size: int) -> None:

@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
 
 
 class RawLine:
-    """The kept part of a line. `is_whole` says that `size` counts all of its bytes."""
+    """The kept part of a line. `size` is the number of bytes read so far, or of all bytes if `is_whole`."""
 
     __slots__ = ("is_whole", "kept", "size")
 
@@ -253,7 +253,7 @@ def as_text(wanted: Wanted, raw: RawSection, total: int | None, encoding: tuple[
 
 
 def whole_lines(text: str, wanted: Wanted) -> TextSection | None:
-    """The lines of a text in memory, as by `collect` and `as_text`; None if some have to be cut."""
+    """The lines of a text in memory, like those of `collect` and `as_text`; None if some have to be cut."""
     lines = text.split("\n")
     ends_open = bool(lines[-1])
     if not ends_open:

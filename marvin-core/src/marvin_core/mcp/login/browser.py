@@ -57,7 +57,7 @@ class Browser:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or len(url) > _LONGEST:
             raise LoginNeeded(
-                self._server.name, f"it leads to what is no page for a login: {exact_line(url[:_REASON])}"
+                self._server.name, f"its login page has an address that cannot be opened: {exact_line(url[:_REASON])}"
             )
         self._state = next(iter(parse_qs(parts.query).get("state", [])), "")
         self._came = asyncio.get_running_loop().create_future()

@@ -45,7 +45,8 @@ _WITHOUT_STATUS: tuple[tuple[Kind, int], ...] = (
 )
 """The HTTP status for an error inside an answer, by its words; the first match counts."""
 _PASSING = (408, 409, 425, 498)
-"""Statuses below 500 of what passes by itself: late, in conflict with another request, too early, Groq's full tier."""
+"""Statuses below 500 of errors that end by themselves: a timeout, a conflict with another request, a request that came
+too early, and a full tier of Groq."""
 _OLD_TLS = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "VERSION_TOO_LOW", "NO_PROTOCOLS_AVAILABLE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "RECORD_LAYER_FAILURE")
 """OpenSSL's names for its errors."""

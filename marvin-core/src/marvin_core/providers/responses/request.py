@@ -1,4 +1,4 @@
-"""Requests in the format of OpenAI's Responses API, joined from JSON that was encoded once.
+"""Requests in the format of OpenAI's Responses API, built from parts that are encoded to JSON only once.
 
 Nothing is stored at the service (`store: false`), so every request carries the whole conversation, and reasoning
 goes back in its encrypted form: https://platform.openai.com/docs/guides/reasoning

@@ -35,8 +35,8 @@ class _Item:
 class ResponsesStream(AnswerStream):
     """Reads one answer.
 
-    Encrypted reasoning and the phase of a message are attached to an empty piece of thinking. It is sent when the item
-    they belong to begins: nothing was shown before that, so a broken answer can still be requested again.
+    Encrypted reasoning and the phase of a message are attached to an empty piece of thinking. That piece is sent when
+    their item begins. Nothing is shown earlier, so that a broken answer can still be requested again.
     """
 
     def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:

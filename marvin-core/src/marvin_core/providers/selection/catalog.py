@@ -334,6 +334,9 @@ def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) 
     """A provider with the changes of config.yaml, or a new one that it defines."""
     if spec is None and not settings.base_url:
         raise WrongSetting(f"providers.{name} needs a base_url, as in https://host/v1.", "providers", name)
+    if settings.base_url and not settings.base_url.startswith(("http://", "https://")):
+        text = f"providers.{name}.base_url must begin with http:// or https://."  # it may contain a password
+        raise WrongSetting(text, "providers", name, "base_url")
     wire = settings.wire or "chat-completions"
     if wire not in WIRES:
         text = f"providers.{name}.wire is {wire!r}. {hint_at(wire, WIRES)}"

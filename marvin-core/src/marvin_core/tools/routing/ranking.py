@@ -225,7 +225,7 @@ class Ranking:
         return Asked(parts=parts, said=frozenset(told), values=frozenset(values))
 
     def respelled(self, word: str) -> str:
-        """The tools' word that may be meant by an unknown one; empty if there is none.
+        """The known word that an unknown word may be a misspelling of; empty if there is none.
 
         People seldom misspell the first letter, and often swap two others.
         """

@@ -13,6 +13,7 @@ from ...api.messages import Image, Text
 from ...api.record import Record
 from ...api.session import Attached, SessionControl
 from ...kit.files.encodings import binary_kind, codec_of, image_type
+from ...kit.image_files import image_flaw
 from ...util.text import counted
 from ...util.threads import in_thread
 from .words import Mention, is_outside, mentions, place_of
@@ -124,6 +125,9 @@ def _file(path: str, place: Path, *, outside: bool) -> _Found:
     if kind:
         if len(data) > _MOST_IMAGE:
             return _Found(note=f"{path} is an image of {len(data):,} bytes; services take {_MOST_IMAGE:,} at most.")
+        flaw = image_flaw(data)
+        if flaw:
+            return _Found(note=f"{path} was not attached as an image: {flaw}.")
         image = Image(media_type=kind, data=base64.b64encode(data).decode("ascii"))
         return _Found(text=f"[Attached: the image {path}]", image=image)
     kind = binary_kind(data)

@@ -18,7 +18,8 @@ READ_LIMIT = 1_000_000
 ENTRY_LIMIT = 200_000
 """The maximum length of a line in characters; a longer one is in the session, and would displace many others."""
 _WITH_KEY = re.compile(r"(?s)(/log(?:in|out)\b(?:\s+[A-Za-z][\w-]{0,19}(?!\S))?).*")
-"""The part of such a line that is no key: the name of a service is short, and any longer text may be a key."""
+"""The first group is the part of a `/login` line that may be stored. A name of a service has at most 20 characters; any
+longer word may be a key."""
 
 
 class LineHistory(History):

@@ -36,6 +36,8 @@ def host_pattern(text: str) -> HostPattern:
         ValueError: it is not a host; the text says why, and how to write one.
     """
     written = text.strip()
+    if "://" in written:
+        raise ValueError(f"{text!r} is the address of a page. {_FORM}, without scheme and path.")
     name, port = _split(written)
     below = name.startswith("*.")
     try:

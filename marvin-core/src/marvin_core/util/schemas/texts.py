@@ -15,7 +15,6 @@ _TYPE_TEXTS: Mapping[str, str] = {
     "number": "a number",
     "boolean": "true or false",
     "array": "a list",
-    "object": "an object",
 }
 _LIMITS = (
     ("minimum", "maximum", ""),
@@ -28,6 +27,7 @@ _SCHEMA_TELLS = frozenset(
         "enum",
         "greater_than",
         "greater_than_equal",
+        "finite_number",
         "int_from_float",
         "less_than",
         "less_than_equal",
@@ -41,16 +41,19 @@ _SCHEMA_TELLS = frozenset(
 )
 
 
-def type_text(schema: Schema) -> str:
-    """What a schema in the normal form allows, in plain words: `an integer from 1 to 20`."""
+def type_text(schema: Schema, an_object: str = "an object") -> str:
+    """What a schema in the normal form allows, in plain words: `an integer from 1 to 20`.
+
+    `an_object` is the term for an object, which YAML calls a mapping.
+    """
     if "enum" in schema:
         return "one of " + ", ".join(to_json(choice) for choice in schema["enum"])
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(type_text(member) for member in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(type_text(member, an_object) for member in schema["anyOf"]))
     kind = schema.get("type", "")
-    text = _TYPE_TEXTS.get(kind, "any value") + _bounds(schema)
+    text = (an_object if kind == "object" else _TYPE_TEXTS.get(kind, "any value")) + _bounds(schema)
     if kind == "array" and schema.get("items"):
-        text += f", each {type_text(schema['items'])}"
+        text += f", each item {type_text(schema['items'], an_object)}"
     if "format" in schema:
         text += f" in the form {schema['format']}"
     if "pattern" in schema:
@@ -74,13 +77,16 @@ def _bounds(schema: Schema) -> str:
     return f" below {schema['exclusiveMaximum']}" if "exclusiveMaximum" in schema else ""
 
 
-def reason_text(error: Mapping[str, Any], schema: Schema) -> str:
-    """Why pydantic refuses a value for `schema`. `error` is one of its `ErrorDetails`."""
+def reason_text(error: Mapping[str, Any], schema: Schema, an_object: str = "an object") -> str:
+    """Why pydantic refuses a value for `schema`.
+
+    `error` is one of its `ErrorDetails`; `an_object` as in `type_text`.
+    """
     kind = str(error["type"])
     if kind in ("value_error", "assertion_error"):
         return str(error["ctx"]["error"])
     if kind in _SCHEMA_TELLS or kind.endswith(("_type", "_parsing")):
-        return f"must be {type_text(schema)}"
+        return f"must be {type_text(schema, an_object)}"
     return str(error["msg"])
 
 

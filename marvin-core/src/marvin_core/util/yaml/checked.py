@@ -14,16 +14,24 @@ _BEGINS = re.compile(r"^(?: |[-?][ \t]+)+", re.MULTILINE)
 _ALIAS = re.compile(r"(?:^|[\s,\[{])\*[^\s*]")
 
 
+class TooComplex(ValueError):
+    """A YAML text that no person writes; `line` is the line of the construct, from 1 on."""
+
+    def __init__(self, said: str, line: int) -> None:
+        super().__init__(said)
+        self.line = line
+
+
 def check_yaml(text: str) -> None:
     """Refuse a YAML text that no person writes. Invalid YAML passes: the loader reports the error.
 
     Raises:
-        ValueError: it is nested too deeply, or aliases expand it too much.
+        TooComplex: it is nested too deeply, or aliases expand it too much.
     """
-    if _could_be_deep(text) and _is_deep(text):
-        raise ValueError(f"it is nested more than {_DEPTH} deep")
-    if _ALIAS.search(text) and _size(text) - len(text) > _GROWTH:
-        raise ValueError(f"its aliases (`*name`) add more than {_GROWTH:,} characters to it")
+    if _could_be_deep(text):
+        _check_depth(text)
+    if found := _ALIAS.search(text):
+        _check_aliases(text, text.count("\n", 0, found.start() + 1) + 1)
 
 
 def _could_be_deep(text: str) -> bool:
@@ -33,7 +41,7 @@ def _could_be_deep(text: str) -> bool:
     return text.count("[") + text.count("{") + 2 * (furthest + 1) > _DEPTH
 
 
-def _is_deep(text: str) -> bool:
+def _check_depth(text: str) -> None:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -44,31 +52,38 @@ def _is_deep(text: str) -> bool:
             depth += name.endswith(("SequenceStartToken", "MappingStartToken"))
             depth -= name.endswith(("SequenceEndToken", "MappingEndToken", "BlockEndToken"))
             if depth > _DEPTH:
-                return True
+                break
     except (YAMLError, ValueError):
-        pass
-    return False
+        return
+    if depth > _DEPTH:
+        raise TooComplex(f"it is nested more than {_DEPTH} deep", token.start_mark.line + 1)
 
 
-def _size(text: str) -> float:
-    """The number of characters of all values with every alias expanded; infinite if one contains itself."""
+def _check_aliases(text: str, first: int) -> None:
+    """Check how far aliases expand a text. `first` is the line of the first alias."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
         top = YAML().compose(text)
     except (YAMLError, ValueError, RecursionError):
-        return 0
-    sizes: dict[int, float] = {}
-    return _measured(top, sizes) if top is not None else 0
+        return
+    if top is not None and _measured(top, {}) - len(text) > _GROWTH:
+        raise TooComplex(f"its aliases (`*name`) add more than {_GROWTH:,} characters to it", first)
 
 
-def _measured(node: Any, sizes: dict[int, float]) -> float:
-    if id(node) not in sizes:
-        sizes[id(node)] = float("inf")  # what is met again before it is measured contains itself
-        inner = sum(_measured(each, sizes) for each in _inside(node))
-        sizes[id(node)] = inner + (len(node.value) if isinstance(node.value, str) else 1)
-    return sizes[id(node)]
+def _measured(node: Any, sizes: dict[int, int | None]) -> int:
+    """The number of characters of a value with every alias expanded. `sizes` has None for those around it."""
+    if id(node) in sizes:
+        known = sizes[id(node)]
+        if known is None:
+            raise TooComplex(f"the value of &{node.anchor} contains itself", node.start_mark.line + 1)
+        return known
+    sizes[id(node)] = None
+    own = len(node.value) if isinstance(node.value, str) else 1
+    size = own + sum(_measured(each, sizes) for each in _inside(node))
+    sizes[id(node)] = size
+    return size
 
 
 def _inside(node: Any) -> Iterator[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .checked import check_yaml
+from .problems import yaml_problem
 
 _COMPARED = 4_000_000
 """Pairs of lines that are compared at most, to find equal ones."""
@@ -18,11 +19,14 @@ def load_mapping(text: str) -> Any:
     Raises:
         ValueError: it is not YAML, not a mapping, or nothing that a person writes.
     """
-    from ruamel.yaml.error import YAMLError  # importing the library takes longer than the rest of a start
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError  # importing takes longer than the rest of a start
 
     try:
         check_yaml(text)
         data = _yaml().load(text)
+    except MarkedYAMLError as error:
+        line, said = yaml_problem(error)
+        raise ValueError(f"line {line}: {said}") from error
     except (YAMLError, RecursionError) as error:
         raise ValueError(str(error)) from error
     if data is not None and not isinstance(data, dict):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .checked import check_yaml
+from .problems import yaml_problem
 
 _FENCE = "---"
 _LONGEST = 16_384
@@ -38,11 +39,8 @@ def load_head(head: str) -> Mapping[str, Any]:
     try:
         found = YAML(typ="safe", pure=True).load(head)
     except MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"line {mark.line + 2}: " if mark is not None else ""
-        raise ValueError(
-            f"{where}{error.problem or 'it is not YAML'}. Put a string that contains a colon in quotes"
-        ) from error
+        line, said = yaml_problem(error)
+        raise ValueError(f"line {line + 1}: {said}") from error  # the fence is the first line
     except (YAMLError, ValueError, RecursionError) as error:
         raise ValueError("it is not YAML") from error
     if found is None:

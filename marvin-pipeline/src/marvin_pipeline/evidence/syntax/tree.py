@@ -38,7 +38,7 @@ def parsed(source: str, language: str) -> Node:
     """
     root = _parser(language).parse(source.encode("utf-8", "replace")).root_node
     if root.has_error:
-        raise Unreadable(f"line {_first_fault(root)} is no {language}")
+        raise Unreadable(f"line {_first_fault(root)} is not valid {language}")
     if _depth(root) > _DEEPEST:
         raise Unreadable("it is nested too deeply")
     return root

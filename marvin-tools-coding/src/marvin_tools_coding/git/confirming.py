@@ -1,0 +1,156 @@
+"""Confirms what git read in the working directory: git opens files by name.
+
+If a folder became a link meanwhile, it has read files outside. What it shows is compared with what the sandbox reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import dropwhile
+
+from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread
+
+from .running import DIFF_LIMIT, try_read
+
+_TRIES = 3
+_HUNK = re.compile(rb"(@@+) .*?\+(\d+)(?:,\d+)? @@")
+_IDENT = re.compile(rb"\$Id: [^$]*\$")
+_NONE = (b"unspecified", b"unset", b"set")
+"""The values of an attribute that name no filter."""
+_TICKETS = ".tickets"
+"""A folder that tools do not read; git may track it."""
+_UNTRACKED = b"Untracked files:"
+_NO_FILE = (b" 120000", b" 160000")
+"""The modes of links and submodules: of these git shows names and hashes."""
+_OCTAL = re.compile(rb"\\([0-7]{3}|.)")
+_SIGNS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
+
+
+class _Shown(Record):
+    """The lines that a diff shows of a file, each with its number."""
+
+    path: str
+    lines: tuple[tuple[int, bytes], ...]
+
+
+async def confirmed(
+    what: str, ask: Callable[[], Awaitable[ProcessResult]], check: Callable[[ProcessResult], Awaitable[bool]]
+) -> ProcessResult:
+    """What git says, once it is what the sandbox sees: files may change between the two.
+
+    Raises:
+        ToolError: it was never the same.
+    """
+    for _ in range(_TRIES):
+        result = await ask()
+        if await check(result):
+            return result
+    raise ToolError(f"{what} failed: files here changed each time git read them. Try again once they stay as they are.")
+
+
+async def has_diff(context: ToolContext, prefix: str, diff: ProcessResult) -> bool:
+    """Whether the changed files have the lines that a diff against the working tree shows of them.
+
+    The hashes in a diff are no proof: git reads each file twice.
+
+    Args:
+        prefix: of the working directory in the names.
+    """
+    lines = diff.output[:DIFF_LIMIT].split(b"\n")[:-1]  # the last one is empty, or cut
+    others = await in_thread(lambda: [shown for shown in _shown(lines, prefix) if not _has(context, shown)])
+    return not others or await _are_converted(context, others)
+
+
+async def _are_converted(context: ToolContext, files: Sequence[_Shown]) -> bool:
+    """Whether git shows all of the files as they are after a conversion: from their encoding, or by a filter of the
+    user, such as that of Git LFS.
+    """
+    paths = [shown.path for shown in files]
+    asked = ["check-attr", "-z", "filter", "working-tree-encoding", "--", *paths]
+    said = (await try_read(context, asked, DIFF_LIMIT)).output.split(b"\0")
+    values = list(zip(said[2::6], said[5::6], strict=False))
+    if len(values) != len(files):
+        return False
+    pairs = [(shown, encoding) for shown, (filtered, encoding) in zip(files, values, strict=True) if filtered in _NONE]
+    return await in_thread(lambda: all(_has(context, shown, encoding.decode("latin-1")) for shown, encoding in pairs))
+
+
+async def has_names(context: ToolContext, status: ProcessResult) -> bool:
+    """Whether the untracked files that git lists are there."""
+    listed = dropwhile(lambda line: line != _UNTRACKED, _whole_lines(status))
+    names = [_name(line[1:]) for line in listed if line.startswith(b"\t")]
+    return await in_thread(lambda: all(_is_there(context, name) for name in names))
+
+
+def _whole_lines(result: ProcessResult) -> list[bytes]:
+    """The lines of an output, without those that are cut where its middle is left out."""
+    if not result.omitted:
+        return result.output.split(b"\n")
+    half = len(result.output) // 2
+    return [*result.output[:half].split(b"\n")[:-1], *result.output[half:].split(b"\n")[1:]]
+
+
+def _is_there(context: ToolContext, path: str) -> bool:
+    try:
+        context.paths.stat(path)
+    except ToolError:
+        return path.split("/")[0].casefold() == _TICKETS  # there, and not for tools
+    return True
+
+
+def _has(context: ToolContext, shown: _Shown, encoding: str = "") -> bool:
+    try:
+        with context.paths.open(shown.path) as file:
+            data = file.read()
+        if encoding:
+            data = data.decode(encoding.lower().removesuffix("-bom"), "replace").removeprefix("\ufeff").encode()
+    except (ToolError, LookupError):
+        return False
+    lines = data.split(b"\n")
+    return all(number <= len(lines) and _plain(lines[number - 1]) == _plain(line) for number, line in shown.lines)
+
+
+def _plain(line: bytes) -> bytes:
+    """A line without what git may convert."""
+    return _IDENT.sub(b"$Id$", line.removesuffix(b"\r"))
+
+
+def _shown(diff: Iterable[bytes], prefix: str) -> Iterator[_Shown]:
+    """What a diff shows of each file in the working tree."""
+    path, is_file, is_head = "", True, False
+    number = signs = 0
+    found: list[tuple[int, bytes]] = []
+    for line in diff:
+        hunk = _HUNK.match(line)
+        if line.startswith((b"diff --git ", b"diff --cc ", b"diff --combined ")):
+            yield from _files(path, found)
+            path, is_file, is_head, found = "", True, True, []
+        elif hunk is not None:
+            is_head, signs, number = False, len(hunk[1]) - 1, int(hunk[2])
+        elif is_head and line.startswith((b"index ", b"mode ", b"new file mode ")):
+            is_file = is_file and not line.endswith(_NO_FILE)
+        elif is_head and line.startswith(b"+++ "):
+            name = _name(line[4:].removesuffix(b"\t"))
+            path = name.removeprefix("b/").removeprefix(prefix) if is_file and name != "/dev/null" else ""
+        elif not is_head and path and b"-" not in line[:signs] and not line.startswith(b"\\"):
+            found.append((number, line[signs:]))
+            number += 1
+    yield from _files(path, found)
+
+
+def _files(path: str, lines: list[tuple[int, bytes]]) -> Iterator[_Shown]:
+    if path and path.split("/")[0].casefold() != _TICKETS:
+        yield _Shown(path=path, lines=tuple(lines))
+
+
+def _name(shown: bytes) -> str:
+    """A name as git shows it: in quotes if it has other characters than ASCII."""
+    if shown.startswith(b'"'):
+        shown = _OCTAL.sub(_unescaped, shown[1:].removesuffix(b'"'))
+    return shown.decode("utf-8", "surrogateescape")
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    sign = found[1]
+    return bytes([int(sign, 8) & 0xFF]) if len(sign) == 3 else _SIGNS.get(sign, sign)
