@@ -14,6 +14,7 @@ from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_tools_coding.files.edit import write_file
 from marvin_tools_coding.files.reading import BLOCK_AT, WARN_AT
 from marvin_tools_coding.github.reading import github_read_file
+from tests.support.images import png
 from tests.tools_coding.support import Project
 from tests.tools_coding.support_github import Desk
 
@@ -25,7 +26,7 @@ FILES: dict[str, str | bytes] = {
     "wide.txt": "needle wide\n".encode("utf-16"),
     "empty.txt": "",
     "nb.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": ["1 + 1"], "outputs": []}]}),
-    "picture.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 30,
+    "picture.png": png(),
     ".github/ci.yml": "run: needle\n",
     ".gitignore": "build/\n",
     "new\nline.txt": "needle\n",

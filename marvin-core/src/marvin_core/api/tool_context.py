@@ -192,10 +192,7 @@ class Paths(Protocol):
         ...
 
     def open(self, path: str) -> BinaryIO:
-        """Open a regular file for reading, after a check of where its descriptor really is.
-
-        The `name` of the returned file is its real path, relative to the root, with all links followed.
-        """
+        """Open a regular file, checked where its descriptor really is; `name` is that path, relative to the root."""
         ...
 
     def replace(self, path: str, data: bytes, *, create_only: bool = False) -> None:
