@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import dropwhile
+from typing import BinaryIO
 
 from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread
 
@@ -100,15 +101,26 @@ def _is_there(context: ToolContext, path: str) -> bool:
 
 
 def _has(context: ToolContext, shown: _Shown, encoding: str = "") -> bool:
+    wanted = dict(shown.lines)
+    last = max(wanted)
     try:
         with context.paths.open(shown.path) as file:
-            data = file.read()
-        if encoding:
-            data = data.decode(encoding.lower().removesuffix("-bom"), "replace").removeprefix("\ufeff").encode()
+            for number, line in enumerate(_lines(file, encoding), 1):
+                if number in wanted and _plain(line) != _plain(wanted.pop(number)):
+                    return False
+                if number >= last:
+                    break
     except (ToolError, LookupError):
         return False
-    lines = data.split(b"\n")
-    return all(number <= len(lines) and _plain(lines[number - 1]) == _plain(line) for number, line in shown.lines)
+    return not wanted
+
+
+def _lines(file: BinaryIO, encoding: str) -> Iterator[bytes]:
+    """The lines of a file, in UTF-8 if it has another encoding. Only then all of it is read at once."""
+    if not encoding:
+        return (line.removesuffix(b"\n") for line in file)
+    text = file.read().decode(encoding.lower().removesuffix("-bom"), "replace").removeprefix("\ufeff")
+    return iter(text.encode().split(b"\n"))
 
 
 def _plain(line: bytes) -> bytes:
