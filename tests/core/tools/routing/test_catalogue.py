@@ -243,6 +243,19 @@ def test_what_was_said_in_other_words_finds_its_tool(text: str, name: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("how far is it from Berlin to Munich by car", "driving"),
+        ("how long does it take from Berlin to Munich by bike", "cycling"),
+        ("directions from Berlin to Munich on foot", "foot"),
+    ],
+)
+def test_the_way_of_travelling_is_no_part_of_a_place(text: str, mode: str) -> None:
+    (proposal, *_) = router().route(text).proposals
+    assert dict(proposal.arguments) == {"origin": "Berlin", "destination": "Munich", "mode": mode}
+
+
+@pytest.mark.parametrize(
     ("one", "other"), [("searching", "search"), ("committed", "commits"), ("translation", "translate")]
 )
 def test_endings_do_not_count(one: str, other: str) -> None:
