@@ -35,7 +35,7 @@ _SPELLED = 4
 """The length of the shortest word that is checked for spelling, in characters."""
 _LIKELY = 0.65
 """The minimum likelihood of a request for which tools are offered."""
-_CERTAIN = 0.9
+_CERTAIN = 0.85
 """The minimum likelihood of a request for which the tool of such a phrase is taken."""
 _LONGEST = 400
 """The maximum length of a request that may lead to a call, in characters; no phrase is longer."""
