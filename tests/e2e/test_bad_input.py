@@ -687,7 +687,7 @@ def test_a_command_that_opens_the_terminal_fails(marvin: Marvin, marvin_model_se
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("model: a\nprovider: [groq\n", ["line 2", "Correct"]),
+        ("model: a\nprovider: [groq\n", ["line 2", "the bracket that begins here is not closed"]),
         ("model: a\n\tprovider: groq\n", ["line 2"]),
         ("model: a\nprovidr: groq\n", ["line 2", "providr", "'provider'"]),
         ("timeouts:\n  tool: 5\n  stdin_idel: 3\n", ["line 3", "timeouts.stdin_idel", "stdin_idle"]),

@@ -234,7 +234,7 @@ def test_without_a_repository_or_a_commit(tmp_path: Path, plain: TestRepository)
     """The error says what to do."""
     bare = tmp_path / "elsewhere"
     bare.mkdir()
-    with pytest.raises(ToolError, match=r"in no git repository.*Leave isolation out"):
+    with pytest.raises(ToolError, match=r"not in a git repository.*Leave isolation out"):
         plain.agent(root=bare)
     plain.git("init", "--quiet", at=bare)
     with pytest.raises(ToolError, match="There is no commit to create a worktree from"):

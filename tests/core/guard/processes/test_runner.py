@@ -261,7 +261,9 @@ def cut_short(*argv):
 
 cut_short("sleep", "300")  # what is done once, is done
 assert times_called("_proc_table", lambda: cut_short("sleep", "300")) == 0
-assert times_called("_proc_table", lambda: cut_short("sh", "-c", "sleep 300; true")) > 0
+# On a busy machine the shell may be ended before it has a child.
+looks = (times_called("_proc_table", lambda: cut_short("sh", "-c", "sleep 300; true")) for _ in range(20))
+assert any(looks)
 """
 
 

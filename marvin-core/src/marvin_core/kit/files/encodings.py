@@ -157,7 +157,7 @@ def _perhaps_wide(head: bytes) -> str:
         return "UTF-32"
     halves = head[0::2], head[1::2]
     for name, (text, nuls) in (("UTF-16LE", halves), ("UTF-16BE", halves[::-1])):
-        if 0 not in text and nuls.count(0) >= _NULS * len(nuls):
+        if text and 0 not in text and nuls.count(0) >= _NULS * len(nuls):
             return name
     return ""
 
