@@ -203,7 +203,7 @@ def test_what_a_killed_agent_reserved_is_charged_in_full(marvin: Marvin, server:
 
 @pytest.mark.slow
 def test_eight_agents_on_one_ledger_stay_below_its_ceiling(marvin: Marvin, server: ModelServer, tmp_path: Path) -> None:
-    """Each sums up in the end; together they spend what there is and no more."""
+    """They sum up while others have left enough for it; together they spend what there is and no more."""
     for _ in range(100):
         server.script(answers.calls(("list_dir", {"path": "."}), usage=usage(2_700, 900)))
     ledger = Ledger.create(tmp_path / "ledgers", 600_000, Timeouts())
@@ -215,7 +215,7 @@ def test_eight_agents_on_one_ledger_stay_below_its_ceiling(marvin: Marvin, serve
     assert spent == pytest.approx(ledger.balance().spent / 1_000_000)
     assert spent == pytest.approx(posts(server) * 0.0117)
     assert 0.4 < spent <= 0.6
-    assert [request.body.get("tool_choice") for request in server.requests].count("none") == 8
+    assert 1 <= [request.body.get("tool_choice") for request in server.requests].count("none") <= 8
 
 
 def test_an_answer_that_is_asked_for_again_is_paid_for_twice(marvin: Marvin, server: ModelServer) -> None:
