@@ -35,7 +35,7 @@ class Exchange:
         self._assembly = self._begun()
         self._pausing = False
         # The last message of the request was searched for secrets just now, and an answer holds what was sent.
-        self._redactor = AnswerRedactor(parts.redactor) if parts.redactor.knew_any else None
+        self._redactor = AnswerRedactor(parts.redactor) if parts.redactor.has_learnt_any else None
 
     def _begun(self) -> Assembly:
         self._parts.progress.answer = begun = Assembly(self._provider.name, self._provider.model)

@@ -172,9 +172,9 @@ class Redactor:
         return value
 
     @property
-    def knew_any(self) -> bool:
-        """Whether any secret was known when it was last asked for one."""
-        return bool(self._spellings.texts)
+    def has_learnt_any(self) -> bool:
+        """Whether any secret is known, without a look at the files that may hold some."""
+        return bool(self._current(look=False).texts)
 
     @property
     def knows_any(self) -> bool:
