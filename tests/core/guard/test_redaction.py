@@ -381,3 +381,11 @@ def test_what_earlier_secrets_left_in_a_text_is_not_kept_for_later_ones() -> Non
     redactor.text("x")  # knows the new one from now on
     redactor.value({"text": text}, earlier)
     assert OTHER not in redactor.text(text)
+
+
+def test_what_was_learnt_since_the_last_look_counts_without_another_one() -> None:
+    learnt: tuple[str, ...] = ()
+    redactor = Redactor(lambda: learnt, lambda: learnt)
+    assert redactor.text("a-long-secret") == "a-long-secret"
+    learnt = ("a-long-secret",)
+    assert redactor.has_learnt_any
