@@ -388,7 +388,7 @@ def test_what_is_read_late_is_what_was_put_into_the_index() -> None:
     late = [json.dumps(one).encode() for one in late_to_json(index)]
 
     def read(lines: list[bytes]) -> Index:
-        return index_from_json(json.loads(json.dumps(index_to_json(index))), b"\n".join(lines))
+        return index_from_json(json.loads(json.dumps(index_to_json(index))), b"\n".join([b"{}", *lines]))
 
     assert read(late) == index
     (_, look), (_, say) = read(late).tools

@@ -49,14 +49,14 @@ def load_index(
     own = _own_folders(user_files, project_tools)
     key = _key(own, selection)
     path = cache_folder / f"{_PREFIX}{crc32(key.encode()):08x}.json"
-    head, _, late = (read_trusted(path) or b"").partition(b"\n")
-    kept = trusted_json(head)
+    text = read_trusted(path) or b""
+    kept = trusted_json(text[: text.find(b"\n")])
     failures: Mapping[str, Any] = {}
     if isinstance(kept, dict) and kept.get("key") == key and _is_current(kept.get("stamps")):
         try:
             failures = kept["failures"]
             if _are_same(kept["variables"]) and (not failures or _still_fails(failures)):
-                return index_from_json(kept["index"], late)
+                return index_from_json(kept["index"], text)
         except (KeyError, TypeError, ValueError, AttributeError):
             failures = {}  # written by another version of this module, or damaged: rebuilt below
     from ..tools.routing.documents import documents

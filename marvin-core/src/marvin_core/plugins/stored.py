@@ -32,14 +32,14 @@ _TOOL_TUPLES = frozenset(
 
 
 class _LateText:
-    """The data that a start needs for few tools, unparsed."""
+    """The data that a start needs for few tools, unparsed: all lines of the file but the first."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
 
     @cached_property
     def _lines(self) -> list[bytes]:
-        return self._text.split(b"\n")
+        return self._text.split(b"\n")[1:]
 
     @cached_property
     def phrases(self) -> Sequence[Sequence[Mapping[str, Any]]]:
@@ -158,14 +158,18 @@ def late_to_json(index: Index) -> list[Any]:
     return [*said, [list(each.get("phrases", ())) for each in fields], _END]
 
 
-def index_from_json(data: Mapping[str, Any], late: bytes) -> Index:
-    """The index from the results of `index_to_json` and `late_to_json`, the latter as one line for each.
+def index_from_json(data: Mapping[str, Any], text: bytes) -> Index:
+    """The index from the results of `index_to_json` and `late_to_json`.
+
+    Args:
+        text: the whole file: one line, and the result of `late_to_json`, a line for each of its parts. It is large,
+            and a start that copies it is slower.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: the data has another form, or is incomplete.
     """
-    tools = _late_tools(data["tools"], _LateText(late))
-    if late.count(b"\n") != len(tools) + 1 or not late.endswith(b'\n"%b"' % _END.encode()):
+    tools = _late_tools(data["tools"], _LateText(text))
+    if text.count(b"\n") != len(tools) + 2 or not text.endswith(b'\n"%b"' % _END.encode()):
         raise ValueError("the index is incomplete")
     return Index(
         packs=tuple(pack_from_json(entry) for entry in data["packs"]),
