@@ -21,9 +21,11 @@ run: ## chat, in the plain interface
 	@./marvin --plain
 
 test: setup ## every test that needs no outside service and is not slow
+	@scripts/compile-tests
 	$(PYTEST) -m "not real and not slow"
 
 test-slow: setup ## tests that install packages or start many programs, and each property with all of its examples
+	@scripts/compile-tests
 	$(PYTEST) -m "(slow or hypothesis) and not real" --hypothesis-profile=thorough
 
 test-real: setup ## tests against the real services and programs, which scripts/setup-real installs
