@@ -556,3 +556,68 @@ def test_blame_names_what_is_in_no_commit(repo: Folder) -> None:
     assert "link is a link" in repo.error(git_blame, path="link")
     (repo.root / "a.txt").unlink()
     assert "There is no such file in the working tree" in repo.error(git_blame, path="a.txt")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git config core.autocrlf true; printf 'a\\r\\nb\\r\\n' > f.txt",
+        "echo '*.txt working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > f.txt",
+        "git config filter.up.clean 'tr a-z A-Z'; echo '*.txt filter=up' > .gitattributes; echo small > f.txt",
+        "echo '*.txt ident' > .gitattributes; echo '$Id: 1234567 $' > f.txt",
+        "ln -s nowhere f.txt",
+        "ln -s ../project f.txt",
+        "mkdir .tickets; echo t > .tickets/t.md; git add .tickets; echo u > .tickets/t.md; touch f.txt",
+        "git init -q module; git -C module commit -q --allow-empty -m m; git add module 2>&1; touch f.txt",
+        "chmod +x b.txt; : > f.txt",
+        "git mv a.txt c.txt; touch f.txt",
+    ],
+    ids=["line ends", "encoding", "filter", "ident", "link", "link out", "tickets", "module", "mode", "moved"],
+)
+@pytest.mark.parametrize("paths", [None, ["."]], ids=["all", "paths"])
+def test_what_is_committed_is_compared_as_git_stores_it(repo: Folder, script: str, paths: list[str] | None) -> None:
+    repo.sh(script)
+    assert "Committed: " in repo.call(git_commit, message="m", paths=paths)
+    assert "f.txt" in committed(repo)
+    assert repo.sh("git status --porcelain") == ""
+
+
+def test_a_commit_in_a_repository_with_long_hashes(bare: Folder) -> None:
+    bare.sh("git init -q -b main --object-format=sha256; echo x > x")
+    assert "root-commit" in bare.call(git_commit, message="m")
+
+
+def test_files_that_git_does_not_look_at_are_committed_as_staged(repo: Folder) -> None:
+    repo.sh("echo staged > a.txt; git add a.txt; git update-index --skip-worktree a.txt; rm a.txt; touch n.txt")
+    repo.call(git_commit, message="m")
+    assert committed(repo) == {"a.txt", "n.txt"}
+    assert repo.sh("git show HEAD:a.txt") == "staged\n"
+
+
+@pytest.mark.parametrize("paths", [None, ["a.txt"]], ids=["all", "paths"])
+def test_what_a_hook_changes_in_a_file_and_stages_is_committed(repo: Folder, paths: list[str] | None) -> None:
+    repo.sh("mkdir -p .git/hooks; printf '#!/bin/sh\\necho formatted > a.txt; git add a.txt' > .git/hooks/pre-commit")
+    repo.sh("chmod +x .git/hooks/pre-commit; echo x >> a.txt")
+    repo.call(git_commit, message="m", paths=paths)
+    assert repo.sh("git show HEAD:a.txt") == "formatted\n"
+
+
+def test_a_commit_with_other_content_than_its_files_have_is_undone(repo: Folder) -> None:
+    """git reads files once more for a commit of some paths. What it read elsewhere is not committed."""
+    change = "printf 'from elsewhere\\n' | git hash-object -w --stdin"
+    hook = f"#!/bin/sh\ngit update-index --cacheinfo 100644,$({change}),a.txt\n"
+    (repo.root / ".git/hooks").mkdir(exist_ok=True)
+    (repo.root / ".git/hooks/pre-commit").write_text(hook)
+    repo.sh("chmod +x .git/hooks/pre-commit; echo x >> a.txt; echo x >> b.txt")
+    head = repo.sh("git rev-parse HEAD")
+    told = repo.error(git_commit, message="m", paths=["a.txt", "b.txt"])
+    assert "The commit was undone: what git read of a.txt is not what is there." in told
+    assert repo.sh("git rev-parse HEAD") == head
+    assert "elsewhere" not in repo.sh("git diff; git diff --cached")
+    assert (repo.root / "a.txt").read_text() == "one\ntwo\nx\n"
+
+
+def test_status_lists_tickets_and_links_that_lead_out(repo: Folder) -> None:
+    repo.sh("mkdir -p .tickets; touch .tickets/t.md; ln -s /etc out; ln -s nowhere broken; mkdir f; touch f/x")
+    said = repo.call(git_status)
+    assert all(f"\t{name}\n" in f"{said}\n" for name in (".tickets/", "out", "broken", "f/"))

@@ -6,6 +6,7 @@ is not shown, in the sandbox or without it.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import cast
 
 import pytest
 
-from marvin_core import Tool, ToolError
+from marvin_core import Tool, ToolError, open_without_links
 from marvin_core.engine.calls.processes import CallProcesses
 from marvin_core.engine.calls.timer import CallTimer
 from marvin_core.guard.processes.runner import ProcessRunner
@@ -118,3 +119,50 @@ def test_what_is_outside_is_not_shown(tmp_path: Path, name: str) -> None:
     folder.run(work)
     assert said
     assert not [one for one in said if "SECRET" in one or "secret-name" in one]
+
+
+@pytest.mark.parametrize("paths", [None, ["area"], ["area/inner/data.txt"]], ids=["all", "folder", "file"])
+def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | None) -> None:
+    """I4."""
+    root = tmp_path / "home" / "project"
+    outside = prepared(root)
+    (outside / "inner" / "data.txt").write_text("SECRET\n")
+    (outside / "inner" / "secret-name.txt").write_text("SECRET\n")
+    folder = Folder(root)
+    said: list[str] = []
+
+    async def work() -> None:
+        with swapped(root / "area", root / "link"):
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                change(root, len(said))
+                try:
+                    said.append(text(await folder.called(git_commit, message=f"Number {len(said)}", paths=paths)))
+                except ToolError as error:
+                    said.append(str(error))
+                assert not is_told(git(root, "diff", "--cached"))
+
+    folder.run(work)
+    assert said
+    assert not is_told(git(root, "log", "--patch", "--all"))
+
+
+def change(root: Path, number: int) -> None:
+    """Give the file of the project other content, under the name that its folder has right now."""
+    for name in ("area", "link"):
+        try:
+            with open_without_links(root, f"{name}/inner/data.txt"):
+                descriptor = os.open(root / name / "inner" / "data.txt", os.O_RDWR)
+        except OSError:
+            continue
+        with open(descriptor, "r+") as file:
+            if "SECRET" not in file.read():
+                file.write(f"{number}\n")
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def is_told(output: str) -> bool:
+    return "SECRET" in output or "secret-name" in output

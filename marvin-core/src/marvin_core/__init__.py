@@ -215,7 +215,7 @@ if TYPE_CHECKING:
     )
     from .api.ui import UI, AsksSecrets, AsksText, CliContext, CopiesText, Lead, OpensEditors, PicksChoices, RunControl
     from .guard.files.key_files import is_key_file
-    from .guard.files.no_links import own_folder
+    from .guard.files.no_links import open_without_links, opened_folder, own_folder
     from .guard.processes.apart import ApartJobs, ApartOrder
     from .kit.addresses import web_address
     from .kit.editing.applying import edit_files
@@ -318,7 +318,7 @@ _NAMES_IN = {
     "api.ui": "UI AsksSecrets AsksText CliContext CopiesText Lead OpensEditors PicksChoices RunControl",
     "guard.files.key_files": "is_key_file",
     "guard.processes.apart": "ApartJobs ApartOrder",
-    "guard.files.no_links": "own_folder",
+    "guard.files.no_links": "open_without_links opened_folder own_folder",
     "kit.addresses": "web_address",
     "kit.editing.applying": "edit_files",
     "kit.editing.failures": "EditFailed",
@@ -634,6 +634,8 @@ __all__ = [
     "numbered",
     "one_line",
     "open_url",
+    "open_without_links",
+    "opened_folder",
     "output_text",
     "own_folder",
     "place_of",

@@ -9,10 +9,11 @@ from typing import Annotated
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
+from .contents import Stored, differing, in_commit, in_index, staged_as_is, unstage, why_undone
 from .place import Place, find
-from .running import ERROR_LIMIT, failure, names, try_write
+from .running import ERROR_LIMIT, failure, hash_of, names, try_write
 from .staging import Staged, shortened, stage, summary
-from .undo import made_since, state_before, undo_commit
+from .undo import Before, made_since, state_before, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _FILE_MODES = ("100644", "100755")
@@ -49,9 +50,9 @@ async def git_commit(
     await _refuse_conflicts(context, place)
     if place.below:
         await _refuse_staged_above(context, place, add_all=add_all or bool(scope))
-    staged = await stage(context, place, scope) if scope or add_all else Staged()
     only = scope or (place.scope if add_all and place.below else [])
-    what = summary(await names(context, "git diff", _staged_names(only or place.scope)))
+    staged, files = await _staged(context, place, scope, add_all=add_all)
+    what = summary(one.summary for one in files)
     arguments = ["commit", "--file=-", "--cleanup=whitespace", *(["--only", "--", *only] if only else [])]
     stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
     result = await try_write(context, arguments, stdin=stdin)
@@ -60,13 +61,38 @@ async def git_commit(
             context, "git commit", result
         )
         raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
+    if only:  # git has read the files once more
+        await _confirm(context, place, before, files)
     told = _committed(result, what, staged, place)
     made = await made_since(context, before)
     return told.replace(undo=call_of(git_commit, message=message, take_back=made)) if made else told
 
 
-def _staged_names(scope: Sequence[str]) -> list[str]:
-    return ["diff", "--cached", "--name-status", "--no-renames", "--ignore-submodules=dirty", "-z", "--", *scope]
+async def _staged(
+    context: ToolContext, place: Place, scope: Sequence[str], *, add_all: bool
+) -> tuple[Staged, Sequence[Stored]]:
+    """Stage the paths, or everything with `add_all`; returns what was left out, and what is to be committed."""
+    if not scope and not add_all:
+        return Staged(), await in_index(context, place, place.scope)
+    staged = Staged()
+
+    async def work() -> None:
+        nonlocal staged
+        staged = await stage(context, place, scope)
+
+    files = await staged_as_is(context, place, scope or place.scope, work)
+    return staged, files
+
+
+async def _confirm(context: ToolContext, place: Place, before: Before, staged: Sequence[Stored]) -> None:
+    """Undo the commit just made if it has other content than was staged and than is in the files."""
+    commit = await hash_of(context, "HEAD")
+    known = {(one.name, one.hash) for one in staged}
+    new = [one for one in await in_commit(context, place, commit) if (one.name, one.hash) not in known]
+    if wrong := await differing(context, new):
+        await undo_commit(context, commit, before.index)
+        await unstage(context, wrong)
+        raise ToolError(why_undone(wrong))
 
 
 def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -> ToolResult:
@@ -107,8 +133,8 @@ async def _refuse_staged_above(context: ToolContext, place: Place, *, add_all: b
     """Refuse to commit what is staged outside of the working directory."""
     if add_all and not place.next_step():
         return  # the commit names the folder, and git leaves out the rest
-    fields = await names(context, "git commit", _staged_names([_up(place)]))
-    above = [name for name in fields[1::2] if not name.startswith(place.prefix)]
+    staged = await in_index(context, place, [_up(place)])
+    above = [one.name for one in staged if not one.name.startswith(place.prefix)]
     if above:
         raise ToolError(
             f"Nothing was committed: {shortened(above)} outside of the working directory is also staged. Change to "

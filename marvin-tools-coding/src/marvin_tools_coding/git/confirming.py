@@ -5,12 +5,14 @@ If a folder became a link meanwhile, it has read files outside. What it shows is
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import dropwhile
+from pathlib import Path
 from typing import BinaryIO
 
-from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread
+from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
 from .running import DIFF_LIMIT, try_read
 
@@ -19,8 +21,6 @@ _HUNK = re.compile(rb"(@@+) .*?\+(\d+)(?:,\d+)? @@")
 _IDENT = re.compile(rb"\$Id: [^$]*\$")
 _NONE = (b"unspecified", b"unset", b"set")
 """The values of an attribute that name no filter."""
-_TICKETS = ".tickets"
-"""A folder that tools do not read; git may track it."""
 _UNTRACKED = b"Untracked files:"
 _NO_FILE = (b" 120000", b" 160000")
 """The modes of links and submodules: of these git shows names and hashes."""
@@ -59,7 +59,7 @@ async def has_diff(context: ToolContext, prefix: str, diff: ProcessResult) -> bo
         prefix: of the working directory in the names.
     """
     lines = diff.output[:DIFF_LIMIT].split(b"\n")[:-1]  # the last one is empty, or cut
-    others = await in_thread(lambda: [shown for shown in _shown(lines, prefix) if not _has(context, shown)])
+    others = await in_thread(lambda: [shown for shown in _shown(lines, prefix) if not _has(context.paths.root, shown)])
     return not others or await _are_converted(context, others)
 
 
@@ -74,14 +74,16 @@ async def _are_converted(context: ToolContext, files: Sequence[_Shown]) -> bool:
     if len(values) != len(files):
         return False
     pairs = [(shown, encoding) for shown, (filtered, encoding) in zip(files, values, strict=True) if filtered in _NONE]
-    return await in_thread(lambda: all(_has(context, shown, encoding.decode("latin-1")) for shown, encoding in pairs))
+    return await in_thread(
+        lambda: all(_has(context.paths.root, shown, encoding.decode("latin-1")) for shown, encoding in pairs)
+    )
 
 
 async def has_names(context: ToolContext, status: ProcessResult) -> bool:
     """Whether the untracked files that git lists are there."""
     listed = dropwhile(lambda line: line != _UNTRACKED, _whole_lines(status))
     names = [_name(line[1:]) for line in listed if line.startswith(b"\t")]
-    return await in_thread(lambda: all(_is_there(context, name) for name in names))
+    return await in_thread(lambda: all(_is_there(context.paths.root, name) for name in names))
 
 
 def _whole_lines(result: ProcessResult) -> list[bytes]:
@@ -92,25 +94,28 @@ def _whole_lines(result: ProcessResult) -> list[bytes]:
     return [*result.output[:half].split(b"\n")[:-1], *result.output[half:].split(b"\n")[1:]]
 
 
-def _is_there(context: ToolContext, path: str) -> bool:
+def _is_there(root: Path, path: str) -> bool:
+    """Whether a file, folder or link is there, reached through no link."""
+    folder, _, name = path.rstrip("/").rpartition("/")
     try:
-        context.paths.stat(path)
-    except ToolError:
-        return path.split("/")[0].casefold() == _TICKETS  # there, and not for tools
+        with opened_folder(root, folder) as descriptor:
+            os.lstat(name, dir_fd=descriptor)
+    except OSError:
+        return False
     return True
 
 
-def _has(context: ToolContext, shown: _Shown, encoding: str = "") -> bool:
+def _has(root: Path, shown: _Shown, encoding: str = "") -> bool:
     wanted = dict(shown.lines)
     last = max(wanted)
     try:
-        with context.paths.open(shown.path) as file:
+        with open_without_links(root, shown.path) as file:
             for number, line in enumerate(_lines(file, encoding), 1):
                 if number in wanted and _plain(line) != _plain(wanted.pop(number)):
                     return False
                 if number >= last:
                     break
-    except (ToolError, LookupError):
+    except (OSError, LookupError):
         return False
     return not wanted
 
@@ -152,7 +157,7 @@ def _shown(diff: Iterable[bytes], prefix: str) -> Iterator[_Shown]:
 
 
 def _files(path: str, lines: list[tuple[int, bytes]]) -> Iterator[_Shown]:
-    if path and path.split("/")[0].casefold() != _TICKETS:
+    if path:
         yield _Shown(path=path, lines=tuple(lines))
 
 

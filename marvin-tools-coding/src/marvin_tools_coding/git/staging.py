@@ -134,7 +134,6 @@ def _reason_within(context: ToolContext, name: str) -> str:
         return ""  # git reports unreadable files itself
 
 
-def summary(name_status: Iterable[str]) -> str:
-    """A summary of the staged files, from the fields of `--name-status -z`: status letter and name alternate."""
-    fields = list(name_status)
-    return shortened([f"{letter} {name}" for letter, name in zip(fields[::2], fields[1::2], strict=False)])
+def summary(files: Iterable[tuple[str, str]]) -> str:
+    """A summary of the staged files, from the status letter and the name of each."""
+    return shortened([f"{letter} {name}" for letter, name in files])

@@ -89,8 +89,8 @@ def _walked(descriptor: int, names: Sequence[str], flags: int, made_with: int | 
         os.close(descriptor)
 
 
-def open_file(root: Path | str, path: str) -> BinaryIO:
-    """A file, opened for reading. Raises OSError like `opened_folder`, and for a link."""
+def open_without_links(root: Path | str, path: str) -> BinaryIO:
+    """A file below a folder, opened for reading. No link is followed: it raises OSError for one, wherever it is."""
     folder, _, name = path.rpartition("/")
     with opened_folder(root, folder) as descriptor:
         return os.fdopen(os.open(name, READ, dir_fd=descriptor), "rb")

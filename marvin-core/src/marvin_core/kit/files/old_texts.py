@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ...guard.files.no_links import open_file
+from ...guard.files.no_links import open_without_links
 from .search_lines import RawLine
 from .search_program import old_text
 
@@ -63,7 +63,7 @@ class OldTexts:
 def _text(root: Path, path: bytes) -> bytes | None:
     """The content of a file in a legacy encoding as UTF-8, with a final line end; None for any other file."""
     try:
-        with open_file(root, os.fsdecode(path)) as file:
+        with open_without_links(root, os.fsdecode(path)) as file:
             text = old_text(file)
     except OSError:
         return None

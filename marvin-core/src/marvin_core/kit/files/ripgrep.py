@@ -17,7 +17,7 @@ from typing import BinaryIO
 from ...api.errors import ToolError
 from ...api.processes import ProcessResult
 from ...api.tool_context import ToolContext
-from ...guard.files.no_links import Statuses, open_file
+from ...guard.files.no_links import Statuses, open_without_links
 from ...util.threads import in_thread
 from .encodings import has_utf8_mark, utf16_codec
 from .listing import in_repository
@@ -292,7 +292,7 @@ def _confirmed(root: Path, path: bytes, lines: list[RawLine]) -> list[FoundLine]
     The program opens files by name. If a folder became a link meanwhile, it has read files outside.
     """
     try:
-        with open_file(root, os.fsdecode(path)) as file:
+        with open_without_links(root, os.fsdecode(path)) as file:
             head = file.read(_MARK_BYTES)
             if utf16_codec(head) is not None:
                 return _confirmed_wide(file, lines)

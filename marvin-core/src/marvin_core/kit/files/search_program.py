@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, BinaryIO
 
-from ...guard.files.no_links import open_file
+from ...guard.files.no_links import open_without_links
 from .encodings import Codec, codec_of
 
 NO_EXPRESSION = 2
@@ -96,7 +96,7 @@ def _found(expression: re.Pattern[str], path: str, around: int, most: int) -> It
 def _lines(path: str) -> Iterator[str]:
     """The lines of a text file; none if it is binary or unreadable."""
     try:
-        with open_file(".", path) as file:
+        with open_without_links(".", path) as file:
             yield from lines_of(file)
     except OSError:
         return
