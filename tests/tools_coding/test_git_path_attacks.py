@@ -147,6 +147,31 @@ def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | Non
     assert not is_told(git(root, "log", "--patch", "--all"))
 
 
+@pytest.mark.parametrize("path", ["area", "area/inner/data.txt"])
+def test_what_is_outside_is_not_saved_before_a_checkout(tmp_path: Path, path: str) -> None:
+    """I4."""
+    root = tmp_path / "home" / "project"
+    outside = prepared(root)
+    (outside / "inner" / "data.txt").write_text("SECRET\n")
+    (outside / "inner" / "secret-name.txt").write_text("SECRET\n")
+    folder = Folder(root)
+    said: list[str] = []
+
+    async def work() -> None:
+        with swapped(root / "area", root / "link", may_be_missing=True):
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                change(root, len(said))
+                try:
+                    said.append(text(await folder.called(git_checkout, target="HEAD", path=path)))
+                except ToolError as error:
+                    said.append(str(error))
+
+    folder.run(work)
+    assert said
+    assert not is_told(git(root, "log", "--patch", "--all", "--diff-merges=separate"))
+
+
 def change(root: Path, number: int) -> None:
     """Give the file of the project other content, under the name that its folder has right now."""
     for name in ("area", "link"):

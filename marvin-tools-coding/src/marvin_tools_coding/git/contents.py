@@ -21,11 +21,12 @@ from marvin_core import (
 )
 
 from .place import Place
-from .running import keep, names, try_write
+from .running import keep, names, try_read, try_write
 from .staging import shortened
 
 _TRIES = 3
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
+_TREES = (*_RAW, "-r", "--no-commit-id", "--end-of-options")
 _LINK, _FILES = "120000", ("100644", "100755")
 _PIECE = 1 << 20
 _CONVERTED_LIMIT = 100_000_000
@@ -59,8 +60,15 @@ async def in_index(context: ToolContext, place: Place, scope: Sequence[str]) -> 
 
 async def in_commit(context: ToolContext, place: Place, commit: str) -> Sequence[Stored]:
     """What a commit changes."""
-    options = ("-r", "--root", "--no-commit-id", "--end-of-options")
-    return _stored(place, await names(context, "git show", ["diff-tree", *_RAW, *options, commit]))
+    return _stored(place, await names(context, "git show", ["diff-tree", "--root", *_TREES, commit]))
+
+
+async def in_tree(context: ToolContext, place: Place, tree: str, base: str) -> Sequence[Stored]:
+    """What differs in a tree from a commit. Without `base` it is all of it."""
+    if not base:
+        made = await try_read(context, ["hash-object", "-t", "tree", "--stdin"], stdin=b"")
+        base = made.output.decode().strip()
+    return _stored(place, await names(context, "git show", ["diff-tree", *_TREES, base, tree]))
 
 
 def _stored(place: Place, fields: Sequence[str]) -> Sequence[Stored]:
@@ -91,7 +99,7 @@ async def staged_as_is(
         if not other:
             return staged
     await unstage(context, other)
-    raise ToolError(f"Nothing was committed: {_why(other)}")
+    raise ToolError(f"Nothing was committed: {why_differing(other)}")
 
 
 async def unstage(context: ToolContext, paths: Sequence[str]) -> None:
@@ -104,10 +112,12 @@ async def unstage(context: ToolContext, paths: Sequence[str]) -> None:
 
 def why_undone(paths: Sequence[str]) -> str:
     """The error message for a commit that was undone, because these files in it differ from those on disk."""
-    return f"The commit was undone: {_why(paths)} If a hook changes only what is committed, run_command: git commit"
+    hooks = "If a hook changes only what is committed, run_command: git commit"
+    return f"The commit was undone: {why_differing(paths)} {hooks}"
 
 
-def _why(paths: Sequence[str]) -> str:
+def why_differing(paths: Sequence[str]) -> str:
+    """The end of an error message about files that git has stored with another content than they have."""
     return (
         f"what git read of {shortened(paths)} is not what is there. Try again once no other program changes files "
         "here. A file that a filter of git converts can have 100 MB at most."

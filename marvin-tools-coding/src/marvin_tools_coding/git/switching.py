@@ -10,6 +10,7 @@ from typing import Annotated
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, output_text, tool
 
 from .adapters import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
+from .contents import differing, in_tree, why_differing
 from .place import Place, find
 from .running import LIST_LIMIT, failure, hash_of, keep, names, read, try_read, write
 
@@ -175,9 +176,12 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
             options = [option for parent in parents for option in ("-p", parent)]
             tree = staged.output.decode().strip()
             parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))
-        await _kept(context, ["read-tree", *(parents[:1] if head.exit_code == 0 else ["--empty"])], env)
+        base = parents[0] if head.exit_code == 0 else ""
+        await _kept(context, ["read-tree", base or "--empty"], env)
         await _kept(context, ["add", "--force", "--all", "--", located], env)
         tree = await _kept(context, ["write-tree"], env)
+        if other := await differing(context, await in_tree(context, place, tree, base)):
+            raise ToolError(f"Nothing was restored: {why_differing(other)}")
         options = [option for parent in parents for option in ("-p", parent)]
         commit = await _kept(context, ["commit-tree", *options, "-F", "-", tree], env, title)
         name = f"{_SNAPSHOTS}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{commit[:8]}"
