@@ -558,28 +558,38 @@ def test_blame_names_what_is_in_no_commit(repo: Folder) -> None:
     assert "There is no such file in the working tree" in repo.error(git_blame, path="a.txt")
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "git config core.autocrlf true; printf 'a\\r\\nb\\r\\n' > f.txt",
-        "echo '*.txt working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > f.txt",
-        "git config filter.up.clean 'tr a-z A-Z'; echo '*.txt filter=up' > .gitattributes; echo small > f.txt",
-        "echo '*.txt ident' > .gitattributes; echo '$Id: 1234567 $' > f.txt",
-        "ln -s nowhere f.txt",
-        "ln -s ../project f.txt",
-        "mkdir .tickets; echo t > .tickets/t.md; git add .tickets; echo u > .tickets/t.md; touch f.txt",
-        "git init -q module; git -C module commit -q --allow-empty -m m; git add module 2>&1; touch f.txt",
-        "chmod +x b.txt; : > f.txt",
-        "git mv a.txt c.txt; touch f.txt",
-    ],
-    ids=["line ends", "encoding", "filter", "ident", "link", "link out", "tickets", "module", "mode", "moved"],
+OLD_ENDS = (
+    "printf '$Id$\\r\\na\\r\\n' > f.txt; git add f.txt; git commit -qm f; git config core.autocrlf true; rm f.txt; "
 )
+CONTENTS = {
+    "line ends": "git config core.autocrlf true; printf 'a\\r\\nb\\r\\n' > f.txt",
+    "old line ends": f"{OLD_ENDS} echo '*.txt ident' > .gitattributes; git checkout f.txt; printf 'b\\r\\n' >> f.txt",
+    "encoding": "echo '*.txt working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > f.txt",
+    "filter": "git config filter.up.clean 'tr a-z A-Z'; echo '*.txt filter=up' > .gitattributes; echo small > f.txt",
+    "no filter": "echo '*.txt filter=' > .gitattributes; echo small > f.txt",
+    "ident": "echo '*.txt ident' > .gitattributes; echo '$Id: 1234567 $' > f.txt",
+    "link": "ln -s nowhere f.txt",
+    "link out": "ln -s ../project f.txt",
+    "tickets": "mkdir .tickets; echo t > .tickets/t.md; git add .tickets; echo u > .tickets/t.md; touch f.txt",
+    "module": "git init -q module; git -C module commit -q --allow-empty -m m; git add module 2>&1; touch f.txt",
+    "mode": "chmod +x b.txt; : > f.txt",
+    "moved": "git mv a.txt c.txt; touch f.txt",
+}
+
+
+@pytest.mark.parametrize("script", CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("paths", [None, ["."]], ids=["all", "paths"])
 def test_what_is_committed_is_compared_as_git_stores_it(repo: Folder, script: str, paths: list[str] | None) -> None:
     repo.sh(script)
     assert "Committed: " in repo.call(git_commit, message="m", paths=paths)
     assert "f.txt" in committed(repo)
     assert repo.sh("git status --porcelain") == ""
+
+
+def test_a_file_that_stands_for_a_link_is_committed(repo: Folder) -> None:
+    repo.sh("ln -s a.txt l; git add l; git commit -qm l; git config core.symlinks false; rm l; printf b.txt > l")
+    repo.call(git_commit, message="m")
+    assert repo.sh("git show HEAD:l") == "b.txt"
 
 
 def test_a_commit_in_a_repository_with_long_hashes(bare: Folder) -> None:
@@ -611,7 +621,7 @@ def test_a_commit_with_other_content_than_its_files_have_is_undone(repo: Folder)
     repo.sh("chmod +x .git/hooks/pre-commit; echo x >> a.txt; echo x >> b.txt")
     head = repo.sh("git rev-parse HEAD")
     told = repo.error(git_commit, message="m", paths=["a.txt", "b.txt"])
-    assert "The commit was undone: what git read of a.txt is not what is there." in told
+    assert "The commit was undone: git stored other content of a.txt than is there." in told
     assert repo.sh("git rev-parse HEAD") == head
     assert "elsewhere" not in repo.sh("git diff; git diff --cached")
     assert (repo.root / "a.txt").read_text() == "one\ntwo\nx\n"
@@ -621,3 +631,44 @@ def test_status_lists_tickets_and_links_that_lead_out(repo: Folder) -> None:
     repo.sh("mkdir -p .tickets; touch .tickets/t.md; ln -s /etc out; ln -s nowhere broken; mkdir f; touch f/x")
     said = repo.call(git_status)
     assert all(f"\t{name}\n" in f"{said}\n" for name in (".tickets/", "out", "broken", "f/"))
+
+
+@pytest.mark.parametrize("staged", ["a.txt", "n.txt"])
+def test_what_was_staged_before_outlives_a_failure(repo: Folder, staged: str) -> None:
+    repo.sh(f"echo staged > {staged}; git add {staged}; rm {staged}")
+    assert "missing" in repo.error(git_commit, message="m", paths=[staged, "missing"])
+    assert repo.sh(f"git show :{staged}") == "staged\n"
+
+
+def test_what_is_staged_outside_of_a_sparse_checkout_is_committed(repo: Folder) -> None:
+    repo.sh("git sparse-checkout set k; mkdir -p o k; echo 4 > o/f; git add --sparse o/f; echo 5 >> o/f; echo 2 > k/f")
+    repo.call(git_commit, message="m")
+    assert repo.sh("git show HEAD:o/f") == "4\n"
+
+
+def test_a_hook_may_stage_a_file_above_the_working_directory(repo: Folder) -> None:
+    repo.sh("mkdir -p s .git/hooks; echo 1 > s/VERSION; git add s; git commit -qm s; echo hand > s/VERSION; git add s")
+    hook = '#!/bin/sh\ncd "$(git rev-parse --show-toplevel)"; date > VERSION; git add VERSION\n'
+    (repo.root / ".git/hooks/pre-commit").write_text(hook)
+    repo.sh("chmod +x .git/hooks/pre-commit; echo x > s/x")
+    Folder(repo.root / "s", **AUTHOR).call(git_commit, message="m")
+    assert committed(repo) == {"VERSION", "s/VERSION", "s/x"}
+
+
+def test_a_commit_that_cannot_be_undone_is_told(repo: Folder, tmp_path: Path) -> None:
+    change = "printf 'elsewhere\\n' | git hash-object -w --stdin"
+    (repo.root / ".git/hooks").mkdir(exist_ok=True)
+    for name, line in (("pre", f"git update-index --cacheinfo 100644,$({change}),a.txt"), ("post", "git push -q")):
+        (repo.root / f".git/hooks/{name}-commit").write_text(f"#!/bin/sh\n{line}\n")
+    repo.sh(f"git init -q --bare {tmp_path}/far; git remote add origin {tmp_path}/far; git push -qu origin main")
+    repo.sh("chmod +x .git/hooks/*; echo x >> a.txt")
+    told = repo.error(git_commit, message="m", paths=["a.txt"])
+    assert "was made, but git stored other content of a.txt than is there" in told
+    assert "was already pushed" in told
+
+
+def test_a_log_may_grow_during_a_commit(repo: Folder) -> None:
+    repo.sh("mkdir -p .git/hooks; printf '#!/bin/sh\\necho more >> a.txt' > .git/hooks/pre-commit")
+    repo.sh("chmod +x .git/hooks/pre-commit; echo x >> a.txt")
+    repo.call(git_commit, message="m", paths=["."])
+    assert repo.sh("git show HEAD:a.txt") == "one\ntwo\nx\n"

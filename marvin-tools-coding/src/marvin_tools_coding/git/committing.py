@@ -9,7 +9,7 @@ from typing import Annotated
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
-from .contents import Stored, differing, in_commit, in_index, staged_as_is, unstage, why_undone
+from .contents import Stored, differing, in_commit, in_index, staged_as_is, unstage, why_differing
 from .place import Place, find
 from .running import ERROR_LIMIT, failure, hash_of, names, try_write
 from .staging import Staged, shortened, stage, summary
@@ -51,7 +51,7 @@ async def git_commit(
     if place.below:
         await _refuse_staged_above(context, place, add_all=add_all or bool(scope))
     only = scope or (place.scope if add_all and place.below else [])
-    staged, files = await _staged(context, place, scope, add_all=add_all)
+    staged, files = await _staged(context, place, scope, before, add_all=add_all)
     what = summary(one.summary for one in files)
     arguments = ["commit", "--file=-", "--cleanup=whitespace", *(["--only", "--", *only] if only else [])]
     stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
@@ -69,7 +69,7 @@ async def git_commit(
 
 
 async def _staged(
-    context: ToolContext, place: Place, scope: Sequence[str], *, add_all: bool
+    context: ToolContext, place: Place, scope: Sequence[str], before: Before, *, add_all: bool
 ) -> tuple[Staged, Sequence[Stored]]:
     """Stage the paths, or everything with `add_all`; returns what was left out, and what is to be committed."""
     if not scope and not add_all:
@@ -80,19 +80,23 @@ async def _staged(
         nonlocal staged
         staged = await stage(context, place, scope)
 
-    files = await staged_as_is(context, place, scope or place.scope, work)
+    files = await staged_as_is(context, place, scope or place.scope, before, work)
     return staged, files
 
 
 async def _confirm(context: ToolContext, place: Place, before: Before, staged: Sequence[Stored]) -> None:
     """Undo the commit just made if it has other content than was staged and than is in the files."""
     commit = await hash_of(context, "HEAD")
-    known = {(one.name, one.hash) for one in staged}
-    new = [one for one in await in_commit(context, place, commit) if (one.name, one.hash) not in known]
-    if wrong := await differing(context, new):
+    wrong = await differing(context, await in_commit(context, place, commit), staged)
+    if not wrong:
+        return
+    why = why_differing(wrong)
+    try:
         await undo_commit(context, commit, before.index)
-        await unstage(context, wrong)
-        raise ToolError(why_undone(wrong))
+    except ToolError as error:
+        raise ToolError(f"The commit {commit[:8]} was made, but {why}\n{error}") from error
+    await unstage(context, wrong, before)
+    raise ToolError(f"The commit was undone: {why}")
 
 
 def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -> ToolResult:

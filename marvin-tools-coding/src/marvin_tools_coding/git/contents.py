@@ -1,38 +1,40 @@
 """Confirms what git staged and committed: git opens files by name, and their folders may become links meanwhile.
 
-What git has stored is compared with what lies in the working directory, where no link is followed.
+What git has stored is compared with what lies in the working directory, where no link is followed. A file with a filter
+is not compared: only the filter knows what is stored of it. What git has read stays among the objects of the repository
+until git removes it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
-from marvin_core import (
-    Record,
-    ToolContext,
-    ToolError,
-    in_thread,
-    open_without_links,
-    opened_folder,
-)
+from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
 from .place import Place
-from .running import keep, names, try_read, try_write
+from .running import keep, names, try_read
 from .staging import shortened
+from .undo import Before
 
 _TRIES = 3
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
 _TREES = (*_RAW, "-r", "--no-commit-id", "--end-of-options")
 _LINK, _FILES = "120000", ("100644", "100755")
-_PIECE = 1 << 20
-_CONVERTED_LIMIT = 100_000_000
-"""The size in bytes up to which git is asked how it stores a file that it converts."""
+_NO_FILTER = ("unspecified", "unset", "set")
 _UNCHECKED = "hsS"
 """The tags of `git ls-files -v` for entries whose files git does not look at."""
+_IDENT = re.compile(rb"\$Id: [^$\n]*\$")
+_PIECE = 1 << 20
+_LARGEST = 100_000_000
+"""The size in bytes up to which the content of a file is compared if it is not stored as it is."""
+_AT_ONCE = 500
+"""The number of paths in one command line."""
 
 
 class Stored(Record):
@@ -41,7 +43,7 @@ class Stored(Record):
     name: str
     """Relative to the top of the repository."""
     path: str
-    """Relative to the working directory, if it lies in it."""
+    """Relative to the working directory; empty if it is not in it."""
     status: str
     """The letter of `--name-status`."""
     mode: str
@@ -72,91 +74,111 @@ async def in_tree(context: ToolContext, place: Place, tree: str, base: str) -> S
 
 
 def _stored(place: Place, fields: Sequence[str]) -> Sequence[Stored]:
-    pairs = zip(fields[::2], fields[1::2], strict=False)
-    return [
-        Stored(name=name, path=name.removeprefix(place.prefix), status=status, mode=mode, hash=found)
-        for (_, mode, _, found, status), name in ((facts.split(" "), name) for facts, name in pairs)
-    ]
+    found = []
+    for facts, name in zip(fields[::2], fields[1::2], strict=False):
+        _, mode, _, content, status = facts.split(" ")
+        path = name.removeprefix(place.prefix) if name.startswith(place.prefix) else ""
+        found.append(Stored(name=name, path=path, status=status, mode=mode, hash=content))
+    return found
 
 
 async def staged_as_is(
-    context: ToolContext, place: Place, scope: Sequence[str], stage: Callable[[], Awaitable[None]]
+    context: ToolContext, place: Place, scope: Sequence[str], before: Before, stage: Callable[[], Awaitable[None]]
 ) -> Sequence[Stored]:
     """Stage, and return what is staged below the paths, once it is what the files contain.
 
+    What was staged before is not compared: it may differ from the files.
+
     Raises:
-        ToolError: it never was; nothing of the files that differed is staged.
+        ToolError: it never was; files that differed are staged as they were before.
     """
+    known = await in_index(context, place, scope)
     other: Sequence[str] = ()
     for _ in range(_TRIES):
         try:
             await stage()
         except ToolError:  # some files may be staged
-            await unstage(context, await differing(context, await in_index(context, place, scope)))
+            staged = await in_index(context, place, scope)
+            await unstage(context, await differing(context, staged, known), before)
             raise
         staged = await in_index(context, place, scope)
-        other = await differing(context, staged)
+        other = await differing(context, staged, known)
         if not other:
             return staged
-    await unstage(context, other)
+    await unstage(context, other, before)
     raise ToolError(f"Nothing was committed: {why_differing(other)}")
 
 
-async def unstage(context: ToolContext, paths: Sequence[str]) -> None:
-    """Stage files as they are in the newest commit."""
+async def unstage(context: ToolContext, paths: Sequence[str], before: Before) -> None:
+    """Stage files as they were before, or as they are in the newest commit if that is unknown."""
     if not paths:  # git would take all
         return
     stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
-    await keep(context, ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"], {}, stdin=stdin)
-
-
-def why_undone(paths: Sequence[str]) -> str:
-    """The error message for a commit that was undone, because these files in it differ from those on disk."""
-    hooks = "If a hook changes only what is committed, run_command: git commit"
-    return f"The commit was undone: {why_differing(paths)} {hooks}"
+    tree = [before.index] if before.index else []
+    await keep(context, ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", *tree], {}, stdin=stdin)
 
 
 def why_differing(paths: Sequence[str]) -> str:
     """The end of an error message about files that git has stored with another content than they have."""
     return (
-        f"what git read of {shortened(paths)} is not what is there. Try again once no other program changes files "
-        "here. A file that a filter of git converts can have 100 MB at most."
+        f"git stored other content of {shortened(paths)} than is there. A program changes it all the time, a folder "
+        "became a link, or a hook changed only what is committed. Try again; if that does not help, run_command: git "
+        "commit"
     )
 
 
-async def differing(context: ToolContext, stored: Sequence[Stored]) -> Sequence[str]:
-    """The paths of files that git has stored with another content than they have."""
-    root = context.paths.root
-    other = await in_thread(lambda: [one for one in stored if not _is_same(root, one)])
-    if not other:
-        return ()
-    tagged = await names(context, "git ls-files", ["ls-files", "-v", "-z"])
-    unchecked = {name for tag, _, name in (line.partition(" ") for line in tagged) if tag in _UNCHECKED}
-    return [one.path for one in other if one.path not in unchecked and not await _is_converted(context, one)]
+async def differing(context: ToolContext, stored: Iterable[Stored], known: Iterable[Stored] = ()) -> Sequence[str]:
+    """The paths of files that git has stored with another content than they have, without those that are known."""
+    root, before = context.paths.root, {(one.name, one.hash) for one in known}
+    new = [one for one in stored if one.path and (one.name, one.hash) not in before]
+    other = await in_thread(lambda: [one for one in new if not _is_same(root, one)])
+    encodings = await _encodings(context, [one.path for one in other])
+    other = [
+        one for one in other if one.path in encodings and not await _is_converted(context, one, encodings[one.path])
+    ]
+    unchecked = await _unchecked(context, [one.path for one in other])
+    return [one.path for one in other if one.path not in unchecked]
 
 
 def _is_same(root: Path, stored: Stored) -> bool:
     """Whether git has stored the content of a file as it is, or with its line ends converted."""
+    if stored.mode != _LINK and stored.mode not in _FILES:  # deleted, or the commit of a submodule
+        return True
     try:
-        if stored.mode == _LINK:
-            target = os.fsencode(_target(root, stored.path))
+        if stored.mode == _LINK and (target := _target(root, stored.path)) is not None:
             return _hash([target], len(target), stored) == stored.hash
-        if stored.mode not in _FILES:  # deleted, or the commit of a submodule
-            return True
         with open_without_links(root, stored.path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if _hash(iter(partial(file.read, _PIECE), b""), size, stored) == stored.hash:
+            if _hash(_pieces(file), os.fstat(file.fileno()).st_size, stored) == stored.hash:
                 return True
+            size = sum(map(len, _with_plain_ends(file)))
+            return _hash(_with_plain_ends(file), size, stored) == stored.hash
     except OSError:
         return False
-    content = (_content(root, stored.path) or b"").replace(b"\r\n", b"\n")
-    return _hash([content], len(content), stored) == stored.hash
 
 
-def _target(root: Path, path: str) -> str:
+def _target(root: Path, path: str) -> bytes | None:
+    """The target of a link; None for a file, which git writes in its place where there are no links."""
     folder, _, name = path.rpartition("/")
     with opened_folder(root, folder) as descriptor:
-        return os.readlink(name, dir_fd=descriptor)
+        try:
+            return os.fsencode(os.readlink(name, dir_fd=descriptor))
+        except OSError:
+            return None
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    file.seek(0)
+    return iter(partial(file.read, _PIECE), b"")
+
+
+def _with_plain_ends(file: BinaryIO) -> Iterator[bytes]:
+    """The content of a file with LF for each CRLF."""
+    rest = b""
+    for piece in _pieces(file):
+        whole = rest + piece
+        rest = b"\r" if whole.endswith(b"\r") else b""
+        yield whole.removesuffix(rest).replace(b"\r\n", b"\n")
+    yield rest
 
 
 def _hash(content: Iterable[bytes], size: int, stored: Stored) -> str:
@@ -167,23 +189,47 @@ def _hash(content: Iterable[bytes], size: int, stored: Stored) -> str:
     return made.hexdigest()
 
 
-async def _is_converted(context: ToolContext, stored: Stored) -> bool:
-    """Whether git has stored the content of a file in another form: with other line ends, or through a filter."""
-    if stored.mode not in _FILES:
-        return False
-    content = await in_thread(lambda: _content(context.paths.root, stored.path))
-    if content is None:
-        return False
-    path = f"--path={stored.path}"
-    result = await try_write(context, ["hash-object", "-t", "blob", "--stdin", path], stdin=content)
-    return result.exit_code == 0 and result.output.decode("ascii", "replace").strip() == stored.hash
+async def _encodings(context: ToolContext, paths: Sequence[str]) -> dict[str, str]:
+    """The encoding of each file in the working directory, by its path; files with a filter are left out."""
+    if not paths:
+        return {}
+    stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
+    asked = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding"]
+    result = await try_read(context, asked, _LARGEST, stdin=stdin)
+    fields = result.output.decode("utf-8", "surrogateescape").split("\0")
+    values = zip(paths, fields[2::6], fields[5::6], strict=False)
+    return {path: encoding for path, filtered, encoding in values if filtered in _NO_FILTER}
 
 
-def _content(root: Path, path: str) -> bytes | None:
-    """The content of a file; None if there is none, or it is too large."""
+async def _is_converted(context: ToolContext, stored: Stored, encoding: str) -> bool:
+    """Whether git has stored the text of a file, or its beginning, in another form. A log may have grown meanwhile."""
+    blob = await try_read(context, ["cat-file", "blob", stored.hash], _LARGEST)
+    if blob.exit_code != 0 or blob.omitted:
+        return False
+    return await in_thread(lambda: _begins_with(context.paths.root, stored.path, blob.output, encoding))
+
+
+def _begins_with(root: Path, path: str, text: bytes, encoding: str) -> bool:
     try:
         with open_without_links(root, path) as file:
-            content = file.read(_CONVERTED_LIMIT + 1)
-    except OSError:
-        return None
-    return content if len(content) <= _CONVERTED_LIMIT else None
+            content = file.read(_LARGEST)
+        if encoding not in _NO_FILTER:
+            content = content.decode(encoding.lower().removesuffix("-bom"), "replace").removeprefix("\ufeff").encode()
+    except (OSError, LookupError):
+        return False
+    return _plain(content).startswith(_plain(text))
+
+
+def _plain(text: bytes) -> bytes:
+    """A text without what git may convert."""
+    return _IDENT.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
+
+
+async def _unchecked(context: ToolContext, paths: Sequence[str]) -> set[str]:
+    """Those of the files that git does not look at, such as files outside of a sparse checkout."""
+    found: set[str] = set()
+    for start in range(0, len(paths), _AT_ONCE):
+        asked = ["ls-files", "-v", "-z", "--", *paths[start : start + _AT_ONCE]]
+        tagged = (line.partition(" ") for line in await names(context, "git ls-files", asked))
+        found.update(path for tag, _, path in tagged if tag in _UNCHECKED)
+    return found
