@@ -62,7 +62,7 @@ async def git_commit(
         )
         raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
     if only:  # git has read the files once more
-        await _confirm(context, place, before, files)
+        await _confirm(context, place, only, before, files)
     told = _committed(result, what, staged, place)
     made = await made_since(context, before)
     return told.replace(undo=call_of(git_commit, message=message, take_back=made)) if made else told
@@ -80,22 +80,28 @@ async def _staged(
         nonlocal staged
         staged = await stage(context, place, scope)
 
-    files = await staged_as_is(context, place, scope or place.scope, before, work)
+    files = await staged_as_is(context, place, scope or place.scope, before.index, work)
     return staged, files
 
 
-async def _confirm(context: ToolContext, place: Place, before: Before, staged: Sequence[Stored]) -> None:
-    """Undo the commit just made if it has other content than was staged and than is in the files."""
+async def _confirm(
+    context: ToolContext, place: Place, scope: Sequence[str], before: Before, staged: Sequence[Stored]
+) -> None:
+    """Undo the commit just made if it has other content than was staged and than is in the files.
+
+    git reads each file twice, for the commit and for the index.
+    """
     commit = await hash_of(context, "HEAD")
     wrong = await differing(context, await in_commit(context, place, commit), staged)
     if not wrong:
+        await unstage(context, await differing(context, await in_index(context, place, scope), staged))
         return
     why = why_differing(wrong)
     try:
         await undo_commit(context, commit, before.index)
     except ToolError as error:
         raise ToolError(f"The commit {commit[:8]} was made, but {why}\n{error}") from error
-    await unstage(context, wrong, before)
+    await unstage(context, wrong, before.index)
     raise ToolError(f"The commit was undone: {why}")
 
 

@@ -20,7 +20,6 @@ from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_
 from .place import Place
 from .running import keep, names, try_read
 from .staging import shortened
-from .undo import Before
 
 _TRIES = 3
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
@@ -83,11 +82,14 @@ def _stored(place: Place, fields: Sequence[str]) -> Sequence[Stored]:
 
 
 async def staged_as_is(
-    context: ToolContext, place: Place, scope: Sequence[str], before: Before, stage: Callable[[], Awaitable[None]]
+    context: ToolContext, place: Place, scope: Sequence[str], index: str, stage: Callable[[], Awaitable[None]]
 ) -> Sequence[Stored]:
     """Stage, and return what is staged below the paths, once it is what the files contain.
 
     What was staged before is not compared: it may differ from the files.
+
+    Args:
+        index: the tree of what is staged now, empty if it is unknown.
 
     Raises:
         ToolError: it never was; files that differed are staged as they were before.
@@ -99,22 +101,22 @@ async def staged_as_is(
             await stage()
         except ToolError:  # some files may be staged
             staged = await in_index(context, place, scope)
-            await unstage(context, await differing(context, staged, known), before)
+            await unstage(context, await differing(context, staged, known), index)
             raise
         staged = await in_index(context, place, scope)
         other = await differing(context, staged, known)
         if not other:
             return staged
-    await unstage(context, other, before)
+    await unstage(context, other, index)
     raise ToolError(f"Nothing was committed: {why_differing(other)}")
 
 
-async def unstage(context: ToolContext, paths: Sequence[str], before: Before) -> None:
-    """Stage files as they were before, or as they are in the newest commit if that is unknown."""
+async def unstage(context: ToolContext, paths: Sequence[str], index: str = "") -> None:
+    """Stage files as they are in a tree, or in the newest commit without one."""
     if not paths:  # git would take all
         return
     stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
-    tree = [before.index] if before.index else []
+    tree = [index] if index else []
     await keep(context, ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", *tree], {}, stdin=stdin)
 
 
