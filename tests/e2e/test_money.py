@@ -23,7 +23,8 @@ from .support_e2e import Marvin, posts
 pytestmark = pytest.mark.slow
 
 PRICED = "prices: {scripted: {input: 1.0, output: 10.0}}\n"
-QUICK = "timeouts: {retry_backoff: [0.01], ceiling_poll: 0.02, model_idle: 0.3, model_idle_coding: 0.3}\n"
+QUICK = "timeouts: {retry_backoff: [0.01], ceiling_poll: 0.02}\n"
+IMPATIENT = "timeouts: {retry_backoff: [0.01], ceiling_poll: 0.02, model_idle: 0.3, model_idle_coding: 0.3}\n"
 
 
 @pytest.fixture
@@ -92,6 +93,7 @@ def test_an_output_of_nothing_with_text_has_no_known_cost(marvin: Marvin, server
 
 def test_a_time_out_has_no_known_cost_and_is_reserved_in_full(marvin: Marvin, server: ModelServer) -> None:
     """The service may have thought all the time, and bills it: prompts do not go on without end."""
+    marvin.config(PRICED + IMPATIENT)
     server.script(*[answers.hang()] * 20)
     done = marvin.ask("--max-cost", "1")
     assert done.code == 1
