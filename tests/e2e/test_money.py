@@ -105,6 +105,7 @@ def test_a_time_out_has_no_known_cost_and_is_reserved_in_full(marvin: Marvin, se
 
 def test_comments_that_keep_a_connection_alive_are_no_refusal(marvin: Marvin, server: ModelServer) -> None:
     """OpenRouter sends them while a model thinks, which is billed, also where the answer is not waited for."""
+    marvin.config(PRICED + IMPATIENT)
     alive = Answer(steps=(b": OPENROUTER PROCESSING\n\n", 0.1) * 100)
     server.script(*[alive] * 20)
     assert marvin.ask("--max-cost", "1").cost()["session_cost"] is None
