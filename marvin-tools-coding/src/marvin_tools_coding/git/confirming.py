@@ -14,13 +14,12 @@ from typing import BinaryIO
 
 from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
-from .running import DIFF_LIMIT, try_read
+from .contents import encodings
+from .running import DIFF_LIMIT
 
 _TRIES = 3
 _HUNK = re.compile(rb"(@@+) .*?\+(\d+)(?:,\d+)? @@")
 _IDENT = re.compile(rb"\$Id: [^$]*\$")
-_NONE = (b"unspecified", b"unset", b"set")
-"""The values of an attribute that name no filter."""
 _UNTRACKED = b"Untracked files:"
 _NO_FILE = (b" 120000", b" 160000")
 """The modes of links and submodules: of these git shows names and hashes."""
@@ -67,16 +66,9 @@ async def _are_converted(context: ToolContext, files: Sequence[_Shown]) -> bool:
     """Whether git shows all of the files as they are after a conversion: from their encoding, or by a filter of the
     user, such as that of Git LFS.
     """
-    paths = [shown.path for shown in files]
-    asked = ["check-attr", "-z", "filter", "working-tree-encoding", "--", *paths]
-    said = (await try_read(context, asked, DIFF_LIMIT)).output.split(b"\0")
-    values = list(zip(said[2::6], said[5::6], strict=False))
-    if len(values) != len(files):
-        return False
-    pairs = [(shown, encoding) for shown, (filtered, encoding) in zip(files, values, strict=True) if filtered in _NONE]
-    return await in_thread(
-        lambda: all(_has(context.paths.root, shown, encoding.decode("latin-1")) for shown, encoding in pairs)
-    )
+    known = await encodings(context, [shown.path for shown in files])
+    pairs = [(shown, known[shown.path]) for shown in files if shown.path in known]
+    return await in_thread(lambda: all(_has(context.paths.root, shown, encoding) for shown, encoding in pairs))
 
 
 async def has_names(context: ToolContext, status: ProcessResult) -> bool:

@@ -18,14 +18,15 @@ from typing import BinaryIO
 from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
 from .place import Place
-from .running import keep, names, try_read
+from .running import failure, keep, names, try_read
 from .staging import shortened
 
 _TRIES = 3
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
 _TREES = (*_RAW, "-r", "--no-commit-id", "--end-of-options")
 _LINK, _FILES = "120000", ("100644", "100755")
-_NO_FILTER = ("unspecified", "unset", "set")
+_NONE = ("unspecified", "unset", "set")
+"""The values of an attribute that name no filter and no encoding."""
 _UNCHECKED = "hsS"
 """The tags of `git ls-files -v` for entries whose files git does not look at."""
 _IDENT = re.compile(rb"\$Id: [^$\n]*\$")
@@ -129,15 +130,13 @@ def why_differing(paths: Sequence[str]) -> str:
     )
 
 
-async def differing(context: ToolContext, stored: Iterable[Stored], known: Iterable[Stored] = ()) -> Sequence[str]:
-    """The paths of files that git has stored with another content than they have, without those that are known."""
-    root, before = context.paths.root, {(one.name, one.hash) for one in known}
+async def differing(context: ToolContext, stored: Iterable[Stored], checked: Iterable[Stored] = ()) -> Sequence[str]:
+    """The paths of files that git has stored with another content than they have, without those in `checked`."""
+    root, before = context.paths.root, {(one.name, one.hash) for one in checked}
     new = [one for one in stored if one.path and (one.name, one.hash) not in before]
     other = await in_thread(lambda: [one for one in new if not _is_same(root, one)])
-    encodings = await _encodings(context, [one.path for one in other])
-    other = [
-        one for one in other if one.path in encodings and not await _is_converted(context, one, encodings[one.path])
-    ]
+    known = await encodings(context, [one.path for one in other])
+    other = [one for one in other if one.path in known and not await _is_converted(context, one, known[one.path])]
     unchecked = await _unchecked(context, [one.path for one in other])
     return [one.path for one in other if one.path not in unchecked]
 
@@ -191,16 +190,23 @@ def _hash(content: Iterable[bytes], size: int, stored: Stored) -> str:
     return made.hexdigest()
 
 
-async def _encodings(context: ToolContext, paths: Sequence[str]) -> dict[str, str]:
-    """The encoding of each file in the working directory, by its path; files with a filter are left out."""
+async def encodings(context: ToolContext, paths: Sequence[str]) -> dict[str, str]:
+    """The encoding that git converts from, by the path of each file, mostly empty; files with a filter are left out.
+
+    Raises:
+        ToolError: git fails, or there are too many files.
+    """
     if not paths:
         return {}
     stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
     asked = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding"]
     result = await try_read(context, asked, _LARGEST, stdin=stdin)
     fields = result.output.decode("utf-8", "surrogateescape").split("\0")
-    values = zip(paths, fields[2::6], fields[5::6], strict=False)
-    return {path: encoding for path, filtered, encoding in values if filtered in _NO_FILTER}
+    if result.exit_code != 0 or len(fields) != 6 * len(paths) + 1:
+        raise failure(context, "git check-attr", result)
+    values = zip(paths, fields[2::6], fields[5::6], strict=True)
+    unfiltered = {path: encoding for path, filtered, encoding in values if filtered in _NONE}
+    return {path: "" if encoding in _NONE else encoding for path, encoding in unfiltered.items()}
 
 
 async def _is_converted(context: ToolContext, stored: Stored, encoding: str) -> bool:
@@ -215,7 +221,7 @@ def _begins_with(root: Path, path: str, text: bytes, encoding: str) -> bool:
     try:
         with open_without_links(root, path) as file:
             content = file.read(_LARGEST)
-        if encoding not in _NO_FILTER:
+        if encoding:
             content = content.decode(encoding.lower().removesuffix("-bom"), "replace").removeprefix("\ufeff").encode()
     except (OSError, LookupError):
         return False
