@@ -116,9 +116,11 @@ def test_eight_processes_at_once_lose_no_preference(tmp_path: Path) -> None:
         ("preferences.yaml", b"a: [1\n"),
         ("preferences.yaml", b"- just\n- a list\n"),
         ("preferences.yaml", b"a: \xff\n"),
+        ("preferences.yaml", b"".join(b"k%d: 1\n" % number for number in range(110_000))),
         ("saved_places.json", b"[{"),
         ("saved_places.json", b"{}"),
     ],
+    ids=["yaml", "list", "no text", "too long", "json", "object"],
 )
 def test_a_damaged_file_is_moved_aside_and_told_once(tmp_path: Path, name: str, content: bytes) -> None:
     folder = tmp_path / "profiles" / "main"

@@ -9,6 +9,8 @@ from typing import Any
 from .checked import check_yaml
 from .problems import yaml_problem
 
+_LONGEST = 1_000_000
+"""Characters of a text. It takes many seconds to load one of this size."""
 _COMPARED = 4_000_000
 """Pairs of lines that are compared at most, to find equal ones."""
 
@@ -19,6 +21,8 @@ def load_mapping(text: str) -> Any:
     Raises:
         ValueError: it is not YAML, not a mapping, or nothing that a person writes.
     """
+    if len(text) > _LONGEST:
+        raise ValueError(f"it has more than {_LONGEST:,} characters, the maximum for such a file")
     from ruamel.yaml.error import MarkedYAMLError, YAMLError  # importing takes longer than the rest of a start
 
     try:
