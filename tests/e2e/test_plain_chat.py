@@ -401,11 +401,11 @@ def test_a_silent_model_is_waited_for_as_long_as_the_mode_says(
     marvin: Marvin, marvin_model_server: ModelServer
 ) -> None:
     """I31: `!code` counts for the connection that the chat has already, and so does its end."""
-    marvin.config("timeouts: {model_idle: 0.3, model_idle_coding: 0.4}\n")
+    marvin.config("timeouts: {model_idle: 1.1, model_idle_coding: 1.2}\n")
     marvin_model_server.script(text("Hello."), hang(), hang(), hang())
     result = marvin.run("--plain", stdin=b"hi\none\n!code\ntwo\n!code\nthree\n")
     assert result.code == 0
-    assert re.findall(r"sent nothing for (\S+) s", result.text) == ["0.3", "0.4", "0.3"]
+    assert re.findall(r"sent nothing for (\S+) s", result.text) == ["1.1", "1.2", "1.1"]
     assert "Coding mode is on" in result.text
 
 
