@@ -672,3 +672,75 @@ def test_a_log_may_grow_during_a_commit(repo: Folder) -> None:
     repo.sh("chmod +x .git/hooks/pre-commit; echo x >> a.txt")
     repo.call(git_commit, message="m", paths=["."])
     assert repo.sh("git show HEAD:a.txt") == "one\ntwo\nx\n"
+
+
+CONFLICT = "git switch -qc o; git rm -q b.txt; git commit -qm o; git switch -q main; echo x >> b.txt; git commit -qam x"
+WITH_IDENT = "echo '*.txt ident' > .gitattributes; echo '/* $Id:$ */' > b.txt; git add .; git commit -qm i"
+SHAPES = {
+    "emptied": ": > a.txt",
+    "only removed lines": "seq 60000 > b.txt; git commit -qam b; seq 60000 120000 > b.txt; echo x >> a.txt",
+    "without context": "git config diff.context 0; echo one > a.txt",
+    "unmerged path": f"{CONFLICT}; git merge -q o || true; echo y >> a.txt",
+    "ident": f"{WITH_IDENT}; echo x >> b.txt; echo x >> a.txt",
+}
+
+
+@pytest.mark.parametrize("script", SHAPES.values(), ids=SHAPES)
+def test_a_diff_of_any_shape_is_shown(repo: Folder, script: str) -> None:
+    repo.sh(f"({script}) > /dev/null 2>&1; true")
+    assert "a/a.txt" in repo.call(git_diff)
+    assert "a/a.txt" in repo.call(git_diff, ref="HEAD")
+
+
+def test_a_diff_of_files_that_are_not_there_or_not_looked_at_is_shown(repo: Folder) -> None:
+    repo.sh("mkdir p q; echo 1 > p/a; echo 1 > q/a; git add .; git commit -qm 1; echo 2 > q/a; git commit -qam 2")
+    repo.sh("echo 2 > p/a; git commit -qam 3; git update-index --assume-unchanged a.txt; echo 3 > a.txt")
+    repo.sh("git sparse-checkout set p")
+    shown = repo.call(git_diff, ref="HEAD~2")
+    assert "a/q/a" in shown
+    assert "a/p/a" in shown
+
+
+@pytest.mark.parametrize(
+    "setting", ["status.relativePaths false", "color.status always", "status.displayCommentPrefix true"]
+)
+def test_status_looks_the_same_whatever_the_user_configured(repo: Folder, setting: str) -> None:
+    repo.sh(f"mkdir s; touch s/x s/n; git add s/x; git commit -qm s; git config {setting}")
+    assert "\tn\n" in f"{Folder(repo.root / 's', **AUTHOR).call(git_status)}\n"
+
+
+def test_relative_names_of_diffs_change_nothing(repo: Folder) -> None:
+    repo.sh("mkdir s; echo s > s/x; git add s; git commit -qm s; git config diff.relative true; echo t > s/x")
+    below = Folder(repo.root / "s", **AUTHOR)
+    assert "+t" in below.call(git_diff)
+    assert "Files: M s/x." in below.call(git_commit, message="m")
+
+
+def test_what_a_filter_that_there_is_not_would_convert_is_compared(repo: Folder) -> None:
+    repo.sh("echo '* filter=none-such' > .gitattributes; git add .; git commit -qm f; echo mine > a.txt")
+    change = "printf 'elsewhere\\n' | git hash-object -w --stdin"
+    (repo.root / ".git/hooks").mkdir(exist_ok=True)
+    hook = f"#!/bin/sh\ngit update-index --cacheinfo 100644,$({change}),a.txt\n"
+    (repo.root / ".git/hooks/pre-commit").write_text(hook)
+    repo.sh("chmod +x .git/hooks/pre-commit")
+    assert "The commit was undone" in repo.error(git_commit, message="m", paths=["a.txt"])
+
+
+@pytest.mark.parametrize("encoding", ["UCS-2LE", "UTF-16LE-BOM", "idna"])
+def test_encodings_that_python_calls_otherwise(repo: Folder, encoding: str) -> None:
+    repo.sh(f"echo '*.txt working-tree-encoding={encoding}' > .gitattributes; git add .gitattributes; git commit -qm e")
+    text = "\ufeffnew\n" if encoding.endswith("BOM") else "new\n"
+    (repo.root / "a.txt").write_bytes(text.encode("utf-16le"))
+    if encoding == "idna":
+        repo.error(git_commit, message="m", paths=["a.txt"])
+    else:
+        repo.call(git_commit, message="m", paths=["a.txt"])
+        assert repo.sh("git show HEAD:a.txt") == "new\n"
+
+
+def test_after_a_commit_that_was_undone_all_is_staged_as_before(repo: Folder) -> None:
+    repo.sh("echo x >> b.txt; git add b.txt; echo x >> a.txt; mkdir -p .git/hooks")
+    (repo.root / ".git/hooks/pre-commit").write_text("#!/bin/sh\necho v > v.txt; git add v.txt; rm v.txt\n")
+    repo.sh("chmod +x .git/hooks/pre-commit")
+    assert "The commit was undone" in repo.error(git_commit, message="m", paths=["a.txt"])
+    assert repo.sh("git status --porcelain").splitlines() == [" M a.txt", "M  b.txt"]

@@ -11,6 +11,8 @@ _MOST_PIXELS = 8_000
 _CUT = "it is cut off or damaged"
 _PNG_HEADER = 24
 _GIF_HEADER = 10
+_GIF_END = 64
+"""The bytes at the end of a GIF among which the last one is; some programs add to it."""
 _WEBP_HEADERS = {b"VP8 ": 30, b"VP8L": 25, b"VP8X": 30}
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """The markers of JPEG with the size of the picture."""
@@ -60,14 +62,14 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
             height, width = struct.unpack(">HH", data[at + 5 : at + 9])
             size = (width, height)
         if marker == 0xDA:  # the pixels, up to the end
-            return size if size and data.rfind(b"\xff\xd9") > at else None
+            return size if size and all(size) and data.rfind(b"\xff\xd9") > at else None
         at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     return None
 
 
 def _gif(data: bytes) -> tuple[int, int] | None:
     """https://www.w3.org/Graphics/GIF/spec-gif89a.txt"""
-    if len(data) < _GIF_HEADER or not data.rstrip(b"\0").endswith(b";"):
+    if len(data) < _GIF_HEADER or b";" not in data[-_GIF_END:]:
         return None
     width, height = struct.unpack("<HH", data[6:_GIF_HEADER])
     return (width, height) if width and height else None

@@ -32,6 +32,10 @@ _AS_DELIVERED = (
     "merge.autoStash=false",
     "advice.statusHints=false",
     "diff.orderFile=/dev/null",
+    "diff.relative=false",
+    "status.relativePaths=true",
+    "status.displayCommentPrefix=false",
+    "color.status=false",
 )
 
 GIT_ASKS_NOBODY = MappingProxyType(

@@ -101,7 +101,7 @@ async def _confirm(
         await undo_commit(context, commit, before.index)
     except ToolError as error:
         raise ToolError(f"The commit {commit[:8]} was made, but {why}\n{error}") from error
-    await unstage(context, wrong, before.index)
+    await unstage(context, list({*wrong, *(one.path for one in staged if one.path)}), before.index)
     raise ToolError(f"The commit was undone: {why}")
 
 

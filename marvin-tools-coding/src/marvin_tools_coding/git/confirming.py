@@ -14,12 +14,12 @@ from typing import BinaryIO
 
 from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
-from .contents import encodings
+from .contents import converted, encodings, unchecked
 from .running import DIFF_LIMIT
 
 _TRIES = 3
 _HUNK = re.compile(rb"(@@+) .*?\+(\d+)(?:,\d+)? @@")
-_IDENT = re.compile(rb"\$Id: [^$]*\$")
+_IDENT = re.compile(rb"\$Id:[^$]*\$")
 _UNTRACKED = b"Untracked files:"
 _NO_FILE = (b" 120000", b" 160000")
 """The modes of links and submodules: of these git shows names and hashes."""
@@ -59,6 +59,8 @@ async def has_diff(context: ToolContext, prefix: str, diff: ProcessResult) -> bo
     """
     lines = diff.output[:DIFF_LIMIT].split(b"\n")[:-1]  # the last one is empty, or cut
     others = await in_thread(lambda: [shown for shown in _shown(lines, prefix) if not _has(context.paths.root, shown)])
+    unseen = await unchecked(context, [shown.path for shown in others])
+    others = [shown for shown in others if shown.path not in unseen]
     return not others or await _are_converted(context, others)
 
 
@@ -66,7 +68,7 @@ async def _are_converted(context: ToolContext, files: Sequence[_Shown]) -> bool:
     """Whether git shows all of the files as they are after a conversion: from their encoding, or by a filter of the
     user, such as that of Git LFS.
     """
-    known = await encodings(context, [shown.path for shown in files])
+    known = await encodings(context, [shown.path for shown in files], alone=True)
     pairs = [(shown, known[shown.path]) for shown in files if shown.path in known]
     return await in_thread(lambda: all(_has(context.paths.root, shown, encoding) for shown, encoding in pairs))
 
@@ -116,8 +118,7 @@ def _lines(file: BinaryIO, encoding: str) -> Iterator[bytes]:
     """The lines of a file, in UTF-8 if it has another encoding. Only then all of it is read at once."""
     if not encoding:
         return (line.removesuffix(b"\n") for line in file)
-    text = file.read().decode(encoding.lower().removesuffix("-bom"), "replace").removeprefix("\ufeff")
-    return iter(text.encode().split(b"\n"))
+    return iter(converted(file, encoding).split(b"\n"))
 
 
 def _plain(line: bytes) -> bytes:
@@ -142,6 +143,9 @@ def _shown(diff: Iterable[bytes], prefix: str) -> Iterator[_Shown]:
         elif is_head and line.startswith(b"+++ "):
             name = _name(line[4:].removesuffix(b"\t"))
             path = name.removeprefix("b/").removeprefix(prefix) if is_file and name != "/dev/null" else ""
+        elif not is_head and line[:signs].strip(b" +-\\"):  # what git says of another file
+            yield from _files(path, found)
+            path, found = "", []
         elif not is_head and path and b"-" not in line[:signs] and not line.startswith(b"\\"):
             found.append((number, line[signs:]))
             number += 1
@@ -149,7 +153,7 @@ def _shown(diff: Iterable[bytes], prefix: str) -> Iterator[_Shown]:
 
 
 def _files(path: str, lines: list[tuple[int, bytes]]) -> Iterator[_Shown]:
-    if path:
+    if path and lines:
         yield _Shown(path=path, lines=tuple(lines))
 
 

@@ -7,15 +7,17 @@ until git removes it.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
+from marvin_core import GIT_PROGRAMS, Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
 from .place import Place
 from .running import failure, keep, names, try_read
@@ -24,12 +26,14 @@ from .staging import shortened
 _TRIES = 3
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
 _TREES = (*_RAW, "-r", "--no-commit-id", "--end-of-options")
-_LINK, _FILES = "120000", ("100644", "100755")
+_LINK, _FILES, _DELETED = "120000", ("100644", "100755"), "000000"
 _NONE = ("unspecified", "unset", "set")
 """The values of an attribute that name no filter and no encoding."""
 _UNCHECKED = "hsS"
 """The tags of `git ls-files -v` for entries whose files git does not look at."""
-_IDENT = re.compile(rb"\$Id: [^$\n]*\$")
+_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
+_NO_CHARSETS = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")
+"""Codecs of Python for other things than the text of files."""
 _PIECE = 1 << 20
 _LARGEST = 100_000_000
 """The size in bytes up to which the content of a file is compared if it is not stored as it is."""
@@ -97,28 +101,32 @@ async def staged_as_is(
     """
     known = await in_index(context, place, scope)
     other: Sequence[str] = ()
-    for _ in range(_TRIES):
-        try:
+    try:
+        for _ in range(_TRIES):
             await stage()
-        except ToolError:  # some files may be staged
             staged = await in_index(context, place, scope)
-            await unstage(context, await differing(context, staged, known), index)
-            raise
+            other = await differing(context, staged, known)
+            if not other:
+                return staged
+    except (ToolError, asyncio.CancelledError):  # some files may be staged
         staged = await in_index(context, place, scope)
-        other = await differing(context, staged, known)
-        if not other:
-            return staged
+        await unstage(context, await differing(context, staged, known), index)
+        raise
     await unstage(context, other, index)
     raise ToolError(f"Nothing was committed: {why_differing(other)}")
 
 
 async def unstage(context: ToolContext, paths: Sequence[str], index: str = "") -> None:
-    """Stage files as they are in a tree, or in the newest commit without one."""
+    """Stage files as they are in a tree, or in the newest commit without one. Raises `ToolError` if git fails."""
     if not paths:  # git would take all
         return
     stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
     tree = [index] if index else []
-    await keep(context, ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", *tree], {}, stdin=stdin)
+    arguments = ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", *tree]
+    result = await keep(context, arguments, {}, stdin=stdin)
+    if result.exit_code != 0:
+        said = failure(context, "git reset", result)
+        raise ToolError(f"git staged other content of {shortened(paths)} than is there, and it is still staged. {said}")
 
 
 def why_differing(paths: Sequence[str]) -> str:
@@ -130,20 +138,32 @@ def why_differing(paths: Sequence[str]) -> str:
     )
 
 
-async def differing(context: ToolContext, stored: Iterable[Stored], checked: Iterable[Stored] = ()) -> Sequence[str]:
-    """The paths of files that git has stored with another content than they have, without those in `checked`."""
+async def differing(
+    context: ToolContext, stored: Iterable[Stored], checked: Iterable[Stored] = (), *, saved: bool = False
+) -> Sequence[str]:
+    """The paths of files that git has stored with another content than they have, without those in `checked`.
+
+    Args:
+        saved: whether it was stored to be restored, without filters of the repository; then no file may have grown.
+    """
     root, before = context.paths.root, {(one.name, one.hash) for one in checked}
     new = [one for one in stored if one.path and (one.name, one.hash) not in before]
     other = await in_thread(lambda: [one for one in new if not _is_same(root, one)])
-    known = await encodings(context, [one.path for one in other])
-    other = [one for one in other if one.path in known and not await _is_converted(context, one, known[one.path])]
-    unchecked = await _unchecked(context, [one.path for one in other])
-    return [one.path for one in other if one.path not in unchecked]
+    known = await encodings(context, [one.path for one in other], alone=saved)
+    other = [
+        one
+        for one in other
+        if one.path in known and not await _is_converted(context, one, known[one.path], may_have_grown=not saved)
+    ]
+    unseen = await unchecked(context, [one.path for one in other])
+    return [one.path for one in other if one.path not in unseen]
 
 
 def _is_same(root: Path, stored: Stored) -> bool:
     """Whether git has stored the content of a file as it is, or with its line ends converted."""
-    if stored.mode != _LINK and stored.mode not in _FILES:  # deleted, or the commit of a submodule
+    if stored.mode == _DELETED:
+        return not _is_there(root, stored.path)
+    if stored.mode != _LINK and stored.mode not in _FILES:  # the commit of a submodule
         return True
     try:
         if stored.mode == _LINK and (target := _target(root, stored.path)) is not None:
@@ -157,8 +177,19 @@ def _is_same(root: Path, stored: Stored) -> bool:
         return False
 
 
+def _is_there(root: Path, path: str) -> bool:
+    """Whether there is a file or link of exactly this name: some file systems take `a` for `A`."""
+    folder, _, name = path.rpartition("/")
+    try:
+        with opened_folder(root, folder) as descriptor:
+            status = os.lstat(name, dir_fd=descriptor)
+            return not stat.S_ISDIR(status.st_mode) and name in os.listdir(descriptor)
+    except OSError:
+        return False
+
+
 def _target(root: Path, path: str) -> bytes | None:
-    """The target of a link; None for a file, which git writes in its place where there are no links."""
+    """The target of a link; None for a file, which git writes in its place if it may create no links."""
     folder, _, name = path.rpartition("/")
     with opened_folder(root, folder) as descriptor:
         try:
@@ -190,8 +221,11 @@ def _hash(content: Iterable[bytes], size: int, stored: Stored) -> str:
     return made.hexdigest()
 
 
-async def encodings(context: ToolContext, paths: Sequence[str]) -> dict[str, str]:
+async def encodings(context: ToolContext, paths: Sequence[str], *, alone: bool = False) -> dict[str, str]:
     """The encoding that git converts from, by the path of each file, mostly empty; files with a filter are left out.
+
+    Args:
+        alone: whether filters of the repository are switched off.
 
     Raises:
         ToolError: git fails, or there are too many files.
@@ -205,27 +239,51 @@ async def encodings(context: ToolContext, paths: Sequence[str]) -> dict[str, str
     if result.exit_code != 0 or len(fields) != 6 * len(paths) + 1:
         raise failure(context, "git check-attr", result)
     values = zip(paths, fields[2::6], fields[5::6], strict=True)
-    unfiltered = {path: encoding for path, filtered, encoding in values if filtered in _NONE}
+    filters = await _filters(context, alone=alone)
+    unfiltered = {path: encoding for path, name, encoding in values if name not in filters}
     return {path: "" if encoding in _NONE else encoding for path, encoding in unfiltered.items()}
 
 
-async def _is_converted(context: ToolContext, stored: Stored, encoding: str) -> bool:
+async def _filters(context: ToolContext, *, alone: bool) -> set[str]:
+    """The names of the filters that settings define."""
+    fields = await names(context, "git config", GIT_PROGRAMS)
+    scopes = zip(fields[::2], fields[1::2], strict=False)
+    keys = [key.partition("\n")[0] for scope, key in scopes if not alone or scope not in ("local", "worktree")]
+    return {key.removeprefix("filter.").rpartition(".")[0] for key in keys if key.startswith("filter.")}
+
+
+async def _is_converted(context: ToolContext, stored: Stored, encoding: str, *, may_have_grown: bool) -> bool:
     """Whether git has stored the text of a file, or its beginning, in another form. A log may have grown meanwhile."""
     blob = await try_read(context, ["cat-file", "blob", stored.hash], _LARGEST)
     if blob.exit_code != 0 or blob.omitted:
         return False
-    return await in_thread(lambda: _begins_with(context.paths.root, stored.path, blob.output, encoding))
+    text = _plain(blob.output)
+    content = await in_thread(lambda: _content(context.paths.root, stored.path, encoding))
+    return content is not None and (content == text or (may_have_grown and text != b"" and content.startswith(text)))
 
 
-def _begins_with(root: Path, path: str, text: bytes, encoding: str) -> bool:
+def _content(root: Path, path: str, encoding: str) -> bytes | None:
+    """The content of a file without what git may convert; None if it cannot be read."""
     try:
         with open_without_links(root, path) as file:
-            content = file.read(_LARGEST)
-        if encoding:
-            content = content.decode(encoding.lower().removesuffix("-bom"), "replace").removeprefix("\ufeff").encode()
+            return _plain(converted(file, encoding))
     except (OSError, LookupError):
-        return False
-    return _plain(content).startswith(_plain(text))
+        return None
+
+
+def converted(file: BinaryIO, encoding: str) -> bytes:
+    """The content of a file, in UTF-8 if it has another encoding; of a large file the beginning.
+
+    Raises:
+        LookupError: the encoding is unknown here, or not one of texts.
+    """
+    content = file.read(_LARGEST)
+    if not encoding:
+        return content
+    name = encoding.lower().partition("//")[0].removesuffix("-bom").replace("ucs-2", "utf-16")
+    if name.replace("-", "_") in _NO_CHARSETS:
+        raise LookupError(encoding)
+    return content.decode(name, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
 
 
 def _plain(text: bytes) -> bytes:
@@ -233,7 +291,7 @@ def _plain(text: bytes) -> bytes:
     return _IDENT.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
 
 
-async def _unchecked(context: ToolContext, paths: Sequence[str]) -> set[str]:
+async def unchecked(context: ToolContext, paths: Sequence[str]) -> set[str]:
     """Those of the files that git does not look at, such as files outside of a sparse checkout."""
     found: set[str] = set()
     for start in range(0, len(paths), _AT_ONCE):

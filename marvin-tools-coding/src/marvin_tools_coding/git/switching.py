@@ -180,7 +180,7 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
         await _kept(context, ["read-tree", base or "--empty"], env)
         await _kept(context, ["add", "--force", "--all", "--", located], env)
         tree = await _kept(context, ["write-tree"], env)
-        if other := await differing(context, await in_tree(context, place, tree, base)):
+        if other := await differing(context, await in_tree(context, place, tree, base), saved=True):
             raise ToolError(f"Nothing was restored: {why_differing(other)}")
         options = [option for parent in parents for option in ("-p", parent)]
         commit = await _kept(context, ["commit-tree", *options, "-F", "-", tree], env, title)

@@ -51,7 +51,7 @@ def advice(document: Document, hunk: Hunk, *, secret: bool = False) -> str:
     if stripped != old and stripped.strip("\n") in document.text:
         return "It occurs without line numbers: leave out the number and the tab before each line."
     for decoded, what in _decoded(old):
-        if decoded != old and decoded.strip("\n") in document.text:
+        if decoded != old and decoded.strip() and decoded.strip("\n") in document.text:
             return f"It occurs with {what}. Send the characters themselves, in the new text too."
     wanted = old.strip("\n").split("\n")
     starts = nearest(document, wanted)

@@ -34,8 +34,10 @@ _CONTROL = re.compile("[\x80-\x84\x86-\x9f]")
 _INSIDE = re.compile(r"(?<=[a-z])[^\x00-\x7f](?=[a-z])")
 _NARROW = re.compile("[A-Za-z][\uff61-\uff9f]|[\uff61-\uff9f][A-Za-z]")
 """Narrow katakana beside Latin letters, which a Western text becomes in Shift JIS."""
-_JOINS = "\u2019\u00b7\u2013\u2014\u2026\u00a0\u00ad"
+_JOINS = "\u00b4\u2018\u00d7\u2022\u00a7\u2019\u00b7\u2013\u2014\u2026\u00a0\u00ad"
 """The signs that occur between two small letters."""
+_RARE = 20
+"""Of this many characters inside words, one may be another sign."""
 
 
 def detected(data: bytes) -> str:
@@ -77,7 +79,8 @@ def _is_plausible(text: str, *, is_eastern: bool) -> bool:
     if is_eastern:
         return not _NARROW.search(text)
     inside = _INSIDE.findall(text)
-    return not _CONTROL.search(text) and all(one.islower() or one in _JOINS for one in inside)
+    wrong = sum(not one.islower() and one not in _JOINS for one in inside)
+    return not _CONTROL.search(text) and wrong * _RARE <= len(inside)
 
 
 def _western(sample: bytes) -> str:
