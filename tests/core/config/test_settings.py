@@ -19,6 +19,7 @@ from marvin_core.config.settings import parse_settings, read_settings
 from marvin_core.util.schemas.texts import members_of
 from tests.support.examples import examples
 from tests.support.installing import unprivileged
+from tests.support.yaml_values import UNREADABLE
 
 
 @pytest.fixture
@@ -56,16 +57,18 @@ def said(file: Path, text: str | bytes, changed: int | None = None) -> str:
         ("seed: on\nprovider\ntheme: dark\n", 2, "the colon after the key is missing."),
         ("seed: on\nprovider:groq\n", 2, "the colon after the key is missing."),
         ("instructions: @you\n", 1, "a value cannot begin with @. Put it in quotes."),
-        ("provider: *nowhere\n", 1, "*nowhere refers to an anchor &nowhere, which does not exist."),
+        ("provider: *nowhere\n", 1, "text that begins with * refers to an anchor, and there is none"),
         ("provider: groq\n---\nmodel: x\n", 2, "a second document begins here. Keep only one."),
         ('instructions: "C:\\Users"\n', 1, "a backslash in double quotes begins an escape sequence, and this is none."),
         ("seed: on\nprovider: 'a' b\n", 2, "this does not fit the lines above. Check the indentation and the quotes."),
         ("seed: on\nlabels: &a\n  web: [*a]\n", 2, "the value of &a contains itself. Make it simpler."),
         ("seed: on\ntools: " + "[" * 200, 2, "it is nested more than 100 deep. Make it simpler."),
-        ("seed: on\nmodel: 2020-99-99\n", 2, "2020-99-99 is not a valid date. Put it in quotes if it is text."),
-        ("seed: on\nmodel: !!int lots\n", 2, "lots is not a valid number. Put it in quotes if it is text."),
+        ("seed: on\nmodel: 2020-99-99\n", 2, "this is not a valid date. Put it in quotes if it is text."),
+        ("seed: on\nmodel: !!int lots\n", 2, "this is not a valid number. Put it in quotes if it is text."),
         ("seed: on\ntools: !!set {a, b}\n", 2, "the tag !!set is not supported. Remove it."),
-        ("model: !mine x\n", 1, "the tag !mine is not supported. Remove it."),
+        ("model: !mine x\n", 1, "text that begins with ! is taken for a tag. Put it in quotes."),
+        ("seed: on\ntheme: 0x_\n", 2, "this is not a valid number. Put it in quotes if it is text."),
+        ("seed: on\ntheme: !!bool x\n", 2, "this is not a valid yes or no. Put it in quotes if it is text."),
         ("timeouts:\n  <<: {tool: soon}\n", 2, 'timeouts.tool: must be a number of at least 0; found "soon".'),
         ("timeouts.tool: 5\n", 1, "unknown key 'timeouts.tool'. Write `tool` below `timeouts:`."),
         ("timeouts: {tool: .nan}\n", 1, "timeouts.tool: must be a number of at least 0; found .nan."),
@@ -372,3 +375,19 @@ def test_any_file_is_settings_that_a_record_takes_or_mistakes_that_are_told(cont
     assert [line for line in told.splitlines() if not line.startswith("config.yaml, line 1: ")] == []
     assert json.loads(json.dumps(found)) == found
     assert isinstance(record_of(FileSettings, found), FileSettings)
+
+
+@pytest.mark.parametrize("value", UNREADABLE)
+def test_what_the_library_cannot_read_is_told(file: Path, value: str) -> None:
+    assert str(file) in said(file, f"provider: {value}\n")
+
+
+@pytest.mark.parametrize("value", ["*hunter2", "!hunter2 x", "!!int hunter2", "!!float hunter2"])
+def test_no_value_is_shown_where_yaml_is_wrong(file: Path, value: str) -> None:
+    """It may be a password that begins with a sign of YAML."""
+    assert "hunter2" not in said(file, f"packs:\n  mail:\n    password: {value}\n")
+
+
+def test_very_many_wrong_numbers_as_keys_are_told_at_once(file: Path) -> None:
+    lines = "".join(f"  {number}: x\n" for number in range(20_000))
+    assert "more problems" in said(file, f"prices:\n{lines}")

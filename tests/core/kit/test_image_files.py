@@ -17,6 +17,13 @@ def test_a_whole_image_has_no_flaw(made: Callable[..., bytes]) -> None:
     assert image_flaw(made()) == ""
     assert image_flaw(made(8_000, 600)) == ""
     assert image_flaw(made() + b"\0\0\0") == ""
+    assert image_flaw(made() + b"\n") == ""
+
+
+@pytest.mark.parametrize("made", [png, jpeg, gif])
+@pytest.mark.parametrize("size", [(0, 0), (5, 0), (0, 5)])
+def test_an_image_without_pixels_is_named(made: Callable[..., bytes], size: tuple[int, int]) -> None:
+    assert image_flaw(made(*size)) == "it is cut off or damaged"
 
 
 @pytest.mark.parametrize("made", KINDS)

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marvin_core.util.yaml.edit import load_mapping
 from marvin_core.util.yaml.head import load_head, split_head
+from tests.support.yaml_values import UNREADABLE
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,13 @@ def test_any_head_is_loaded_or_refused_in_one_way(text: str) -> None:
     head, _ = split_head(f"---\n{text}\n---\n")
     with suppress(ValueError):
         assert isinstance(load_head(head or ""), dict)
+
+
+@pytest.mark.parametrize("value", UNREADABLE)
+def test_what_the_library_cannot_read_is_refused(value: str) -> None:
+    """One hostile skill does not take away the others."""
+    for load in (load_head, load_mapping):
+        try:
+            load(f"a: {value}\n")
+        except ValueError:
+            continue

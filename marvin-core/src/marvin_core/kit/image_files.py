@@ -27,7 +27,7 @@ def image_flaw(data: bytes) -> str:
     """
     kind = image_type(data[:16])
     size = {"image/png": _png, "image/jpeg": _jpeg, "image/gif": _gif, "image/webp": _webp}[kind](data)
-    if size is None:
+    if size is None or not all(size):
         return _CUT
     width, height = size
     if max(size) > _MOST_PIXELS:
@@ -62,14 +62,14 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
             height, width = struct.unpack(">HH", data[at + 5 : at + 9])
             size = (width, height)
         if marker == 0xDA:  # the pixels, up to the end
-            return size if size and all(size) and data.rfind(b"\xff\xd9") > at else None
+            return size if size and data.rfind(b"\xff\xd9") > at else None
         at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     return None
 
 
 def _gif(data: bytes) -> tuple[int, int] | None:
     """https://www.w3.org/Graphics/GIF/spec-gif89a.txt"""
-    if len(data) < _GIF_HEADER or b";" not in data[-_GIF_END:]:
+    if len(data) < _GIF_HEADER or b"\0;" not in data[-_GIF_END:]:
         return None
     width, height = struct.unpack("<HH", data[6:_GIF_HEADER])
     return (width, height) if width and height else None

@@ -198,12 +198,12 @@ def _value(run: CommandContext, keys: list[str], value: str) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    from ...util.yaml.checked import check_yaml
+    from ...util.yaml.checked import UNREADABLE, check_yaml
 
     try:
         check_yaml(value)
         return YAML().load(value)
-    except (YAMLError, ValueError, RecursionError) as error:
+    except (YAMLError, *UNREADABLE) as error:
         raise UsageError(f"{value!r} is not valid YAML. Write a list as [a, b].") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,7 +53,7 @@ def _loaded(text: str, path: Path) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.reader import ReaderError
 
-    from ...util.yaml.checked import TooComplex, check_yaml
+    from ...util.yaml.checked import UNREADABLE, TooComplex, check_yaml
     from ...util.yaml.problems import tagged_value, unreadable_value, yaml_problem
 
     try:
@@ -68,12 +69,14 @@ def _loaded(text: str, path: Path) -> Any:
         line = text.count("\n", 0, error.position) + 1
         said = f"the character U+{error.character:04X} is not allowed. Remove it"
         raise ConfigError(f"{path}, line {line}: {said}.") from error
-    except (YAMLError, ValueError, RecursionError) as error:
+    except (YAMLError, *UNREADABLE) as error:
         if wrong := unreadable_value(text):
             raise ConfigError(f"{path}, line {wrong[0]}: {wrong[1]}.") from error
-        raise ConfigError(f"{path}: {error}. Correct it, or move it away to start from defaults.") from error
+        raise ConfigError(
+            f"{path} has a value that cannot be read. Correct it, or move the file away to start from defaults."
+        ) from error
     if tagged is not None:
-        raise ConfigError(f"{path}, line {tagged[0]}: the tag {tagged[1]} is not supported. Remove it.")
+        raise ConfigError(f"{path}, line {tagged[0]}: {tagged[1]}.")
     return data
 
 
@@ -98,8 +101,19 @@ def place_of(node: Any, keys: Sequence[str | int]) -> Place:
 def _places(node: Any, key: str | int) -> Iterator[Place]:
     """The places of a key: keys may be written as numbers, and come from a merged mapping (`<<`)."""
     places: Mapping[Any, Sequence[int]] = getattr(getattr(node, "lc", None), "data", None) or {}
-    for one in (key,) if key in places else [one for one in places if isinstance(key, str) and str(one) == key]:
+    for one in _same(places, key):
         yield Place(places[one][0] + 1, node[one])
     for merged in getattr(node, "merge", ()):
         # Before 0.18.7 the library returns pairs of a position and a mapping.
         yield from _places(merged[1] if isinstance(merged, tuple) else merged, key)
+
+
+def _same(places: Mapping[Any, Any], key: str | int) -> Sequence[Any]:
+    """The keys of a mapping that are this one, or are written as a number that reads so."""
+    if key in places or not isinstance(key, str):
+        return (key,) if key in places else ()
+    for kind in (int, float):
+        with suppress(ValueError, OverflowError):
+            if (number := kind(key)) in places:
+                return (number,)
+    return [one for one in places if str(one) == key]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _VALUE_SHOWN = 80
 _PROBLEMS_SHOWN = 10
+_PROBLEMS_SORTED = 1_000
 _OF_KEY = "[key]"
 """Pydantic's mark in a location for an error in the key of a mapping, not in its value."""
 
@@ -64,11 +65,13 @@ class Source(NamedTuple):
 def told(errors: Iterable[ErrorDetails], source: Source) -> str:
     """The first error messages by line, one line of text for each, and the number of the others."""
     lines: dict[str, None] = {}
-    left = sorted(errors, key=lambda one: source.line(_location(one)))
+    found = list(errors)
+    left = sorted(found[:_PROBLEMS_SORTED], key=lambda one: source.line(_location(one)), reverse=True)
     while left and len(lines) < _PROBLEMS_SHOWN:
-        lines[_told(left.pop(0), source)] = None
-    more = f"There {'is 1 more problem' if len(left) == 1 else f'are {len(left):,} more problems'}."
-    return "\n".join([*lines, *([more] if left else [])])
+        lines[_told(left.pop(), source)] = None
+    rest = len(left) + len(found[_PROBLEMS_SORTED:])
+    more = f"There {'is 1 more problem' if rest == 1 else f'are {rest:,} more problems'}."
+    return "\n".join([*lines, *([more] if rest else [])])
 
 
 def _location(error: ErrorDetails) -> Location:

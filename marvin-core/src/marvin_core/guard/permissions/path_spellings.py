@@ -5,23 +5,37 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 _LONGEST = 4_096
+_LONGEST_WITH_DOTS = 1_000_000
+"""The length up to which a text is searched for parts that mean nothing: without them it may be a path."""
 
 
 def spellings(value: str, root: Path) -> list[str]:
     """A text itself, and the path that it may be: normalized, links resolved, relative to the root and absolute.
 
-    A path below the root is given relative to it too.
+    A path below the root is given relative to it too. Of a text with a NUL it is the part before.
     """
-    if not _may_be_path(value):
+    path = _shortened(value.partition("\0")[0])
+    if path is None:
         return [value]
     found, bases = [value], _bases(root)
-    for each in meant(value, root):
+    for each in meant(path, root):
         found += _from(each, bases)
     return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=16)
+def _shortened(path: str) -> str | None:
+    """A path, without parts that mean nothing if it is too long for the system; None if it is still too long then."""
+    if len(path) <= _LONGEST:
+        return path
+    if len(path) > _LONGEST_WITH_DOTS:
+        return None
+    short = os.path.normpath(path)
+    return short if len(short) <= _LONGEST else None
 
 
 def meant(value: str, root: Path) -> list[str]:
@@ -39,9 +53,12 @@ def _may_be_path(value: str) -> bool:
 
 
 def binding(value: str, root: Path) -> list[str]:
-    """The spellings for allow rules: a path with `..` or links has only its real ones."""
+    """The spellings for allow rules: a path with `..` or links has only its real ones.
+
+    A text that cannot be resolved, but that a program may take for a path, has none.
+    """
     if not _may_be_path(value):
-        return [value]
+        return [] if "\0" in value or ".." in value.split("/") else [value]
     lexical, real = os.path.normpath(root / value), _real(root / value)
     found = list(_from(real, _bases(root)))
     return found if ".." in value.split("/") or lexical != real else [value, *found]

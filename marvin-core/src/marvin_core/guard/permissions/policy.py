@@ -225,7 +225,7 @@ def _key_file(paths: Mapping[str, Sequence[str]], root: Path) -> str:
     """
     for path, places in paths.items():
         if any(map(is_key_file, (path, *places))):
-            named = binding(path, root)
+            named = binding(path, root) or [path]
             return path if path in named else named[-1]
     return ""
 

@@ -14,6 +14,10 @@ _BEGINS = re.compile(r"^(?: |[-?][ \t]+)+", re.MULTILINE)
 _ALIAS = re.compile(r"(?:^|[\s,\[{])\*[^\s*]")
 
 
+UNREADABLE = (ValueError, RecursionError, LookupError, ArithmeticError, AttributeError, TypeError)
+"""What the YAML library raises besides its own errors, such as for `0x_`, `!!bool x` and `"\\UFFFFFFFF"`."""
+
+
 class TooComplex(ValueError):
     """A YAML text that no person writes; `line` is the line of the construct, from 1 on."""
 
@@ -53,7 +57,7 @@ def _check_depth(text: str) -> None:
             depth -= name.endswith(("SequenceEndToken", "MappingEndToken", "BlockEndToken"))
             if depth > _DEPTH:
                 break
-    except (YAMLError, ValueError):
+    except (YAMLError, *UNREADABLE):
         return
     if depth > _DEPTH:
         raise TooComplex(f"it is nested more than {_DEPTH} deep", token.start_mark.line + 1)
@@ -66,7 +70,7 @@ def _check_aliases(text: str, first: int) -> None:
 
     try:
         top = YAML().compose(text)
-    except (YAMLError, ValueError, RecursionError):
+    except (YAMLError, *UNREADABLE):
         return
     if top is not None and _measured(top, {}) - len(text) > _GROWTH:
         raise TooComplex(f"its aliases (`*name`) add more than {_GROWTH:,} characters to it", first)

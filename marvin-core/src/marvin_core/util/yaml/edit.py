@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .checked import check_yaml
+from .checked import UNREADABLE, TooComplex, check_yaml
 from .problems import yaml_problem
 
 _LONGEST = 1_000_000
@@ -31,8 +31,12 @@ def load_mapping(text: str) -> Any:
     except MarkedYAMLError as error:
         line, said = yaml_problem(error)
         raise ValueError(f"line {line}: {said}") from error
-    except (YAMLError, RecursionError) as error:
+    except YAMLError as error:
         raise ValueError(str(error)) from error
+    except TooComplex:
+        raise
+    except UNREADABLE as error:
+        raise ValueError("a value in it cannot be read. Put it in quotes if it is text") from error
     if data is not None and not isinstance(data, dict):
         raise ValueError("expected keys such as `name: value`")
     return data

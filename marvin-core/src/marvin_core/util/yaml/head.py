@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .checked import check_yaml
+from .checked import UNREADABLE, check_yaml
 from .problems import yaml_problem
 
 _FENCE = "---"
@@ -41,7 +41,7 @@ def load_head(head: str) -> Mapping[str, Any]:
     except MarkedYAMLError as error:
         line, said = yaml_problem(error)
         raise ValueError(f"line {line + 1}: {said}") from error  # the fence is the first line
-    except (YAMLError, ValueError, RecursionError) as error:
+    except (YAMLError, *UNREADABLE) as error:
         raise ValueError("it is not YAML") from error
     if found is None:
         return {}

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .checked import UNREADABLE
+
 if TYPE_CHECKING:
     from ruamel.yaml.error import MarkedYAMLError
 
@@ -13,7 +15,7 @@ _INSIDE_BRACKETS = ("while parsing a flow sequence", "while parsing a flow mappi
 _PLAIN_TAGS = frozenset(
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "map", "seq", "timestamp", "merge")
 )
-_KINDS = {"timestamp": "date", "int": "number", "float": "number"}
+_KINDS = {"timestamp": "date", "int": "number", "float": "number", "bool": "yes or no"}
 
 
 def yaml_problem(error: MarkedYAMLError) -> tuple[int, str]:
@@ -43,10 +45,8 @@ def _sentence(problem: str) -> str:
         return f"a value cannot begin with {found[1]}. Put it in quotes"
     if found := re.match(r'found duplicate key "(.*?)" with', problem):  # the values may be secrets
         return f"the key {found[1]!r} is there twice. Remove one of the two"
-    if found := re.match(r"found undefined alias '(.*)'", problem):
-        return (
-            f"*{found[1]} refers to an anchor &{found[1]}, which does not exist. Put text that begins with * in quotes"
-        )
+    if problem.startswith("found undefined alias"):
+        return "text that begins with * refers to an anchor, and there is none of that name. Put it in quotes"
     if problem.startswith("mapping values are not allowed"):
         return "a colon is not allowed here. Check the indentation, and put text that contains a colon in quotes"
     if problem.startswith("but found another document"):
@@ -59,7 +59,7 @@ def _sentence(problem: str) -> str:
 
 
 def tagged_value(text: str) -> tuple[int, str] | None:
-    """The line of the first value with a tag that JSON data cannot have, such as `!!set`, and the tag.
+    """The line of the first value with a tag that JSON data cannot have, such as `!!set`, and a sentence about it.
 
     Raises:
         YAMLError: the text is not YAML.
@@ -71,7 +71,9 @@ def tagged_value(text: str) -> tuple[int, str] | None:
     for node in _nodes(YAML().compose(text)):
         tag = str(node.tag)
         if tag not in _PLAIN_TAGS:
-            return _line(node.start_mark), tag.replace("tag:yaml.org,2002:", "!!")
+            known = re.fullmatch(r"tag:yaml\.org,2002:(\w{1,20})", tag)  # another one may be a secret
+            said = f"the tag !!{known[1]} is not supported" if known else "text that begins with ! is taken for a tag"
+            return _line(node.start_mark), f"{said}. {'Remove it' if known else 'Put it in quotes'}"
     return None
 
 
@@ -87,10 +89,9 @@ def unreadable_value(text: str) -> tuple[int, str] | None:
             if kind is not None:
                 try:
                     yaml.constructor.construct_object(node, deep=True)
-                except ValueError:
-                    said = f"{node.value} is not a valid {kind}. Put it in quotes if it is text"
-                    return _line(node.start_mark), said
-    except (YAMLError, RecursionError):
+                except UNREADABLE:
+                    return _line(node.start_mark), f"this is not a valid {kind}. Put it in quotes if it is text"
+    except (YAMLError, *UNREADABLE):
         pass
     return None
 
