@@ -744,3 +744,8 @@ def test_after_a_commit_that_was_undone_all_is_staged_as_before(repo: Folder) ->
     repo.sh("chmod +x .git/hooks/pre-commit")
     assert "The commit was undone" in repo.error(git_commit, message="m", paths=["a.txt"])
     assert repo.sh("git status --porcelain").splitlines() == [" M a.txt", "M  b.txt"]
+
+
+def test_blame_of_a_huge_file_is_refused(repo: Folder) -> None:
+    repo.sh("truncate -s 200M a.txt")
+    assert "a.txt has more than 100,000,000 bytes" in repo.error(git_blame, path="a.txt")

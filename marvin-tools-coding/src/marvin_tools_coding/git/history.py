@@ -14,6 +14,7 @@ from .running import DIFF_LIMIT, LIST_LIMIT, hash_of, read, try_read
 
 _HEADER = "commit %H%d%nParents: %p%nAuthor: %an <%ae>%nDate:   %ad%n%n%w(0,4,4)%B%w()"
 _PATCH = ("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+_LARGEST = 100_000_000
 _BINARY_SAMPLE = 8_000
 _UNCOMMITTED = (b"(External file (--contents) ", b"(Not Committed Yet          ")
 """Of lines that are in no commit: what git says of a content that it was given, and what it says of a file."""
@@ -130,6 +131,8 @@ def _kind(context: ToolContext, path: str, located: str) -> str:
 def _content(context: ToolContext, path: str) -> bytes | None:
     try:
         with context.paths.open(path) as file:
+            if os.fstat(file.fileno()).st_size > _LARGEST:
+                raise ToolError(f"{path} has more than {_LARGEST:,} bytes, too many for git blame here.")
             return file.read()
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
