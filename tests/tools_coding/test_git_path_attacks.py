@@ -124,10 +124,7 @@ def test_what_is_outside_is_not_shown(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("paths", [None, ["area"], ["area/inner/data.txt"]], ids=["all", "folder", "file"])
 def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | None) -> None:
     """I4."""
-    root = tmp_path / "home" / "project"
-    outside = prepared(root)
-    (outside / "inner" / "data.txt").write_text("SECRET\n")
-    (outside / "inner" / "secret-name.txt").write_text("SECRET\n")
+    root = beside_secrets(tmp_path)
     folder = Folder(root)
     said: list[str] = []
 
@@ -150,10 +147,7 @@ def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | Non
 @pytest.mark.parametrize("path", ["area", "area/inner/data.txt"])
 def test_what_is_outside_is_not_saved_before_a_checkout(tmp_path: Path, path: str) -> None:
     """I4."""
-    root = tmp_path / "home" / "project"
-    outside = prepared(root)
-    (outside / "inner" / "data.txt").write_text("SECRET\n")
-    (outside / "inner" / "secret-name.txt").write_text("SECRET\n")
+    root = beside_secrets(tmp_path)
     folder = Folder(root)
     said: list[str] = []
 
@@ -170,6 +164,15 @@ def test_what_is_outside_is_not_saved_before_a_checkout(tmp_path: Path, path: st
     folder.run(work)
     assert said
     assert not is_told(git(root, "log", "--patch", "--all", "--diff-merges=separate"))
+
+
+def beside_secrets(tmp_path: Path) -> Path:
+    """A repository, whose folder outside has a secret."""
+    root = tmp_path / "home" / "project"
+    outside = prepared(root)
+    (outside / "inner" / "data.txt").write_text("SECRET\n")
+    (outside / "inner" / "secret-name.txt").write_text("SECRET\n")
+    return root
 
 
 def change(root: Path, number: int) -> None:
