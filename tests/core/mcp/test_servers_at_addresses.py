@@ -10,6 +10,8 @@ import pytest
 from tests.core.mcp.support_mcp import desk_at, text_of
 from tests.support.mcp_http import http_server
 
+pytestmark = pytest.mark.slow  # each test starts a server of its own
+
 
 def test_a_tool_is_called_with_the_users_headers_which_nobody_sees(tmp_path: Path) -> None:
     env = {"DOCS_TOKEN": "token-of-the-docs"}

@@ -11,6 +11,8 @@ import pytest
 
 from tests.core.mcp.support_mcp import desk, images_of, text_of
 
+pytestmark = pytest.mark.slow  # each test starts a server of its own
+
 
 def is_gone(pid: int, limit: float = 20.0) -> bool:
     """Whether a process ends in time."""
