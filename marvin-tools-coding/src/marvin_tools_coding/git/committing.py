@@ -57,6 +57,8 @@ async def git_commit(
     stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
     result = await try_write(context, arguments, stdin=stdin)
     if result.exit_code != 0:
+        if only:
+            await _clear_index(context, place, only, files)
         error = _nothing_to_commit(result, place, staged=add_all or bool(scope)) or failure(
             context, "git commit", result
         )
@@ -94,7 +96,7 @@ async def _confirm(
     commit = await hash_of(context, "HEAD")
     wrong = await differing(context, await in_commit(context, place, commit), staged)
     if not wrong:
-        await unstage(context, await differing(context, await in_index(context, place, scope), staged))
+        await _clear_index(context, place, scope, staged)
         return
     why = why_differing(wrong)
     try:
@@ -103,6 +105,11 @@ async def _confirm(
         raise ToolError(f"The commit {commit[:8]} was made, but {why}\n{error}") from error
     await unstage(context, list({*wrong, *(one.path for one in staged if one.path)}), before.index)
     raise ToolError(f"The commit was undone: {why}")
+
+
+async def _clear_index(context: ToolContext, place: Place, scope: Sequence[str], staged: Sequence[Stored]) -> None:
+    """Stage as in the newest commit what a commit of some paths has staged with another content than the files have."""
+    await unstage(context, await differing(context, await in_index(context, place, scope), staged))
 
 
 def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -> ToolResult:
