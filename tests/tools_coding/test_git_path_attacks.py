@@ -45,8 +45,10 @@ READING: dict[str, tuple[Tool, dict[str, object]]] = {
     "diff": (git_diff, {}),
     "diff_below": (git_diff, {"path": "area"}),
     "diff_other": (git_diff, {"ref": "other", "path": "area/inner/data.txt"}),
+    "diff_between": (git_diff, {"ref": "other..HEAD"}),
     "log": (git_log, {"path": "area"}),
     "show": (git_show, {"path": "area/inner/data.txt"}),
+    "show_commit": (git_show, {}),
     "blame": (git_blame, {"path": "area/inner/data.txt"}),
 }
 SECONDS = 6
@@ -121,6 +123,29 @@ def test_what_is_outside_is_not_shown(tmp_path: Path, name: str) -> None:
     assert not [one for one in said if "SECRET" in one or "secret-name" in one]
 
 
+@pytest.mark.parametrize("path", [None, "area", "area/inner/data.txt"], ids=["all", "folder", "file"])
+def test_a_file_outside_is_not_shown_in_place_of_what_is_staged(tmp_path: Path, path: str | None) -> None:
+    """I4: git itself reads the file of the working tree if it takes it for what is staged."""
+    root = beside_secrets(tmp_path)
+    (root / "area" / "inner" / "data.txt").write_text("staged\n")
+    git(root, "add", "area")
+    folder = Folder(root)
+    said: list[str] = []
+
+    async def work() -> None:
+        with swapped(root / "area", root / "link"):
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                try:
+                    said.append(text(await folder.called(git_diff, staged=True, path=path)))
+                except ToolError:  # the path leads outside right now
+                    continue
+
+    folder.run(work)
+    assert any("+staged" in one for one in said)
+    assert not any(map(is_told, said))
+
+
 @pytest.mark.parametrize("paths", [None, ["area"], ["area/inner/data.txt"]], ids=["all", "folder", "file"])
 def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | None) -> None:
     """I4."""
@@ -141,6 +166,7 @@ def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | Non
     folder.run(work)
     assert said
     assert not is_told(git(root, "log", "--patch", "--all"))
+    assert not is_told(staged(root))
 
 
 @pytest.mark.parametrize("path", ["area", "area/inner/data.txt"])
@@ -189,6 +215,12 @@ def change(root: Path, number: int) -> None:
 
 def git(root: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def staged(root: Path) -> str:
+    """The names and contents of what is staged, of which git reads no file."""
+    listed = git(root, "ls-files", "--stage")
+    return listed + "".join(git(root, "cat-file", "blob", line.split()[1]) for line in listed.splitlines())
 
 
 def is_told(output: str) -> bool:

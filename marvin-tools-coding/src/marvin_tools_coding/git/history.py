@@ -66,7 +66,7 @@ def _cut(result: ProcessResult, limit: int, how: str) -> str:
 
 async def _path_at(context: ToolContext, place: Place, commit: str, path_and_name: tuple[str, str]) -> str:
     path, name = path_and_name
-    whole = place.prefix + ("" if path == "." else path)
+    whole = place.name_of(path)
     thing = f"{commit}:{whole}"
     kind = await try_read(context, ["cat-file", "-t", thing])
     if kind.exit_code != 0:

@@ -21,12 +21,16 @@ from .adapters import (
 )
 from .confirming import confirmed, has_diff, has_names
 from .place import find
-from .running import DIFF_LIMIT, hash_of, read
+from .running import DIFF_LIMIT, hash_of, read, read_stored
 
 _STAT_LIMIT = 10_000
 _SUBMODULES = "--ignore-submodules=dirty"
 """Reports a submodule only if its commit changed. Looking for changes in it would run programs that its config
 names."""
+_DIFF = (
+    *("diff", _SUBMODULES, "--no-ext-diff", "--no-textconv", "--no-color"),
+    *("--src-prefix=a/", "--dst-prefix=b/"),
+)
 _BRANCH = (
     "%(HEAD) %(refname:short) %(objectname:short)%(if)%(upstream)%(then) [%(upstream:short)"
     "%(if)%(upstream:track)%(then) %(upstream:track,nobracket)%(end)]%(end) %(contents:subject)"
@@ -81,31 +85,24 @@ async def git_diff(
     if staged and ref and ".." in ref:
         raise ToolError(f"staged compares with one commit, and {ref!r} names two. Leave out staged, or name one.")
     revision = await _resolved(context, ref) if ref else []
-    scope = ["--", *([context.paths.locate(path)] if path else place.scope)]
-    options = [
-        "diff",
-        _SUBMODULES,
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-color",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-    ]
-    if staged:
-        options.append("--cached")
-    arguments = [*options, *revision, *scope]
-    ask = partial(read, context, "git diff", arguments, 2 * DIFF_LIMIT)
+    located = context.paths.locate(path) if path else "."
+    options = [*(["--cached"] if staged else []), *revision, "--"]
     if staged or (ref and ".." in ref):
-        result = await ask()
+        ask = partial(read_stored, context, place.git_dir, "git diff")
+        options += filter(None, [place.name_of(located)])
+        result = await ask([*_DIFF, *options], 2 * DIFF_LIMIT)
     else:
-        result = await confirmed("git diff", ask, partial(has_diff, context, place.prefix))
+        ask = partial(read, context, "git diff")
+        options += [located] if path else place.scope
+        shown = partial(ask, [*_DIFF, *options], 2 * DIFF_LIMIT)
+        result = await confirmed("git diff", shown, partial(has_diff, context, place.prefix))
     if not result.output:
         where = f" in {path}" if path else ""
         rest = f" {place.unseen}." if place.unseen else ""
         return f"No differences{where}. Staged changes show with staged=true, untracked files in git_status.{rest}"
     if len(result.output) <= DIFF_LIMIT:
         return result.output.decode("utf-8", "replace")
-    overview = await read(context, "git diff", [*options, "--stat=100", *revision, *scope], limit=_STAT_LIMIT)
+    overview = await ask([*_DIFF, "--stat=100", *options], _STAT_LIMIT)
     return _beginning(result, overview)
 
 

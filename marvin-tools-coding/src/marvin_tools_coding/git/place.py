@@ -52,6 +52,10 @@ class Place(Record):
         """The prefix of the working directory in names that git gives relative to the top."""
         return f"{self.root.relative_to(self.top)}/" if self.top is not None and self.below else ""
 
+    def name_of(self, path: str) -> str:
+        """The name that git gives a path relative to the working directory; empty for the top of the repository."""
+        return f"{self.prefix}{'' if path == '.' else path}".rstrip("/")
+
     @property
     def unseen(self) -> str:
         """Which changes git is not asked about; empty if it is asked about all."""

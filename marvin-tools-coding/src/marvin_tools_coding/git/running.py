@@ -4,6 +4,7 @@ reading commands run no program that the repository's configuration names."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from marvin_core import (
     GIT_ALONE,
@@ -123,8 +124,30 @@ async def try_read(
     context: ToolContext, arguments: Sequence[str], limit: int = LIST_LIMIT, *, stdin: bytes | None = None
 ) -> ProcessResult:
     """The same, for callers that check the exit code."""
-    env = {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
-    return await run(context, [*_READING, *arguments], limit=limit, env=env, stdin=stdin)
+    return await run(
+        context, [*_READING, *arguments], limit=limit, env=await _environment(context, arguments), stdin=stdin
+    )
+
+
+async def read_stored(
+    context: ToolContext, git_dir: Path, what: str, arguments: Sequence[str], limit: int = LIST_LIMIT
+) -> ProcessResult:
+    """The same as `read`, for the index and commits only; names are relative to the top of the repository.
+
+    git reads a file of the working tree in place of what is staged if it takes both for the same
+    (`reuse_worktree_file` in its diff.c), and the file may lie outside by then. So git is given a working tree without
+    files, and a folder that has none of them.
+    """
+    env = {
+        **await _environment(context, arguments),
+        "GIT_DIR": str(git_dir),
+        "GIT_WORK_TREE": str(git_dir),
+    }
+    command = [*_READING, *arguments]
+    result = await context.processes.run(command, cwd=Path(git_dir.anchor), output_limit=limit, env=env)
+    if result.exit_code != 0:
+        raise failure(context, what, result)
+    return result
 
 
 async def names(context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None) -> list[str]:
@@ -133,7 +156,7 @@ async def names(context: ToolContext, what: str, arguments: Sequence[str], *, st
     Raises:
         ToolError: git fails, or the list exceeds 20 MB.
     """
-    env = {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
+    env = await _environment(context, arguments)
     options = [option for option in _READING if option not in _UNSUPPORTED.get(arguments[0], ())]
     result = await run(context, [*options, *arguments], limit=_NAMES_LIMIT, stdin=stdin, env=env)
     if result.exit_code not in (0, 1) or (result.exit_code == 1 and result.stderr):
@@ -154,6 +177,11 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
         if sign.lower() in said.lower():
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")
     return ToolError(f"{what} failed with exit code {result.exit_code}. git says: {said or '(nothing)'}")
+
+
+async def _environment(context: ToolContext, arguments: Sequence[str]) -> Mapping[str, str]:
+    """The variables of a command that reads."""
+    return {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
 
 
 async def _without_programs(context: ToolContext) -> dict[str, str]:

@@ -118,7 +118,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     located = context.paths.locate(path)
     commit = await hash_of(context, target)
     await _check_as_expected(context, located, expected)
-    thing = f"{commit}:{place.prefix}{'' if located == '.' else located}"
+    thing = f"{commit}:{place.name_of(located)}"
     if (await try_read(context, ["cat-file", "-e", thing])).exit_code != 0:
         raise ToolError(f"There is no {path} in {target}, so nothing was restored. git_show(ref, path) shows a folder.")
     what = "git checkout"
@@ -152,7 +152,7 @@ async def _head_with(context: ToolContext, place: Place, located: str) -> str:
     before = await current(context)
     if not before[1:]:
         return ""
-    thing = f"{before[1]}:{place.prefix}{'' if located == '.' else located}"
+    thing = f"{before[1]}:{place.name_of(located)}"
     return before[1] if (await try_read(context, ["cat-file", "-e", thing])).exit_code == 0 else ""
 
 
