@@ -558,6 +558,10 @@ def test_blame_names_what_is_in_no_commit(repo: Folder) -> None:
     assert "There is no such file in the working tree" in repo.error(git_blame, path="a.txt")
 
 
+LFS = r"""hash=$(sha256sum)
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 1\n' "${hash%% *}"
+"""
+"""A filter that stores what Git LFS stores."""
 OLD_ENDS = (
     "printf '$Id$\\r\\na\\r\\n' > f.txt; git add f.txt; git commit -qm f; git config core.autocrlf true; rm f.txt; "
 )
@@ -612,7 +616,8 @@ def test_what_a_hook_changes_in_a_file_and_stages_is_committed(repo: Folder, pat
     assert repo.sh("git show HEAD:a.txt") == "formatted\n"
 
 
-def test_a_commit_with_other_content_than_its_files_have_is_undone(repo: Folder) -> None:
+@pytest.mark.parametrize("paths", [None, ["a.txt", "b.txt"]], ids=["all", "paths"])
+def test_a_commit_with_other_content_than_its_files_have_is_undone(repo: Folder, paths: list[str] | None) -> None:
     """git reads files once more for a commit of some paths. What it read elsewhere is not committed."""
     change = "printf 'from elsewhere\\n' | git hash-object -w --stdin"
     hook = f"#!/bin/sh\ngit update-index --cacheinfo 100644,$({change}),a.txt\n"
@@ -620,7 +625,7 @@ def test_a_commit_with_other_content_than_its_files_have_is_undone(repo: Folder)
     (repo.root / ".git/hooks/pre-commit").write_text(hook)
     repo.sh("chmod +x .git/hooks/pre-commit; echo x >> a.txt; echo x >> b.txt")
     head = repo.sh("git rev-parse HEAD")
-    told = repo.error(git_commit, message="m", paths=["a.txt", "b.txt"])
+    told = repo.error(git_commit, message="m", paths=paths)
     assert "The commit was undone: git stored other content of a.txt than is there." in told
     assert repo.sh("git rev-parse HEAD") == head
     assert "elsewhere" not in repo.sh("git diff; git diff --cached")
@@ -716,14 +721,29 @@ def test_relative_names_of_diffs_change_nothing(repo: Folder) -> None:
     assert "Files: M s/x." in below.call(git_commit, message="m")
 
 
-def test_what_a_filter_that_there_is_not_would_convert_is_compared(repo: Folder) -> None:
-    repo.sh("echo '* filter=none-such' > .gitattributes; git add .; git commit -qm f; echo mine > a.txt")
-    change = "printf 'elsewhere\\n' | git hash-object -w --stdin"
+@pytest.mark.parametrize("name", ["none-such", "up", "lfs"])
+def test_what_a_filter_converts_is_compared(repo: Folder, name: str) -> None:
+    repo.sh("git config filter.up.clean 'tr a-z A-Z'")
+    (repo.root / ".git/lfs").write_text(LFS)
+    repo.sh("git config filter.lfs.clean 'sh .git/lfs'")
+    repo.sh(f"echo '* filter={name}' > .gitattributes; git add .; git commit -qm f; echo mine > a.txt")
+    repo.call(git_commit, message="m", paths=["a.txt"])
+    assert ("sha256:" in repo.sh("git show HEAD:a.txt")) == (name == "lfs")
+    (repo.root / "a.txt").write_text("mine again\n")
+    change = "echo elsewhere | git hash-object -w --stdin --path=a.txt"
     (repo.root / ".git/hooks").mkdir(exist_ok=True)
     hook = f"#!/bin/sh\ngit update-index --cacheinfo 100644,$({change}),a.txt\n"
     (repo.root / ".git/hooks/pre-commit").write_text(hook)
     repo.sh("chmod +x .git/hooks/pre-commit")
     assert "The commit was undone" in repo.error(git_commit, message="m", paths=["a.txt"])
+
+
+def test_what_a_filter_stores_differently_each_time_is_not_committed(repo: Folder) -> None:
+    repo.sh("git config filter.dated.clean 'date +%s%N; cat'; echo '*.dat filter=dated' > .gitattributes; touch f.dat")
+    told = repo.error(git_commit, message="m")
+    assert "git stored other content of f.dat than is there" in told
+    assert "git commit" in told
+    assert "f.dat" not in committed(repo)
 
 
 @pytest.mark.parametrize("encoding", ["UCS-2LE", "UTF-16LE-BOM", "idna"])

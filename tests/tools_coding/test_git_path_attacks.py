@@ -146,10 +146,13 @@ def test_a_file_outside_is_not_shown_in_place_of_what_is_staged(tmp_path: Path, 
     assert not any(map(is_told, said))
 
 
+@pytest.mark.parametrize("clean", ["", "tr a-z A-Z"], ids=["plain", "filtered"])
 @pytest.mark.parametrize("paths", [None, ["area"], ["area/inner/data.txt"]], ids=["all", "folder", "file"])
-def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | None) -> None:
+def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | None, clean: str) -> None:
     """I4."""
     root = beside_secrets(tmp_path)
+    git(root, "config", "filter.up.clean", clean)
+    (root / ".git" / "info" / "attributes").write_text("*.txt filter=up\n")
     folder = Folder(root)
     said: list[str] = []
 

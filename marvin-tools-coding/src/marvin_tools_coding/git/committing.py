@@ -63,8 +63,8 @@ async def git_commit(
             context, "git commit", result
         )
         raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
-    if only:  # git has read the files once more
-        await _confirm(context, place, only, before, files)
+    if only or add_all:  # git or a hook may have read the files once more
+        await _confirm(context, place, only or place.scope, before, files)
     told = _committed(result, what, staged, place)
     made = await made_since(context, before)
     return told.replace(undo=call_of(git_commit, message=message, take_back=made)) if made else told

@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
-from .contents import converted, encodings, unchecked
+from .contents import unchecked
+from .conversions import conversions, converted
 from .running import DIFF_LIMIT
 
 _TRIES = 3
@@ -68,8 +69,8 @@ async def _are_converted(context: ToolContext, files: Sequence[_Shown]) -> bool:
     """Whether git shows all of the files as they are after a conversion: from their encoding, or by a filter of the
     user, such as that of Git LFS.
     """
-    known = await encodings(context, [shown.path for shown in files], alone=True)
-    pairs = [(shown, known[shown.path]) for shown in files if shown.path in known]
+    known = await conversions(context, [shown.path for shown in files], alone=True)
+    pairs = [(shown, known[shown.path].encoding) for shown in files if not known[shown.path].is_filtered]
     return await in_thread(lambda: all(_has(context.paths.root, shown, encoding) for shown, encoding in pairs))
 
 

@@ -1,8 +1,7 @@
 """Confirms what git staged and committed: git opens files by name, and their folders may become links meanwhile.
 
-What git has stored is compared with what lies in the working directory, where no link is followed. A file with a filter
-is not compared: only the filter knows what is stored of it. What git has read stays among the objects of the repository
-until git removes it.
+What git has stored is compared with what lies in the working directory, where no link is followed. What git has read
+stays among the objects of the repository until git removes it.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from marvin_core import GIT_PROGRAMS, Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
+from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
+from .conversions import conversions, is_stored_as
 from .place import Place
 from .running import failure, keep, names, try_read
 from .staging import shortened
@@ -27,16 +26,9 @@ _TRIES = 3
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
 _TREES = (*_RAW, "-r", "--no-commit-id", "--end-of-options")
 _LINK, _FILES, _DELETED = "120000", ("100644", "100755"), "000000"
-_NONE = ("unspecified", "unset", "set")
-"""The values of an attribute that name no filter and no encoding."""
 _UNCHECKED = "hsS"
 """The tags of `git ls-files -v` for entries whose files git does not look at."""
-_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
-_NO_CHARSETS = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")
-"""Codecs of Python for other things than the text of files."""
 _PIECE = 1 << 20
-_LARGEST = 100_000_000
-"""The size in bytes up to which the content of a file is compared if it is not stored as it is."""
 _AT_ONCE = 500
 """The number of paths in one command line."""
 
@@ -148,15 +140,14 @@ async def differing(
     """
     root, before = context.paths.root, {(one.name, one.hash) for one in checked}
     new = [one for one in stored if one.path and (one.name, one.hash) not in before]
-    other = await in_thread(lambda: [one for one in new if not _is_same(root, one)])
-    known = await encodings(context, [one.path for one in other], alone=saved)
-    other = [
-        one
-        for one in other
-        if one.path in known and not await _is_converted(context, one, known[one.path], may_have_grown=not saved)
+    other = await in_thread(lambda: {one.path: one.hash for one in new if not _is_same(root, one)})
+    unseen = await unchecked(context, list(other))
+    known = await conversions(context, [path for path in other if path not in unseen], alone=saved)
+    return [
+        path
+        for path, conversion in known.items()
+        if not await is_stored_as(context, path, other[path], conversion, alone=saved)
     ]
-    unseen = await unchecked(context, [one.path for one in other])
-    return [one.path for one in other if one.path not in unseen]
 
 
 def _is_same(root: Path, stored: Stored) -> bool:
@@ -219,76 +210,6 @@ def _hash(content: Iterable[bytes], size: int, stored: Stored) -> str:
     for piece in content:
         made.update(piece)
     return made.hexdigest()
-
-
-async def encodings(context: ToolContext, paths: Sequence[str], *, alone: bool = False) -> dict[str, str]:
-    """The encoding that git converts from, by the path of each file, mostly empty; files with a filter are left out.
-
-    Args:
-        alone: whether filters of the repository are switched off.
-
-    Raises:
-        ToolError: git fails, or there are too many files.
-    """
-    if not paths:
-        return {}
-    stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
-    asked = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding"]
-    result = await try_read(context, asked, _LARGEST, stdin=stdin)
-    fields = result.output.decode("utf-8", "surrogateescape").split("\0")
-    if result.exit_code != 0 or len(fields) != 6 * len(paths) + 1:
-        raise failure(context, "git check-attr", result)
-    values = zip(paths, fields[2::6], fields[5::6], strict=True)
-    filters = await _filters(context, alone=alone)
-    unfiltered = {path: encoding for path, name, encoding in values if name not in filters}
-    return {path: "" if encoding in _NONE else encoding for path, encoding in unfiltered.items()}
-
-
-async def _filters(context: ToolContext, *, alone: bool) -> set[str]:
-    """The names of the filters that settings define."""
-    fields = await names(context, "git config", GIT_PROGRAMS)
-    scopes = zip(fields[::2], fields[1::2], strict=False)
-    keys = [key.partition("\n")[0] for scope, key in scopes if not alone or scope not in ("local", "worktree")]
-    return {key.removeprefix("filter.").rpartition(".")[0] for key in keys if key.startswith("filter.")}
-
-
-async def _is_converted(context: ToolContext, stored: Stored, encoding: str, *, may_have_grown: bool) -> bool:
-    """Whether git has stored the text of a file, or its beginning, in another form. A log may have grown meanwhile."""
-    blob = await try_read(context, ["cat-file", "blob", stored.hash], _LARGEST)
-    if blob.exit_code != 0 or blob.omitted:
-        return False
-    text = _plain(blob.output)
-    content = await in_thread(lambda: _content(context.paths.root, stored.path, encoding))
-    return content is not None and (content == text or (may_have_grown and text != b"" and content.startswith(text)))
-
-
-def _content(root: Path, path: str, encoding: str) -> bytes | None:
-    """The content of a file without what git may convert; None if it cannot be read."""
-    try:
-        with open_without_links(root, path) as file:
-            return _plain(converted(file, encoding))
-    except (OSError, LookupError):
-        return None
-
-
-def converted(file: BinaryIO, encoding: str) -> bytes:
-    """The content of a file, in UTF-8 if it has another encoding; of a large file the beginning.
-
-    Raises:
-        LookupError: the encoding is unknown here, or not one of texts.
-    """
-    content = file.read(_LARGEST)
-    if not encoding:
-        return content
-    name = encoding.lower().partition("//")[0].removesuffix("-bom").replace("ucs-2", "utf-16")
-    if name.replace("-", "_") in _NO_CHARSETS:
-        raise LookupError(encoding)
-    return content.decode(name, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
-
-
-def _plain(text: bytes) -> bytes:
-    """A text without what git may convert."""
-    return _IDENT.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
 
 
 async def unchecked(context: ToolContext, paths: Sequence[str]) -> set[str]:

@@ -112,6 +112,20 @@ async def keep(
     return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
 
 
+async def hash_as_stored(context: ToolContext, path: str, content: bytes, *, alone: bool) -> str:
+    """The hash of what git would store of a file with this content; empty if a filter fails.
+
+    Args:
+        alone: whether filters of the repository are switched off.
+    """
+    arguments = ["hash-object", "--stdin", f"--path={path}"]
+    if alone:
+        result = await keep(context, arguments, {}, stdin=content)
+    else:
+        result = await run(context, [*_WRITING, *arguments], stdin=content)
+    return result.output.decode("ascii", "replace").strip() if result.exit_code == 0 else ""
+
+
 async def read(context: ToolContext, what: str, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
     """Run git to read only. Raises `ToolError` if it fails."""
     result = await try_read(context, arguments, limit)

@@ -1,0 +1,142 @@
+"""What git converts of a file before it stores it: line ends, `$Id$`, encodings and filters."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from marvin_core import GIT_PROGRAMS, Record, ToolContext, in_thread, open_without_links
+
+from .running import failure, hash_as_stored, names, try_read
+
+_LARGEST = 100_000_000
+"""The size in bytes up to which the content of a file is compared if it is not stored as it is."""
+_PIECE = 1 << 20
+_NONE = ("unspecified", "unset", "set")
+"""The values of an attribute that name no filter and no encoding."""
+_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
+_NO_CHARSETS = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")
+"""Codecs of Python for other things than the text of files."""
+_LFS = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
+"""What Git LFS stores of a file: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md"""
+
+
+class Conversion(Record):
+    """How git converts a file before it stores it, besides line ends and `$Id$`."""
+
+    encoding: str
+    """The encoding that git converts from; empty if it does not."""
+    is_filtered: bool
+    """Whether settings define the file's filter."""
+
+
+async def conversions(context: ToolContext, paths: Sequence[str], *, alone: bool = False) -> dict[str, Conversion]:
+    """The conversion of each file, by its path.
+
+    Args:
+        alone: whether filters of the repository are switched off.
+
+    Raises:
+        ToolError: git fails, or there are too many files.
+    """
+    if not paths:
+        return {}
+    stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
+    asked = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding"]
+    result = await try_read(context, asked, _LARGEST, stdin=stdin)
+    fields = result.output.decode("utf-8", "surrogateescape").split("\0")
+    if result.exit_code != 0 or len(fields) != 6 * len(paths) + 1:
+        raise failure(context, "git check-attr", result)
+    filters = await _filters(context, alone=alone)
+    return {
+        path: Conversion(encoding="" if encoding in _NONE else encoding, is_filtered=name in filters)
+        for path, name, encoding in zip(paths, fields[2::6], fields[5::6], strict=True)
+    }
+
+
+async def _filters(context: ToolContext, *, alone: bool) -> set[str]:
+    """The names of the filters that settings define."""
+    fields = await names(context, "git config", GIT_PROGRAMS)
+    scopes = zip(fields[::2], fields[1::2], strict=False)
+    keys = [key.partition("\n")[0] for scope, key in scopes if not alone or scope not in ("local", "worktree")]
+    return {key.removeprefix("filter.").rpartition(".")[0] for key in keys if key.startswith("filter.")}
+
+
+async def is_stored_as(context: ToolContext, path: str, blob: str, conversion: Conversion, *, alone: bool) -> bool:
+    """Whether a blob is what git makes of a file.
+
+    A log may grow while git stores it, so the beginning of a text suffices, unless `alone` is set.
+
+    Args:
+        blob: its hash.
+        alone: whether filters of the repository are switched off.
+
+    Raises:
+        ToolError: git cannot be run.
+    """
+    stored = await try_read(context, ["cat-file", "blob", blob], _LARGEST)
+    if stored.exit_code != 0 or stored.omitted:
+        return False
+    if conversion.is_filtered:
+        return await _is_filtered(context, path, (blob, stored.output), alone=alone)
+    text = plain(stored.output)
+    content = await _read(context, path, lambda file: plain(converted(file, conversion.encoding)))
+    return content is not None and (content == text or (not alone and text != b"" and content.startswith(text)))
+
+
+async def _is_filtered(context: ToolContext, path: str, blob: tuple[str, bytes], *, alone: bool) -> bool:
+    """Whether a blob is what its filter makes of a file: the filter runs once more, on what is read here."""
+    name, stored = blob
+    pointer = _LFS.match(stored)
+    if pointer is not None:  # such files are large, and the pointer tells enough
+        return await _read(context, path, _sha256) == pointer[1]
+    content = await _read(context, path, lambda file: file.read(_LARGEST + 1))
+    return (
+        content is not None
+        and len(content) <= _LARGEST
+        and await hash_as_stored(context, path, content, alone=alone) == name
+    )
+
+
+async def _read(context: ToolContext, path: str, read: Callable[[BinaryIO], bytes]) -> bytes | None:
+    """What a function makes of a file that no link leads to; None if the file cannot be read."""
+    return await in_thread(partial(_read_now, context.paths.root, path, read))
+
+
+def _read_now(root: Path, path: str, read: Callable[[BinaryIO], bytes]) -> bytes | None:
+    try:
+        with open_without_links(root, path) as file:
+            return read(file)
+    except (OSError, LookupError):
+        return None
+
+
+def _sha256(file: BinaryIO) -> bytes:
+    made = hashlib.sha256(usedforsecurity=False)
+    for piece in iter(partial(file.read, _PIECE), b""):
+        made.update(piece)
+    return made.hexdigest().encode()
+
+
+def converted(file: BinaryIO, encoding: str) -> bytes:
+    """The content of a file, in UTF-8 if it has another encoding; of a large file the beginning.
+
+    Raises:
+        LookupError: the encoding is unknown here, or not one of texts.
+    """
+    content = file.read(_LARGEST)
+    if not encoding:
+        return content
+    name = encoding.lower().partition("//")[0].removesuffix("-bom").replace("ucs-2", "utf-16")
+    if name.replace("-", "_") in _NO_CHARSETS:
+        raise LookupError(encoding)
+    return content.decode(name, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
+
+
+def plain(text: bytes) -> bytes:
+    """A text without what git may convert besides its encoding."""
+    return _IDENT.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
