@@ -216,6 +216,8 @@ ORDINARY: Sequence[Case] = [
     Case("plan", {"steps": ["Read the code", "Write a test", "Fix it"], "done": 1}),
     Case("get_working_dir", {}),
     Case("launch_agent", {"ticket_id": "x-1", "prompt": "Fix it."}),
+    Case("review_codebase", {"working_dir": "missing"}),  # a review of the project would go on after the call
+    Case("review_status", {}),
     Case("launch_research_agent", {"query": "What is here?"}),
     Case("tree", {}),
     Case("glob", {"pattern": "**/*.py"}),
@@ -302,6 +304,8 @@ HOSTILE: Sequence[Case] = [
     Case("plan", {"steps": [" - [x] " + "s " * 500_000, *["step"] * 49]}),
     Case("plan", {"todos": [{"content": "step", "status": "pending"}] * 20_000}),
     Case("launch_agent", {"ticket_id": "x-1", "prompt": "word " * 400_000, "model": "--help"}),
+    Case("review_codebase", {"working_dir": "d/" * 60, "ref_dir": "../" * 100_000, "focus": "*a" * 60}),
+    Case("review_status", {"job_id": "r" * 1_000_000}),
     Case("tree", {"max_depth": 100}),
     Case("glob", {"pattern": "**/*"}),
     Case("glob", {"pattern": "**/" * 12 + "y"}),

@@ -10,7 +10,7 @@ from benchmarks.stalls import HOSTILE, ORDINARY, Case, Watched
 from marvin_core import tool
 from marvin_core.testing.tool_runner import installed_tools
 
-OURS = ("marvin-core", "marvin-tools-")
+OURS = "marvin-"
 
 
 @tool(access=["read"])
