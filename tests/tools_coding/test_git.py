@@ -769,3 +769,70 @@ def test_after_a_commit_that_was_undone_all_is_staged_as_before(repo: Folder) ->
 def test_blame_of_a_huge_file_is_refused(repo: Folder) -> None:
     repo.sh("truncate -s 200M a.txt")
     assert "a.txt has more than 100,000,000 bytes" in repo.error(git_blame, path="a.txt")
+
+
+# Diffs that read no files
+
+
+@pytest.mark.parametrize("given", [{"ref": "HEAD~1..HEAD"}, {"staged": True}], ids=["between", "staged"])
+def test_attributes_count_in_each_diff(repo: Folder, given: dict[str, Any]) -> None:
+    """A file that the project calls binary, such as a lock file, is not shown, and one that it calls text is."""
+    repo.sh("printf 'a.txt -diff\nb.txt diff\n' > .gitattributes; git add .; git commit -qm attributes")
+    repo.sh(
+        "echo x > a.txt; printf 'b\\0\n' > b.txt; git commit -qam change; echo y > a.txt; echo c > b.txt; git add ."
+    )
+    got = repo.call(git_diff, **given)
+    assert "Binary files a/a.txt and b/a.txt differ" in got
+    assert "+++ b/b.txt" in got
+
+
+def test_staged_changes_of_an_index_that_the_user_names(repo: Folder) -> None:
+    """As in a hook, where git names the index relative to the top folder."""
+    repo.sh("echo x > a.txt; git add .")
+    repo.env["GIT_INDEX_FILE"] = ".git/index"
+    got = repo.call(git_diff, staged=True)
+    assert "+x" in got
+    assert "b.txt" not in got
+
+
+@pytest.mark.parametrize(
+    "change", ["echo x > t", "printf x > t", "rm t", "rm t; ln -s a.txt t", "git mv t u; echo x >> u"]
+)
+def test_what_was_before_a_change_is_shown(repo: Folder, change: str) -> None:
+    """It is compared with what git has stored, also if it looks like a part of a diff."""
+    repo.sh("printf 'diff --git a/t b/t\nindex 1..2 160000\n\nSubproject commit 1\n@@ -1 +1 @@\n' > t; git add t")
+    repo.sh(f"git commit -qm t; git config diff.suppressBlankEmpty true; {change}")
+    got = repo.call(git_diff, ref="HEAD")
+    assert "Subproject commit 1" in got
+
+
+def test_a_change_of_a_submodule_is_shown(repo: Folder) -> None:
+    """Its commit is in another repository."""
+    repo.sh("git init -q sub; cd sub; git commit -q --allow-empty -m one; cd ..; git add sub 2>&1; git commit -qm sub")
+    repo.sh("git -C sub commit -q --allow-empty -m two; echo x >> a.txt")
+    got = repo.call(git_diff)
+    assert "+Subproject commit " in got
+    assert "+x" in got
+    repo.sh("rm -r sub; echo file > sub")
+    assert "-Subproject commit " in repo.call(git_diff)
+
+
+# Hooks that stage something else
+
+
+def test_a_hook_may_take_a_file_out_of_the_index(repo: Folder) -> None:
+    """As one that keeps keys or large files from being committed."""
+    hook = repo.root / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\ngit rm -q --cached b.txt\n")
+    hook.chmod(0o755)
+    repo.sh("echo x > a.txt; echo y > b.txt")
+    assert "Committed" in repo.call(git_commit, message="m")
+    assert committed(repo) == {"a.txt", "b.txt"}
+    assert repo.sh("git ls-files") == "a.txt\n"
+
+
+def test_a_file_of_git_lfs_with_extensions(repo: Folder) -> None:
+    """Its hash is that of what an extension made of it."""
+    (repo.root / ".git/lfs").write_text("tr a-z A-Z | (" + LFS + ")")
+    repo.sh("git config filter.lfs.clean 'sh .git/lfs'; echo '*.dat filter=lfs' > .gitattributes; echo x > f.dat")
+    assert "A f.dat" in repo.call(git_commit, message="m")

@@ -146,6 +146,36 @@ def test_a_file_outside_is_not_shown_in_place_of_what_is_staged(tmp_path: Path, 
     assert not any(map(is_told, said))
 
 
+SAME = "git config core.checkStat minimal; git config core.trustctime false; touch -d @1000000000 FILE; git add area; "
+
+
+@pytest.mark.parametrize("given", [{}, {"ref": "HEAD"}, {"path": "."}, {"ref": "other"}], ids=str)
+def test_a_file_outside_is_not_shown_in_place_of_what_was_before(tmp_path: Path, given: dict[str, object]) -> None:
+    """I4: of a file that is gone, because its folder is a link, git shows what it takes for its content."""
+    root = beside_secrets(tmp_path)
+    script = SAME.replace("FILE", "area/inner/data.txt ../outside/inner/data.txt")
+    subprocess.run(["sh", "-ec", script + "rm -r area; mv link area"], cwd=root, check=True, timeout=60)
+    folder = Folder(root)
+    try:
+        told = folder.call(git_diff, **given)
+    except ToolError as error:
+        told = str(error)
+    assert not is_told(told)
+
+
+def test_a_file_outside_is_not_shown_in_place_of_what_is_committed(tmp_path: Path) -> None:
+    """I4: git knows the index once a commit changes a submodule."""
+    root = beside_secrets(tmp_path)
+    commit = git(root, "rev-parse", "HEAD").strip()
+    script = SAME.replace("FILE", "area/inner/data.txt ../outside/inner/data.txt")
+    script += f"git update-index --add --cacheinfo 160000,{commit},sub; git commit -qm sub; rm -r area; mv link area"
+    (root / "area" / "inner" / "data.txt").write_text("PUBLIC\n")
+    subprocess.run(["sh", "-ec", script], cwd=root, check=True, timeout=60)
+    told = Folder(root).call(git_show)
+    assert "+PUBLIC" in told
+    assert not is_told(told)
+
+
 @pytest.mark.parametrize("clean", ["", "tr a-z A-Z"], ids=["plain", "filtered"])
 @pytest.mark.parametrize("paths", [None, ["area"], ["area/inner/data.txt"]], ids=["all", "folder", "file"])
 def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | None, clean: str) -> None:

@@ -64,7 +64,7 @@ async def git_commit(
         )
         raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
     if only or add_all:  # git or a hook may have read the files once more
-        await _confirm(context, place, only or place.scope, before, files)
+        await _confirm(context, place, only, before, files)
     told = _committed(result, what, staged, place)
     made = await made_since(context, before)
     return told.replace(undo=call_of(git_commit, message=message, take_back=made)) if made else told
@@ -91,10 +91,12 @@ async def _confirm(
 ) -> None:
     """Undo the commit just made if it has other content than was staged and than is in the files.
 
-    git reads each file twice, for the commit and for the index.
+    Given paths, git reads each file twice, for the commit and for the index. Without them, only a hook may have read
+    files, and one that deletes a file from the index may mean it.
     """
     commit = await hash_of(context, "HEAD")
-    wrong = await differing(context, await in_commit(context, place, commit), staged)
+    made = [one for one in await in_commit(context, place, commit) if scope or one.status != "D"]
+    wrong = await differing(context, made, staged)
     if not wrong:
         await _clear_index(context, place, scope, staged)
         return

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import dropwhile
 from pathlib import Path
 from typing import BinaryIO
@@ -16,10 +17,13 @@ from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread
 
 from .contents import unchecked
 from .conversions import conversions, converted
-from .running import DIFF_LIMIT
+from .running import DIFF_LIMIT, try_read
 
 _TRIES = 3
-_HUNK = re.compile(rb"(@@+) .*?\+(\d+)(?:,\d+)? @@")
+_LARGEST = 200_000_000
+"""The size in bytes up to which the contents before the changes are read."""
+_HUNK = re.compile(rb"(@@+) -(\d+).*?\+(\d+)(?:,\d+)? @@")
+_BLOB = re.compile(rb"index ([0-9a-f]+)\.\.")
 _IDENT = re.compile(rb"\$Id:[^$]*\$")
 _UNTRACKED = b"Untracked files:"
 _NO_FILE = (b" 120000", b" 160000")
@@ -51,14 +55,16 @@ async def confirmed(
 
 
 async def has_diff(context: ToolContext, prefix: str, diff: ProcessResult) -> bool:
-    """Whether the changed files have the lines that a diff against the working tree shows of them.
+    """Whether a diff against the working tree shows what is stored, and lines that the changed files have.
 
-    The hashes in a diff are no proof: git reads each file twice.
+    The hashes in a diff are no proof: git reads each file twice, and takes some for what is stored (`WITHOUT_INDEX`).
 
     Args:
         prefix: of the working directory in the names.
     """
     lines = diff.output[:DIFF_LIMIT].split(b"\n")[:-1]  # the last one is empty, or cut
+    if not await _is_stored(context, _before(lines)):
+        return False
     others = await in_thread(lambda: [shown for shown in _shown(lines, prefix) if not _has(context.paths.root, shown)])
     unseen = await unchecked(context, [shown.path for shown in others])
     others = [shown for shown in others if shown.path not in unseen]
@@ -72,6 +78,34 @@ async def _are_converted(context: ToolContext, files: Sequence[_Shown]) -> bool:
     known = await conversions(context, [shown.path for shown in files], alone=True)
     pairs = [(shown, known[shown.path].encoding) for shown in files if not known[shown.path].is_filtered]
     return await in_thread(lambda: all(_has(context.paths.root, shown, encoding) for shown, encoding in pairs))
+
+
+async def _is_stored(context: ToolContext, shown: Mapping[bytes, Sequence[tuple[int, bytes]]]) -> bool:
+    """Whether blobs have the lines that a diff shows of them; `shown` has these by the hash of each.
+
+    Raises:
+        ToolError: they are too large.
+    """
+    if not shown:
+        return True
+    stdin = b"".join(b"%b\n" % blob for blob in shown)
+    result = await try_read(context, ["cat-file", "--batch"], _LARGEST, stdin=stdin)
+    if result.omitted:
+        raise ToolError("git diff failed: the changed files are too large. Pass path, or run_command: git diff")
+    return await in_thread(lambda: _have(BytesIO(result.output), shown.values()))
+
+
+def _have(batch: BinaryIO, shown: Iterable[Sequence[tuple[int, bytes]]]) -> bool:
+    """Whether each of the blobs that `git cat-file --batch` has told has its lines."""
+    for lines in shown:
+        head = batch.readline()
+        if b" blob " not in head:
+            return False
+        stored = batch.read(int(head.rpartition(b" ")[2])).split(b"\n")
+        batch.readline()
+        if any(number > len(stored) or stored[number - 1] != line for number, line in lines):
+            return False
+    return True
 
 
 async def has_names(context: ToolContext, status: ProcessResult) -> bool:
@@ -138,7 +172,7 @@ def _shown(diff: Iterable[bytes], prefix: str) -> Iterator[_Shown]:
             yield from _files(path, found)
             path, is_file, is_head, found = "", True, True, []
         elif hunk is not None:
-            is_head, signs, number = False, len(hunk[1]) - 1, int(hunk[2])
+            is_head, signs, number = False, len(hunk[1]) - 1, int(hunk[3])
         elif is_head and line.startswith((b"index ", b"mode ", b"new file mode ")):
             is_file = is_file and not line.endswith(_NO_FILE)
         elif is_head and line.startswith(b"+++ "):
@@ -151,6 +185,29 @@ def _shown(diff: Iterable[bytes], prefix: str) -> Iterator[_Shown]:
             found.append((number, line[signs:]))
             number += 1
     yield from _files(path, found)
+
+
+def _before(diff: Iterable[bytes]) -> Mapping[bytes, Sequence[tuple[int, bytes]]]:
+    """The lines that a diff shows of each blob before the change, by the hash of the blob.
+
+    In combined diffs, which show conflicts, git reads the blobs.
+    """
+    blob, number, is_head, is_submodule = b"", 0, False, False
+    found: dict[bytes, list[tuple[int, bytes]]] = {}
+    for line in diff:
+        hunk = _HUNK.match(line)
+        if line.startswith(b"diff "):
+            blob, is_head, is_submodule = b"", True, False
+        elif is_head and line.startswith(b"deleted file mode 160000"):
+            is_submodule = True
+        elif is_head and (named := _BLOB.match(line)) is not None:
+            blob = b"" if is_submodule or line.endswith(b" 160000") else named[1]
+        elif hunk is not None:
+            is_head, number = False, int(hunk[2])
+        elif blob and not is_head and line[:1] in (b"-", b" ", b""):
+            found.setdefault(blob, []).append((number, line[1:]))
+            number += 1
+    return found
 
 
 def _files(path: str, lines: list[tuple[int, bytes]]) -> Iterator[_Shown]:

@@ -121,12 +121,16 @@ async def unstage(context: ToolContext, paths: Sequence[str], index: str = "") -
         raise ToolError(f"git staged other content of {shortened(paths)} than is there, and it is still staged. {said}")
 
 
-def why_differing(paths: Sequence[str]) -> str:
-    """The end of an error message about files that git has stored with another content than they have."""
+def why_differing(paths: Sequence[str], instead: str = "git commit") -> str:
+    """The end of an error message about files that git has stored with another content than they have.
+
+    Args:
+        instead: the command that does the same without a comparison.
+    """
     return (
         f"git stored other content of {shortened(paths)} than is there. A program changes it all the time, a folder "
-        "became a link, or a hook changed only what is committed. Try again; if that does not help, run_command: git "
-        "commit"
+        "became a link, a filter stores something else each time, or a hook changed only what is committed. Try again; "
+        f"if that does not help, run_command: {instead}"
     )
 
 

@@ -92,8 +92,8 @@ async def _is_filtered(context: ToolContext, path: str, blob: tuple[str, bytes],
     """Whether a blob is what its filter makes of a file: the filter runs once more, on what is read here."""
     name, stored = blob
     pointer = _LFS.match(stored)
-    if pointer is not None:  # such files are large, and the pointer tells enough
-        return await _read(context, path, _sha256) == pointer[1]
+    if pointer is not None and await _read(context, path, _sha256) == pointer[1]:  # such files are large
+        return True
     content = await _read(context, path, lambda file: file.read(_LARGEST + 1))
     return (
         content is not None

@@ -10,7 +10,7 @@ from marvin_core import Field, ProcessResult, ToolContext, ToolError, in_thread,
 
 from .adapters import BLAME_NAMES, GIT_IGNORED, SHOW_NAMES, blame_arguments, show_arguments
 from .place import Place, find
-from .running import DIFF_LIMIT, LIST_LIMIT, hash_of, read, try_read
+from .running import DIFF_LIMIT, LIST_LIMIT, WITHOUT_INDEX, hash_of, read, try_read
 
 _HEADER = "commit %H%d%nParents: %p%nAuthor: %an <%ae>%nDate:   %ad%n%n%w(0,4,4)%B%w()"
 _PATCH = ("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
@@ -45,8 +45,8 @@ async def _commit(context: ToolContext, place: Place, commit: str) -> str:
     header = await read(context, "git show", ["show", "--no-patch", f"--format={_HEADER}", "--date=iso", commit])
     scope = ["--", *place.scope]
     options = ["show", "--format=", *_PATCH]
-    stat = await read(context, "git show", [*options, "--stat=100", commit, *scope])
-    patch = await read(context, "git show", [*options, commit, *scope], limit=2 * DIFF_LIMIT)
+    stat = await read(context, "git show", [*options, "--stat=100", commit, *scope], env=WITHOUT_INDEX)
+    patch = await read(context, "git show", [*options, commit, *scope], 2 * DIFF_LIMIT, WITHOUT_INDEX)
     files = output_text(stat.output, stat.omitted, "git_diff with ref and path shows a part.").rstrip()
     begin = output_text(header.output, header.omitted, "").rstrip()
     none = f"(It changes nothing in {place.prefix})" if place.below else "(It changes no file.)"

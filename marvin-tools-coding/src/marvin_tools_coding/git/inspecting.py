@@ -21,7 +21,7 @@ from .adapters import (
 )
 from .confirming import confirmed, has_diff, has_names
 from .place import find
-from .running import DIFF_LIMIT, hash_of, read, read_stored
+from .running import DIFF_LIMIT, WITHOUT_INDEX, hash_of, read, read_staged
 
 _STAT_LIMIT = 10_000
 _SUBMODULES = "--ignore-submodules=dirty"
@@ -82,20 +82,22 @@ async def git_diff(
     Untracked files are left out.
     """
     place = await find(context, "git diff")
-    if staged and ref and ".." in ref:
+    is_between = ref is not None and ".." in ref
+    if staged and is_between:
         raise ToolError(f"staged compares with one commit, and {ref!r} names two. Leave out staged, or name one.")
     revision = await _resolved(context, ref) if ref else []
     located = context.paths.locate(path) if path else "."
-    options = [*(["--cached"] if staged else []), *revision, "--"]
-    if staged or (ref and ".." in ref):
-        ask = partial(read_stored, context, place.git_dir, "git diff")
-        options += filter(None, [place.name_of(located)])
-        result = await ask([*_DIFF, *options], 2 * DIFF_LIMIT)
-    else:
-        ask = partial(read, context, "git diff")
-        options += [located] if path else place.scope
-        shown = partial(ask, [*_DIFF, *options], 2 * DIFF_LIMIT)
-        result = await confirmed("git diff", shown, partial(has_diff, context, place.prefix))
+    named = [located] if path else place.scope
+    ask = partial(read, context, "git diff")
+    if staged:
+        ask = partial(read_staged, context, place.git_dir, "git diff")
+        named = [*filter(None, [place.name_of(located)])]
+    elif is_between:
+        ask = partial(ask, env=WITHOUT_INDEX)
+    options = [*(["--cached"] if staged else []), *revision, "--", *named]
+    shown = partial(ask, [*_DIFF, *options], 2 * DIFF_LIMIT)
+    check = partial(has_diff, context, place.prefix)
+    result = await (shown() if staged or is_between else confirmed("git diff", shown, check))
     if not result.output:
         where = f" in {path}" if path else ""
         rest = f" {place.unseen}." if place.unseen else ""

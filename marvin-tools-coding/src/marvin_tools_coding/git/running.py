@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from marvin_core import (
     GIT_ALONE,
@@ -30,6 +31,9 @@ _PRIVATE = (*git_command(), "--literal-pathspecs")
 _READING = (*_PRIVATE, "--no-optional-locks")
 _RUNS_PROGRAMS = ("status", "diff", "blame")
 """Commands that read files through filters, or may write the index, which runs a hook."""
+WITHOUT_INDEX = {"GIT_INDEX_FILE": "/marvin-reads-no-index"}
+"""A variable for diffs between commits. Once git knows the index, it reads a file of the working tree in place of a
+commit's if it takes both for the same (`reuse_worktree_file` in its diff.c), and the file may lie outside by then."""
 _UNSUPPORTED = {"check-ignore": ("--literal-pathspecs",)}
 """Options that a command refuses. Names that it gets begin with `./`, so that none is a pathspec with magic."""
 
@@ -126,9 +130,16 @@ async def hash_as_stored(context: ToolContext, path: str, content: bytes, *, alo
     return result.output.decode("ascii", "replace").strip() if result.exit_code == 0 else ""
 
 
-async def read(context: ToolContext, what: str, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
-    """Run git to read only. Raises `ToolError` if it fails."""
-    result = await try_read(context, arguments, limit)
+async def read(
+    context: ToolContext,
+    what: str,
+    arguments: Sequence[str],
+    limit: int = LIST_LIMIT,
+    env: Mapping[str, str] = MappingProxyType({}),
+) -> ProcessResult:
+    """Run git to read only, with `env` added to its variables. Raises `ToolError` if it fails."""
+    given = {**await _environment(context, arguments), **env}
+    result = await run(context, [*_READING, *arguments], limit=limit, env=given)
     if result.exit_code != 0:
         raise failure(context, what, result)
     return result
@@ -143,19 +154,20 @@ async def try_read(
     )
 
 
-async def read_stored(
+async def read_staged(
     context: ToolContext, git_dir: Path, what: str, arguments: Sequence[str], limit: int = LIST_LIMIT
 ) -> ProcessResult:
-    """The same as `read`, for the index and commits only; names are relative to the top of the repository.
+    """The same as `read`, for the index; names are relative to the top of the repository.
 
-    git reads a file of the working tree in place of what is staged if it takes both for the same
-    (`reuse_worktree_file` in its diff.c), and the file may lie outside by then. So git is given a working tree without
-    files, and a folder that has none of them.
+    So that git reads no files of the working tree (see `WITHOUT_INDEX`), it is given a working tree without files, and
+    a folder that has none of them. It takes attributes from what is staged.
     """
+    index = await read(context, what, ["rev-parse", "--path-format=absolute", "--git-path", "index"])
     env = {
         **await _environment(context, arguments),
         "GIT_DIR": str(git_dir),
         "GIT_WORK_TREE": str(git_dir),
+        "GIT_INDEX_FILE": index.output.decode("utf-8", "surrogateescape").rstrip("\n"),  # the user may have set it
     }
     command = [*_READING, *arguments]
     result = await context.processes.run(command, cwd=Path(git_dir.anchor), output_limit=limit, env=env)

@@ -181,7 +181,7 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
         await _kept(context, ["add", "--force", "--all", "--", located], env)
         tree = await _kept(context, ["write-tree"], env)
         if other := await differing(context, await in_tree(context, place, tree, base), saved=True):
-            raise ToolError(f"Nothing was restored: {why_differing(other)}")
+            raise ToolError(f"Nothing was restored: {why_differing(other, 'git stash push')}")
         options = [option for parent in parents for option in ("-p", parent)]
         commit = await _kept(context, ["commit-tree", *options, "-F", "-", tree], env, title)
         name = f"{_SNAPSHOTS}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{commit[:8]}"
