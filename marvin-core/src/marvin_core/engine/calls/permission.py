@@ -246,6 +246,8 @@ class Permission:
         verdict, by_mode = _both(judged.verdict, said), judged.by_mode and said is None
         if self._parts.workspace.playing:
             verdict = verdict_in_play(verdict, by_declaration=by_mode)
+        if verdict is judged.verdict and by_mode is judged.by_mode:
+            return judged
         return judged.replace(verdict=verdict, by_mode=by_mode)
 
     def _by_labels(self, pending: Pending) -> Verdict:
