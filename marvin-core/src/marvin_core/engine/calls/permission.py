@@ -131,6 +131,8 @@ class Permission:
         self._came(pending, told_origins(origins))
 
     def _came(self, pending: Pending, origins: Sequence[Origin]) -> None:
+        if not origins:
+            return
         self._labels.add(origins, pending.spec.name)
         self._origins.setdefault(pending.call.id, []).extend(origins)
 
@@ -367,6 +369,8 @@ class Permission:
 
 def _both(first: Allow | Verdict, second: Allow | Verdict) -> Any:
     """The stricter of two verdicts; two questions are joined with the reasons of both."""
+    if first is None or second is None:
+        return second if first is None else first
     if isinstance(first, Ask) and isinstance(second, Ask):
         return Ask(reason=f"{first.reason}; {second.reason}")
     return strongest(second, first)
