@@ -364,10 +364,7 @@ class Dispatcher:
         given = result.blocks
         texts = iter(redactor.texts([block.text for block in given if isinstance(block, Text)], looked))
         blocks = tuple(
-            [
-                Text(text=storable(next(texts))) if isinstance(block, Text) else redactor.image(block)
-                for block in given
-            ]
+            [Text(text=storable(next(texts))) if isinstance(block, Text) else redactor.image(block) for block in given]
         )
         output = ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
         if not result.is_plain:
