@@ -33,7 +33,7 @@ from marvin_core.sessions.doctor import diagnose
 from marvin_core.sessions.reader import BackwardReader, branch_backwards, load, load_full
 from marvin_core.sessions.search import branches
 from marvin_core.sessions.writer import SessionWriter
-from tests.support.engine import run
+from tests.support.engine import run, until
 
 
 def begun(folder: Path, told: list[str]) -> SessionWriter:
@@ -71,6 +71,41 @@ def test_outputs_are_written_when_the_event_loop_is_free_and_in_their_order(tmp_
 
     assert run(said()) == [1, 1, 2, 4]
     assert [message.role for message in load(path).messages] == ["user", "tool", "tool", "user"]
+
+
+def test_a_message_may_wait_for_the_next_one_and_not_longer_than_allowed(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    path = tmp_path / f"{recorder.id}.jsonl"
+
+    async def said(wait: float) -> list[int]:
+        recorder.save(user("a"), within=wait)
+        counts = [len(load(path).messages) if path.stat().st_size else 0]
+        if wait < 1:
+            await until(lambda: path.stat().st_size > 0)
+        else:
+            recorder.save(OUTPUTS)
+            await asyncio.sleep(0)
+        return [*counts, len(load(path).messages)]
+
+    assert run(said(0.01)) == [0, 1]
+    assert run(said(3_600)) == [1, 3]
+
+
+def test_what_waits_when_its_event_loop_ends_is_written_in_the_next_one(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    path = tmp_path / f"{recorder.id}.jsonl"
+
+    async def saved(message: Message) -> None:
+        recorder.save(message, within=3_600)
+
+    async def free() -> None:
+        recorder.save(OUTPUTS)
+        await asyncio.sleep(0)
+
+    run(saved(user("one")))
+    run(saved(user("two")))
+    run(free())
+    assert [message.role for message in load(path).messages] == ["user", "user", "tool"]
 
 
 @pytest.mark.parametrize(

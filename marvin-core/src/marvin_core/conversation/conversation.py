@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     class Journal(Protocol):
         """Stores a conversation as it grows, so that nothing is lost when the process dies."""
 
-        def save(self, message: Message, origin: str = "") -> None:
-            """Add a message; `origin` is its sender if it stands for the user but does not come from the user."""
+        def save(self, message: Message, origin: str = "", *, within: float | None = None) -> None:
+            """Add a message; `origin` is its sender if it stands for the user but does not come from the user.
+
+            `within` is the number of seconds for which it may wait for the next one.
+            """
             ...
 
         def compacted(self, messages: Sequence[Message]) -> None:
@@ -56,11 +59,12 @@ class Conversation:
         """The characters of all messages."""
         return self._characters
 
-    def append(self, message: Message, origin: str = "") -> Message:
+    def append(self, message: Message, origin: str = "", *, within: float | None = None) -> Message:
         """Add a message and save it; returns the stored form.
 
         Args:
             origin: its sender, if it stands for the user but does not come from the user.
+            within: the seconds for which saving it may wait for the next message; by default it is saved at once.
         """
         message = self._redactor.message(message)
         self._messages.append(message)
@@ -70,7 +74,7 @@ class Conversation:
             _add_outputs(self._of_tools, message)
         if message.role == "assistant":
             self._answers.append(message.text)
-        self._journal.save(message, origin)
+        self._journal.save(message, origin, within=within)
         return message
 
     def replace(self, messages: Sequence[Message]) -> None:

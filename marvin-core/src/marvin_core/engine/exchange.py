@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Literal
 
-from ..api.errors import MarvinError, OutputLimit, ProviderError, Refused, StreamBroken
+from ..api.errors import MarvinError, OutputLimit, ProviderError, Refused, StreamBroken, ToolError
 from ..api.events import MessageEnd, MessageStart, MessageUpdate, ModelCycle, UsageReport
-from ..api.messages import Message, StopReason, Usage
+from ..api.messages import Message, StopReason, ToolCall, Usage
 from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Switched, TextDelta, ThinkingDelta
 from ..util.failures import is_failure, told
 from ..util.watchdog import attributed
@@ -15,6 +15,8 @@ from .answer_redaction import AnswerRedactor
 from .assembly import Assembly
 from .parts import SessionParts
 
+_WITH_OUTPUTS = 0.02
+"""The seconds for which an answer may wait to be saved together with the outputs of its calls, if they only read."""
 _DISPATCH = "marvin_core.engine.calls.dispatch"
 """Called with the name of a tool, which is imported while its arguments are still being streamed."""
 
@@ -155,13 +157,21 @@ class Exchange:
             self._parts.give([interrupted(call.id, call.name) for call in answer.calls])
 
     def _finish(self, ended: Literal["cancelled", "broken"] | None) -> Message:
-        answer = self._parts.conversation.append(self._assembly.message(ended))
+        message = self._assembly.message(ended)
+        within = _WITH_OUTPUTS if message.calls and all(map(self._only_reads, message.calls)) else None
+        answer = self._parts.conversation.append(message, within=within)
         self._bus.emit(MessageEnd(message=answer, stop_reason=answer.stop_reason or "stop"))
         if answer.stop_reason == "length":
             self._bus.warn("The answer was cut off at the model's output limit.")
         elif answer.stop_reason == "refused":
             self._bus.warn(f"{answer.provider} stopped this answer: its safety system, or the model, refused to go on.")
         return answer
+
+    def _only_reads(self, call: ToolCall) -> bool:
+        try:
+            return self._parts.toolbox.spec(call.name).reads_only
+        except ToolError:
+            return True  # the output will only say that there is no such tool
 
     async def _count(self) -> None:
         provider, model, usage = self._provider.name, self._provider.model, self._assembly.usage or Usage()

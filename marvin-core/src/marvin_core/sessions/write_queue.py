@@ -54,18 +54,22 @@ class WriteQueue:
         """Whether there is an unwritten record without a warning so far."""
         return bool(self._waiting) and not self._given_up
 
-    def add(self, write: Write, *, soon: bool = False) -> None:
+    def add(self, write: Write, *, within: float | None = None) -> None:
         """Queue a write after the earlier ones, and perform it now if the lock of the file is free.
 
         Args:
-            soon: perform it when the event loop is next free, so that a request which is ready goes out first.
+            within: the seconds for which it may wait for another write. With 0 it is performed when the event loop is
+                next free, so that a request which is ready goes out first.
         """
         self._waiting.append(write)
-        loop = _loop() if soon else None
-        if loop is None:
+        loop = _loop() if within is not None else None
+        if loop is None or within is None:
             self._advance()
-        elif not self._soon:
-            self._soon = True
+            return
+        self._soon = True
+        if within:
+            loop.call_later(within, self._catch_up)
+        else:
             loop.call_soon(self._catch_up)
 
     def _catch_up(self) -> None:

@@ -142,12 +142,17 @@ class SessionWriter:
             del self._times[-1:]
             self._state_saved = self._state == "{}"  # the time may be in the previous branch
 
-    def save(self, message: Message, origin: str = "") -> None:
-        """Add a message; `origin` is its sender if it stands for the user but does not come from the user."""
+    def save(self, message: Message, origin: str = "", *, within: float | None = None) -> None:
+        """Add a message; `origin` is its sender if it stands for the user but does not come from the user.
+
+        Args:
+            within: the seconds for which it may wait for the next one.
+        """
         kept, now = self._kept.message(message), time.time()  # it may be written later
         self._times.append(now)
-        # The next request waits for nothing but the outputs; if they are lost, they count as interrupted.
-        self._write(lambda transcript: transcript.append(kept, at=now, origin=origin), soon=message.role == "tool")
+        if message.role == "tool":  # the next request need not wait; outputs that are lost count as interrupted
+            within = 0.0
+        self._write(lambda transcript: transcript.append(kept, at=now, origin=origin), within=within)
 
     def compacted(self, messages: Sequence[Message]) -> None:
         """Replace everything before by these messages; the file keeps the earlier ones."""
@@ -227,9 +232,9 @@ class SessionWriter:
                 self._left.append(self._queue)
             self._queue.close()
 
-    def _write(self, write: Write, *, soon: bool = False) -> None:
+    def _write(self, write: Write, *, within: float | None = None) -> None:
         if self._queue is not None:
-            self._queue.add(write, soon=soon)
+            self._queue.add(write, within=within)
 
 
 def _count_as_newest(path: Path) -> None:
