@@ -13,6 +13,8 @@ from ..util.terminal_text import exact_line
 Origin: TypeAlias = Literal["web", "repository", "private", "secret", "tools"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
+_TOLD: Mapping[str, Origin] = {one: one for one in ORIGINS if one != "tools"}
+"""The origins that a tool may declare."""
 PROMPT = "the system prompt"
 """The name for text that comes with each request; no tool can have this name."""
 _KEY = ":labels"
@@ -63,8 +65,7 @@ def origins_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> Sequence[Origin]
 def told_origins(given: object) -> Sequence[Origin]:
     """The origins that a tool declares for a result; unknown ones count as web."""
     named = given if isinstance(given, (list, tuple, set, frozenset)) else (given,)
-    kinds: Mapping[object, Origin] = {one: one for one in ORIGINS if one != "tools"}
-    return [kinds.get(one, "web") if isinstance(one, str) else "web" for one in named]
+    return [_TOLD.get(one, "web") if isinstance(one, str) else "web" for one in named]
 
 
 def sinks_of(spec: ToolSpec) -> Sequence[Sink]:

@@ -163,6 +163,8 @@ class Redactor:
     def _value(self, value: Any, spellings: Spellings) -> Any:
         if isinstance(value, str):
             return self._text(value, spellings)
+        if isinstance(value, (int, float)):
+            return value
         if isinstance(value, Mapping):
             return {self._value(name, spellings): self._value(inner, spellings) for name, inner in value.items()}
         if isinstance(value, (list, tuple)):

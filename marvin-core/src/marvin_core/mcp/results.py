@@ -61,6 +61,8 @@ def prompt_text(messages: Iterable[PromptMessage]) -> str:
 
 def _joined(blocks: Sequence[Text | Image]) -> tuple[Text | Image, ...]:
     """The blocks, with consecutive texts joined, and at most as many images as a request allows."""
+    if len(blocks) == 1:
+        return tuple(blocks)
     kept: list[Text | Image] = []
     images = 0
     for is_text, run in groupby(blocks, lambda block: isinstance(block, Text)):

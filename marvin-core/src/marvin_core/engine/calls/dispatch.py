@@ -151,7 +151,8 @@ class Dispatcher:
         # Those of a model were searched when its answer came, and files are looked at after each call.
         looked = await self._parts.redactor.prepare(call.arguments, look=origin != "model")
         # No tool stores or sends a secret.
-        call = call.replace(arguments=self._parts.redactor.text(call.arguments, looked))
+        clean = self._parts.redactor.text(call.arguments, looked)
+        call = call if clean == call.arguments else call.replace(arguments=clean)
         started = self._parts.clock.monotonic()
         arguments: dict[str, Any] = {}
         result, of_result = ToolResult(content=INTERRUPTED, is_error=True), None
@@ -161,12 +162,13 @@ class Dispatcher:
             self._parts.progress.calls.pop(call.id, None)
             output, details = self._shown(call, result, of_result)
             output = self.permission.marked(output)
+            text = output.text
             elapsed = self._parts.clock.monotonic() - started - self.permission.waited(call.id)
             self._parts.bus.emit(
                 ToolExecutionEnd(
                     call_id=call.id,
                     name=call.name,
-                    text=output.text,
+                    text=text,
                     is_error=output.is_error,
                     elapsed=elapsed,
                     origin=origin,
@@ -176,7 +178,7 @@ class Dispatcher:
                     asked=output.asked,
                 )
             )
-            self._audit(call, arguments, output.text, elapsed)
+            self._audit(call, arguments, text, elapsed)
         return output
 
     def _begun(
@@ -359,10 +361,10 @@ class Dispatcher:
         from ...util.text import storable
 
         redactor = self._parts.redactor
-        texts = iter(redactor.texts([block.text for block in result.blocks if isinstance(block, Text)], looked))
+        given = result.blocks
+        texts = iter(redactor.texts([block.text for block in given if isinstance(block, Text)], looked))
         blocks = tuple(
-            Text(text=storable(next(texts))) if isinstance(block, Text) else redactor.image(block)
-            for block in result.blocks
+            [Text(text=storable(next(texts))) if isinstance(block, Text) else redactor.image(block) for block in given]
         )
         output = ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
         if not result.is_plain:

@@ -131,6 +131,8 @@ class Permission:
         self._came(pending, told_origins(origins))
 
     def _came(self, pending: Pending, origins: Sequence[Origin]) -> None:
+        if not origins:
+            return
         self._labels.add(origins, pending.spec.name)
         self._origins.setdefault(pending.call.id, []).extend(origins)
 
@@ -246,6 +248,8 @@ class Permission:
         verdict, by_mode = _both(judged.verdict, said), judged.by_mode and said is None
         if self._parts.workspace.playing:
             verdict = verdict_in_play(verdict, by_declaration=by_mode)
+        if verdict is judged.verdict and by_mode is judged.by_mode:
+            return judged
         return judged.replace(verdict=verdict, by_mode=by_mode)
 
     def _by_labels(self, pending: Pending) -> Verdict:
@@ -365,6 +369,8 @@ class Permission:
 
 def _both(first: Allow | Verdict, second: Allow | Verdict) -> Any:
     """The stricter of two verdicts; two questions are joined with the reasons of both."""
+    if first is None or second is None:
+        return second if first is None else first
     if isinstance(first, Ask) and isinstance(second, Ask):
         return Ask(reason=f"{first.reason}; {second.reason}")
     return strongest(second, first)

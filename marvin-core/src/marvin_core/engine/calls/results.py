@@ -31,6 +31,9 @@ def presentable(name: str, result: ToolResult) -> ToolResult:
     if not all(map(_is_content, blocks)):
         raise ToolError(f"{name} returned {content!r:.100}, which is neither text nor image. {GO_ON}")
     details = result.details
+    kinds = (type(result), type(content), type(result.is_error))
+    if kinds == (ToolResult, tuple, bool) and result.is_plain and details is None:
+        return result  # as most are
     if details is not None:
         from ...util.plain_data import plain
 

@@ -71,7 +71,7 @@ class Policy:
         return judgement.replace(verdict=strongest(judgement.verdict, self._forbidding(spec, others, root)))
 
     def _judge_values(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement:
-        values = list(texts_in(arguments))
+        values = list(texts_in(arguments)) if self._rules.are_any else []
         forbidding = self._forbidding(spec, values, root)
         if isinstance(forbidding, Deny):
             return Judgement(verdict=forbidding)
@@ -107,6 +107,8 @@ class Policy:
         if "read" not in spec.access:
             return None
         paths = {path: meant(path, root) for path in _paths_in(arguments)}
+        if not paths:
+            return None
         if found := _key_file(paths, root):
             return _not_read(spec, found, "a file for keys or passwords")
         if found := self._private_place(paths, root):
@@ -117,10 +119,12 @@ class Policy:
         """The guarded place in a home folder that a call changes; empty for none."""
         if not spec.changes or not self._may_hold_a_home(root):
             return ""
+        named = _paths_in(arguments)
+        if not named:
+            return ""
         from ..sandbox.home_places import kept_place
 
-        paths = (place for path in _paths_in(arguments) for place in meant(path, root))
-        return kept_place(paths, root, self._config.home)
+        return kept_place((place for path in named for place in meant(path, root)), root, self._config.home)
 
     def _private_place(self, paths: Mapping[str, Sequence[str]], root: Path) -> str:
         """The place in a home folder that a call reads and that is hidden from commands; empty for none."""

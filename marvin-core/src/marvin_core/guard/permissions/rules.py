@@ -50,6 +50,11 @@ class Rules:
         return found
 
     @property
+    def are_any(self) -> bool:
+        """Whether there is any rule."""
+        return bool(self.deny or self.ask or self.allow)
+
+    @property
     def everything(self) -> Sequence[Rule]:
         """All rules."""
         return [*self.deny, *self.ask, *self.allow]

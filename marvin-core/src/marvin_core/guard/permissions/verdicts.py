@@ -62,8 +62,9 @@ class Judgement(Record):
 
 def strongest(*verdicts: Allow | Verdict) -> Allow | Verdict:
     """The verdict that applies: a denial, else a question, else the verdict of the rules."""
-    for kind in (Deny, Ask, Allow):
-        for verdict in verdicts:
+    given = [verdict for verdict in verdicts if verdict is not None]
+    for kind in (Deny, Ask, Allow) if given else ():
+        for verdict in given:
             if isinstance(verdict, kind):
                 return verdict
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...util.state_files import read_trusted_json
@@ -39,6 +40,12 @@ class LazySandbox:
         self._make = make
         self._made: SessionSandbox | None = None
 
+    @cached_property
+    def _switched_off(self) -> SandboxState:
+        from .state import SandboxState
+
+        return SandboxState(kind="none", why="it is switched off")
+
     @property
     def _session(self) -> SessionSandbox:
         if self._made is None:
@@ -61,9 +68,7 @@ class LazySandbox:
     async def state(self) -> SandboxState:
         """The sandbox that restricts commands."""
         if self._config.sandbox == "off":
-            from .state import SandboxState
-
-            return SandboxState(kind="none", why="it is switched off")
+            return self._switched_off
         return await self._session.state()
 
     async def launcher(self) -> Launcher | None:
