@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import subprocess
@@ -116,6 +117,8 @@ def stalls(folder: Path) -> Iterator[Stall]:
         with Watched(home, work, replay.transport, **options) as runner:
             installed_tools()  # finding them is no tool's doing
             runner.call("get_working_dir")
+            gc.collect()
+            gc.freeze()  # as every interface does after its start
             for kind, cases in (("ordinary", ORDINARY), ("hostile", [*HOSTILE, *_broken()])):
                 if kind == "hostile":
                     _hostile_project(work, home)

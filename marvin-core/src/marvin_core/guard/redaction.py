@@ -158,20 +158,18 @@ class Redactor:
         """The value without secrets: a text, or the texts in lists, mappings (keys too) and records."""
         if value is None:
             return None
-        return self._value(value, self._current() if looked is None else looked)
+        spellings = self._current() if looked is None else looked
+        if not spellings.texts:
+            return dict(value) if isinstance(value, Mapping) else value
+        known: dict[str, str] = {}
 
-    def _value(self, value: Any, spellings: Spellings) -> Any:
-        if isinstance(value, str):
-            return self._text(value, spellings)
-        if isinstance(value, (int, float)):
-            return value
-        if isinstance(value, Mapping):
-            return {self._value(name, spellings): self._value(inner, spellings) for name, inner in value.items()}
-        if isinstance(value, (list, tuple)):
-            return type(value)(self._value(inner, spellings) for inner in value)
-        if isinstance(value, Record):
-            return value.replace(**self._value(value.as_dict(), spellings))
-        return value
+        def clean(text: str) -> str:
+            found = known.get(text)
+            if found is None:  # names and short values recur
+                found = known[text] = self._text(text, spellings)
+            return found
+
+        return _cleaned(value, clean)
 
     @property
     def has_learnt_any(self) -> bool:
@@ -186,6 +184,20 @@ class Redactor:
     def stream(self) -> StreamRedactor:
         """A `StreamRedactor` for a text that arrives in pieces."""
         return StreamRedactor(self._current())
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, (int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return type(value)([_cleaned(inner, clean) for inner in value])
+    if isinstance(value, Mapping):
+        return {_cleaned(name, clean): _cleaned(inner, clean) for name, inner in value.items()}
+    if isinstance(value, Record):
+        return value.replace(**_cleaned(value.as_dict(), clean))
+    return value
 
 
 class StreamRedactor:
@@ -270,14 +282,16 @@ class StreamRedactor:
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """The texts in lists, mappings and records."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.items():
-            yield from _texts_in(inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from _texts_in(inner)
-    elif isinstance(value, Record):
-        yield from _texts_in(value.as_dict())
+    """The texts in lists, mappings and records, in any order."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+        elif isinstance(one, Mapping):
+            waiting += one.keys()
+            waiting += one.values()
+        elif isinstance(one, Record):
+            waiting.append(one.as_dict())
