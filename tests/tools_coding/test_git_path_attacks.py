@@ -11,12 +11,13 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from marvin_core import Tool, ToolError, open_without_links
+from marvin_core import Tool, ToolError, ToolResult, open_without_links
 from marvin_core.engine.calls.processes import CallProcesses
 from marvin_core.engine.calls.timer import CallTimer
 from marvin_core.guard.processes.runner import ProcessRunner
@@ -106,21 +107,9 @@ def test_what_is_outside_is_not_shown(tmp_path: Path, name: str) -> None:
     (outside / "inner" / "data.txt").write_text("SECRET\n")
     (outside / "inner" / "secret-name.txt").touch()
     (root / "area" / "inner" / "data.txt").write_text("inside changed\n")
-    folder = Folder(root)
-    said: set[str] = set()
-
-    async def work() -> None:
-        with swapped(root / "area", root / "link"):
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                try:
-                    said.add(text(await folder.called(called, **arguments)))
-                except ToolError as error:
-                    said.add(str(error))
-
-    folder.run(work)
+    said = said_beside_swaps(root, lambda folder, number: folder.called(called, **arguments))
     assert said
-    assert not [one for one in said if "SECRET" in one or "secret-name" in one]
+    assert not any(map(is_told, said))
 
 
 @pytest.mark.parametrize("path", [None, "area", "area/inner/data.txt"], ids=["all", "folder", "file"])
@@ -129,19 +118,7 @@ def test_a_file_outside_is_not_shown_in_place_of_what_is_staged(tmp_path: Path, 
     root = beside_secrets(tmp_path)
     (root / "area" / "inner" / "data.txt").write_text("staged\n")
     git(root, "add", "area")
-    folder = Folder(root)
-    said: list[str] = []
-
-    async def work() -> None:
-        with swapped(root / "area", root / "link"):
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                try:
-                    said.append(text(await folder.called(git_diff, staged=True, path=path)))
-                except ToolError:  # the path leads outside right now
-                    continue
-
-    folder.run(work)
+    said = said_beside_swaps(root, lambda folder, number: folder.called(git_diff, staged=True, path=path))
     assert any("+staged" in one for one in said)
     assert not any(map(is_told, said))
 
@@ -181,23 +158,15 @@ def test_a_file_outside_is_not_shown_in_place_of_what_is_committed(tmp_path: Pat
 def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | None, clean: str) -> None:
     """I4."""
     root = beside_secrets(tmp_path)
-    git(root, "config", "filter.up.clean", clean)
-    (root / ".git" / "info" / "attributes").write_text("*.txt filter=up\n")
-    folder = Folder(root)
-    said: list[str] = []
+    if clean:
+        git(root, "config", "filter.up.clean", clean)
+        (root / ".git" / "info" / "attributes").write_text("*.txt filter=up\n")
 
-    async def work() -> None:
-        with swapped(root / "area", root / "link"):
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                change(root, len(said))
-                try:
-                    said.append(text(await folder.called(git_commit, message=f"Number {len(said)}", paths=paths)))
-                except ToolError as error:
-                    said.append(str(error))
+    def commit(folder: Folder, number: int) -> Awaitable[str | ToolResult]:
+        change(root, number)
+        return folder.called(git_commit, message=f"Number {number}", paths=paths)
 
-    folder.run(work)
-    assert said
+    assert said_beside_swaps(root, commit)
     assert not is_told(git(root, "log", "--patch", "--all"))
     assert not is_told(staged(root))
 
@@ -206,22 +175,33 @@ def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | Non
 def test_what_is_outside_is_not_saved_before_a_checkout(tmp_path: Path, path: str) -> None:
     """I4."""
     root = beside_secrets(tmp_path)
+
+    def restore(folder: Folder, number: int) -> Awaitable[str | ToolResult]:
+        change(root, number)
+        return folder.called(git_checkout, target="HEAD", path=path)
+
+    assert said_beside_swaps(root, restore, may_be_missing=True)
+    assert not is_told(git(root, "log", "--patch", "--all", "--diff-merges=separate"))
+
+
+def said_beside_swaps(
+    root: Path, call: Callable[[Folder, int], Awaitable[str | ToolResult]], *, may_be_missing: bool = False
+) -> list[str]:
+    """What numbered calls say, with their errors, while another process swaps the folder for the link."""
     folder = Folder(root)
     said: list[str] = []
 
     async def work() -> None:
-        with swapped(root / "area", root / "link", may_be_missing=True):
+        with swapped(root / "area", root / "link", may_be_missing=may_be_missing):
             end = time.monotonic() + SECONDS
             while time.monotonic() < end:
-                change(root, len(said))
                 try:
-                    said.append(text(await folder.called(git_checkout, target="HEAD", path=path)))
+                    said.append(text(await call(folder, len(said))))
                 except ToolError as error:
                     said.append(str(error))
 
     folder.run(work)
-    assert said
-    assert not is_told(git(root, "log", "--patch", "--all", "--diff-merges=separate"))
+    return said
 
 
 def beside_secrets(tmp_path: Path) -> Path:
