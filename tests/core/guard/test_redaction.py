@@ -6,10 +6,13 @@ import asyncio
 import base64
 import html
 import json
+import pickle
 import random
 import re
 import time
 from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -250,6 +253,17 @@ def test_every_text_of_a_message_is_looked_at() -> None:
     assert put.content[1] == output.content[1]
     other = user("nothing")
     assert redactor(KEY).message(other) is other
+
+
+@pytest.mark.parametrize("keys", [(), (KEY,)])
+def test_a_value_is_a_copy_of_plain_parts_whether_or_not_a_secret_is_known(keys: tuple[str, ...]) -> None:
+    """Who gets it may change it or pass it to another process."""
+    given: dict[str, Any] = {"items": ["a"], "deep": [{"x": ["y"]}], "odd": MappingProxyType({"a": (1, {"b": True})})}
+    before = {"items": ["a"], "deep": [{"x": ["y"]}], "odd": {"a": (1, {"b": True})}}
+    value = redactor(*keys).value(given)
+    given["items"].append("later")
+    given["deep"][0]["x"].append("later")
+    assert pickle.loads(pickle.dumps(value)) == value == before
 
 
 def test_what_a_tool_shows_is_looked_at() -> None:

@@ -155,12 +155,12 @@ class Redactor:
         return image.replace(media_type=self.text(image.media_type), data=data)
 
     def value(self, value: Any, looked: Spellings | None = None) -> Any:
-        """The value without secrets: a text, or the texts in lists, mappings (keys too) and records."""
+        """A copy of the value without secrets: a text, or the texts in lists, mappings (keys too) and records."""
         if value is None:
             return None
         spellings = self._current() if looked is None else looked
         if not spellings.texts:
-            return dict(value) if isinstance(value, Mapping) else value
+            return _cleaned(value, _same)  # who gets it may change it
         known: dict[str, str] = {}
 
         def clean(text: str) -> str:
@@ -184,6 +184,10 @@ class Redactor:
     def stream(self) -> StreamRedactor:
         """A `StreamRedactor` for a text that arrives in pieces."""
         return StreamRedactor(self._current())
+
+
+def _same(text: str) -> str:
+    return text
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:

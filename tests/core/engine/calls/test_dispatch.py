@@ -586,6 +586,19 @@ def test_details_reach_the_interface_and_not_the_model(tmp_path: Path) -> None:
     assert made.seen(ToolExecutionStart)[0].arguments == {}
 
 
+def test_what_is_done_to_the_arguments_of_an_event_is_not_run(tmp_path: Path) -> None:
+    """Rules, hooks and people judged what the model wrote."""
+    made = make(tmp_path)
+
+    def add(event: object) -> None:
+        if isinstance(event, ToolExecutionStart):
+            event.arguments["also"].append("eve")
+
+    made.session.subscribe(add)
+    output = made.call("send_mail", to="ada", also=["bob"])
+    assert output.text == "sent to ada and ['bob']"
+
+
 def test_known_secrets_are_nowhere_in_what_leaves_dispatch(tmp_path: Path) -> None:
     """I24: not in the output, the progress, the details or the log of calls."""
     log = tmp_path / "audit.jsonl"
