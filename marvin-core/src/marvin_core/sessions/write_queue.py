@@ -41,7 +41,7 @@ class WriteQueue:
     @property
     def transcript(self) -> Transcript:
         """The transcript with all writes that were added, as far as its lock is free."""
-        self._catch_up()
+        self.catch_up()
         return self._transcript
 
     @property
@@ -68,11 +68,12 @@ class WriteQueue:
             return
         self._soon = True
         if within:
-            loop.call_later(within, self._catch_up)
+            loop.call_later(within, self.catch_up)
         else:
-            loop.call_soon(self._catch_up)
+            loop.call_soon(self.catch_up)
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
+        """Perform the writes that wait for later ones."""
         if self._soon:
             self._advance()
 
@@ -84,7 +85,7 @@ class WriteQueue:
 
     async def settle(self) -> None:
         """Wait until everything is written or has failed; not longer than a lock may take."""
-        self._catch_up()
+        self.catch_up()
         thread = self._thread
         if thread is not None and thread.is_alive():
             await in_thread(thread.join)
@@ -103,7 +104,7 @@ class WriteQueue:
 
     def close(self) -> None:
         """Close the file after the running write; no more writes may follow."""
-        self._catch_up()
+        self.catch_up()
         self._closing = True
         if self._using.acquire(blocking=False):
             self._leave()

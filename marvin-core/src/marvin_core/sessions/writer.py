@@ -182,6 +182,11 @@ class SessionWriter:
         """Add to the cost of the session."""
         self._write(lambda transcript: transcript.add_spent(dollars))
 
+    def catch_up(self) -> None:
+        """Write the messages that wait for later ones, since another program may read the file now."""
+        if self._queue is not None:
+            self._queue.catch_up()
+
     async def flush(self, state: Mapping[str, Any]) -> None:
         """Save everything at the end of a turn, including the session state of packs."""
         try:

@@ -15,6 +15,7 @@ import pytest
 from marvin_core.api.config import Config, ShellHook
 from marvin_core.api.errors import ConfigError
 from marvin_core.api.events import Event
+from marvin_core.api.messages import ToolCall, user
 from marvin_core.api.permissions import Question, Reply
 from marvin_core.config.file.shell_hooks import event_names
 from marvin_core.config.settings import parse_settings
@@ -71,6 +72,21 @@ def test_the_rare_events_start_commands_too(tmp_path: Path) -> None:
 
     run(go())
     assert [line["event"] for line in lines(log)] == ["session_clear", "notice"]
+
+
+def test_a_command_that_judges_a_call_finds_what_was_said_before_in_the_session(tmp_path: Path) -> None:
+    """Also an answer that may wait for the outputs of its calls."""
+    seen = tmp_path / "seen"
+    made = hooked(tmp_path, ("before_tool", f"cat {tmp_path}/home/marvin/data/sessions/*.jsonl > {seen}"))
+
+    async def go() -> None:
+        made.session.sessions.begin("go")
+        made.parts.conversation.append(user("I look."), within=3_600)
+        await made.session.dispatcher.call(ToolCall(id="c0", name="look", arguments='{"name": "x"}'))
+        await made.session.close()
+
+    run(go())
+    assert lines(seen)[-1]["message"]["content"][0]["text"] == "I look."
 
 
 def test_the_names_of_the_lifecycle_are_those_of_events() -> None:

@@ -59,6 +59,7 @@ class CommandHook(Hook):
             "interactive": parts.setup.asker is not None,
             "depth": config.depth,
         }
+        parts.writer.catch_up()  # the command may look at the session
         await parts.redactor.prepare(data)
         text = json.dumps({**surroundings, **parts.redactor.value(data)}, ensure_ascii=False, default=str)
         outside = not self._hook.sandbox
