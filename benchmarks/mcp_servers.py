@@ -31,8 +31,8 @@ _SERVER = [sys.executable, "-S", "-P", str(ROOT / "tests" / "support" / "mcp_ser
 def rows(lab: Lab, count: int) -> Iterator[Row]:
     """Each measured `count` times, by turns with what it is compared to."""
     yield _start(lab, count)
-    yield asyncio.run(_call("a call of an MCP server / the SDK's client", _WITH_SDK, count, _GOAL))
-    yield asyncio.run(_call("  of a server that answers at once", _SERVER, count, None))
+    yield asyncio.run(_call("a call of an MCP server / the SDK's client", _SERVER, count))
+    yield asyncio.run(_call("  of a server written with the SDK", _WITH_SDK, count))
 
 
 def _start(lab: Lab, count: int) -> Row:
@@ -75,10 +75,10 @@ def _check(noted: Path, lab: Lab) -> None:
         raise BenchmarkError(f"{started} servers were started and {len(kept)} kept, of {_SERVERS}")
 
 
-async def _call(what: str, server: Sequence[str], count: int, goal: float | None) -> Row:
+async def _call(what: str, server: Sequence[str], count: int) -> Row:
     """Calls of one tool through a session, and by the SDK's own client, each with a process of the same server.
 
-    A server that answers at once leaves the ratio of the two clients. The bare client parses no arguments, checks no
+    The first server answers at once, which leaves the ratio of the two clients. The bare client parses no arguments, checks no
     permission, redacts nothing, and has neither a time limit nor events.
     """
     with tempfile.TemporaryDirectory(prefix="marvin-bench-") as folder:
@@ -110,4 +110,4 @@ async def _call(what: str, server: Sequence[str], count: int, goal: float | None
             await session.close()
     value, reference = median(ours), median(alone)
     how = f"{value:.2f} ms; the SDK's client {reference:.2f} ms"
-    return Row(what, value / reference, goal, "x", how)
+    return Row(what, value / reference, _GOAL, "x", how)
