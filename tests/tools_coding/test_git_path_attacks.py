@@ -123,6 +123,17 @@ def test_a_file_outside_is_not_shown_in_place_of_what_is_staged(tmp_path: Path, 
     assert not any(map(is_told, said))
 
 
+@pytest.mark.parametrize("given", [{}, {"ref": "HEAD"}, {"path": "area/inner/data.txt"}], ids=str)
+def test_a_file_outside_is_not_shown_as_a_filter_of_the_user_makes_it(tmp_path: Path, given: dict[str, object]) -> None:
+    """I4."""
+    root = beside_secrets(tmp_path)
+    filter_of_the_user(root)
+    (root / "area" / "inner" / "data.txt").write_text("inside changed\n")
+    said = said_beside_swaps(root, lambda folder, number: folder.called(git_diff, **given))
+    assert any("+INSIDE CHANGED" in one for one in said)
+    assert not any(map(is_told, said))
+
+
 SAME = "git config core.checkStat minimal; git config core.trustctime false; touch -d @1000000000 FILE; git add area; "
 
 
@@ -211,6 +222,14 @@ def beside_secrets(tmp_path: Path) -> Path:
     (outside / "inner" / "data.txt").write_text("SECRET\n")
     (outside / "inner" / "secret-name.txt").write_text("SECRET\n")
     return root
+
+
+def filter_of_the_user(root: Path) -> None:
+    """Have the user's settings convert each text of the repository."""
+    home = root.parent / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text('[filter "up"]\n\tclean = tr a-z A-Z\n')
+    (root / ".git" / "info" / "attributes").write_text("*.txt filter=up\n")
 
 
 def change(root: Path, number: int) -> None:

@@ -9,14 +9,13 @@ from typing import Annotated
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
-from .contents import Stored, differing, in_commit, in_index, staged_as_is, unstage, why_differing
+from .contents import FILE_MODES, Stored, differing, in_commit, in_index, staged_as_is, unstage, why_differing
 from .place import Place, find
 from .running import ERROR_LIMIT, failure, hash_of, names, try_write
 from .staging import Staged, shortened, stage, summary
 from .undo import Before, made_since, state_before, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
-_FILE_MODES = ("100644", "100755")
 _SAMPLE = 8_000
 
 
@@ -222,7 +221,7 @@ def _conflict(stages: Mapping[str, str]) -> str:
 
 
 def _no_markers(context: ToolContext, place: Place, name: str, stages: Mapping[str, str]) -> bool:
-    if set(stages) not in _TEXT_STAGES or any(mode not in _FILE_MODES for mode in stages.values()):
+    if set(stages) not in _TEXT_STAGES or any(mode not in FILE_MODES for mode in stages.values()):
         return True
     try:
         with context.paths.open(name.removeprefix(place.prefix)) as file:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import dropwhile
 from pathlib import Path
@@ -15,19 +15,25 @@ from typing import BinaryIO
 
 from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
+from .aside import Aside, aside
 from .contents import unchecked
-from .conversions import conversions, converted
+from .conversions import Conversion, content_of, conversions, converted, lfs_pointer
 from .running import DIFF_LIMIT, try_read
 
 _TRIES = 3
 _LARGEST = 200_000_000
 """The size in bytes up to which the contents before the changes are read."""
+_HEADS = (b"diff --git ", b"diff --cc ", b"diff --combined ")
 _HUNK = re.compile(rb"(@@+) -(\d+).*?\+(\d+)(?:,\d+)? @@")
 _BLOB = re.compile(rb"index ([0-9a-f]+)\.\.")
 _IDENT = re.compile(rb"\$Id:[^$]*\$")
 _UNTRACKED = b"Untracked files:"
 _NO_FILE = (b" 120000", b" 160000")
 """The modes of links and submodules: of these git shows names and hashes."""
+_LEFT_OUT = (
+    b"[The lines of this file are left out: its filter made something else of it each time or could not be run again, "
+    b"or a folder became a link. To see them, run_command: git diff]"
+)
 _OCTAL = re.compile(rb"\\([0-7]{3}|.)")
 _SIGNS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 
@@ -51,33 +57,103 @@ async def confirmed(
         result = await ask()
         if await check(result):
             return result
-    raise ToolError(f"{what} failed: files here changed each time git read them. Try again once they stay as they are.")
+    raise _never_same(what)
 
 
-async def has_diff(context: ToolContext, prefix: str, diff: ProcessResult) -> bool:
-    """Whether a diff against the working tree shows what is stored, and lines that the changed files have.
+async def confirmed_diff(
+    context: ToolContext, prefix: str, ask: Callable[[], Awaitable[ProcessResult]]
+) -> ProcessResult:
+    """A diff against the working tree, once it shows what is stored, and lines that the changed files have.
 
     The hashes in a diff are no proof: git reads each file twice, and takes some for what is stored (`WITHOUT_INDEX`).
+    The lines of a file are left out if what a filter of the user makes of it is never the same.
 
     Args:
         prefix: of the working directory in the names.
+
+    Raises:
+        ToolError: it was never the same.
     """
-    lines = diff.output[:DIFF_LIMIT].split(b"\n")[:-1]  # the last one is empty, or cut
-    if not await _is_stored(context, _before(lines)):
-        return False
-    others = await in_thread(lambda: [shown for shown in _shown(lines, prefix) if not _has(context.paths.root, shown)])
+    diff, unsure = await ask(), frozenset[str]()
+    for left in reversed(range(_TRIES)):
+        found = await _compared(context, prefix, _lines_of(diff))
+        if found == frozenset():
+            return diff
+        unsure = found or frozenset()
+        diff = await ask() if left else diff
+    if not unsure:
+        raise _never_same("git diff")
+    kept = b"".join(b"%b\n" % line for line in _without(_lines_of(diff), prefix, unsure))
+    return diff.replace(output=kept, omitted=diff.omitted + max(len(diff.output) - DIFF_LIMIT, 0))
+
+
+def _never_same(what: str) -> ToolError:
+    return ToolError(
+        f"{what} failed: files here changed each time git read them. Try again once they stay as they are."
+    )
+
+
+def _lines_of(diff: ProcessResult) -> Sequence[bytes]:
+    """The lines of a diff that may be shown."""
+    return diff.output[:DIFF_LIMIT].split(b"\n")[:-1]  # the last one is empty, or cut
+
+
+def _without(diff: Sequence[bytes], prefix: str, paths: Collection[str]) -> Iterator[bytes]:
+    """A diff without the lines of these files, which it says."""
+    heads = [number for number, line in enumerate(diff) if line.startswith(_HEADS)]
+    for start, end in zip(heads, [*heads[1:], len(diff)], strict=True):
+        part = diff[start:end]
+        yield from [part[0], _LEFT_OUT] if any(shown.path in paths for shown in _shown(part, prefix)) else part
+
+
+async def _compared(context: ToolContext, prefix: str, diff: Sequence[bytes]) -> frozenset[str] | None:
+    """Compare a diff with the files. Returns the paths of those whose filter makes something else than it shows; None
+    if it shows something else than is stored or than is in other files.
+    """
+    if not await _is_stored(context, _before(diff)):
+        return None
+    others = await in_thread(lambda: [shown for shown in _shown(diff, prefix) if not _has(context.paths.root, shown)])
     unseen = await unchecked(context, [shown.path for shown in others])
     others = [shown for shown in others if shown.path not in unseen]
-    return not others or await _are_converted(context, others)
+    known = await conversions(context, [shown.path for shown in others], alone=True)
+    plain = [(shown, known[shown.path].encoding) for shown in others if not known[shown.path].is_filtered]
+    if not await in_thread(lambda: all(_has(context.paths.root, shown, encoding) for shown, encoding in plain)):
+        return None
+    return await _filtered_otherwise(context, [shown for shown in others if known[shown.path].is_filtered], known)
 
 
-async def _are_converted(context: ToolContext, files: Sequence[_Shown]) -> bool:
-    """Whether git shows all of the files as they are after a conversion: from their encoding, or by a filter of the
-    user, such as that of Git LFS.
-    """
-    known = await conversions(context, [shown.path for shown in files], alone=True)
-    pairs = [(shown, known[shown.path].encoding) for shown in files if not known[shown.path].is_filtered]
-    return await in_thread(lambda: all(_has(context.paths.root, shown, encoding) for shown, encoding in pairs))
+async def _filtered_otherwise(
+    context: ToolContext, files: Sequence[_Shown], known: Mapping[str, Conversion]
+) -> frozenset[str]:
+    """The paths of files of which a filter of the user makes something else than a diff shows."""
+    files = await in_thread(lambda: [shown for shown in files if not _is_pointer(context.paths.root, shown)])
+    if not files:
+        return frozenset()
+    try:
+        async with aside(context) as kept:
+            return frozenset([shown.path for shown in files if not await _is_made(kept, shown, known[shown.path])])
+    except ToolError:  # such as a git directory that cannot be written
+        return frozenset(shown.path for shown in files)
+
+
+async def _is_made(kept: Aside, shown: _Shown, conversion: Conversion) -> bool:
+    content = await content_of(kept.context, shown.path)
+    if content is None:
+        return False
+    made = await kept.store(shown.path, content, conversion.attributes, alone=True)
+    stored = await kept.read(made) if made else None
+    return stored is not None and _are_in(iter(stored.split(b"\n")), shown)
+
+
+def _is_pointer(root: Path, shown: _Shown) -> bool:
+    """Whether a diff shows what Git LFS stores of a file, whose filter need not run for this."""
+    if not any(line.startswith(b"oid sha256:") for _, line in shown.lines):
+        return False
+    try:
+        with open_without_links(root, shown.path) as file:
+            return _are_in(iter(lfs_pointer(file).split(b"\n")), shown)
+    except OSError:
+        return False
 
 
 async def _is_stored(context: ToolContext, shown: Mapping[bytes, Sequence[tuple[int, bytes]]]) -> bool:
@@ -135,17 +211,22 @@ def _is_there(root: Path, path: str) -> bool:
 
 
 def _has(root: Path, shown: _Shown, encoding: str = "") -> bool:
-    wanted = dict(shown.lines)
-    last = max(wanted)
     try:
         with open_without_links(root, shown.path) as file:
-            for number, line in enumerate(_lines(file, encoding), 1):
-                if number in wanted and _plain(line) != _plain(wanted.pop(number)):
-                    return False
-                if number >= last:
-                    break
+            return _are_in(_lines(file, encoding), shown)
     except (OSError, LookupError):
         return False
+
+
+def _are_in(lines: Iterator[bytes], shown: _Shown) -> bool:
+    """Whether lines have those that a diff shows; it reads no further."""
+    wanted = dict(shown.lines)
+    last = max(wanted)
+    for number, line in enumerate(lines, 1):
+        if number in wanted and _plain(line) != _plain(wanted.pop(number)):
+            return False
+        if number >= last:
+            break
     return not wanted
 
 
@@ -168,7 +249,7 @@ def _shown(diff: Iterable[bytes], prefix: str) -> Iterator[_Shown]:
     found: list[tuple[int, bytes]] = []
     for line in diff:
         hunk = _HUNK.match(line)
-        if line.startswith((b"diff --git ", b"diff --cc ", b"diff --combined ")):
+        if line.startswith(_HEADS):
             yield from _files(path, found)
             path, is_file, is_head, found = "", True, True, []
         elif hunk is not None:

@@ -25,7 +25,8 @@ from .staging import shortened
 _TRIES = 3
 _RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
 _TREES = (*_RAW, "-r", "--no-commit-id", "--end-of-options")
-_LINK, _FILES, _DELETED = "120000", ("100644", "100755"), "000000"
+FILE_MODES = ("100644", "100755")
+_LINK, _DELETED = "120000", "000000"
 _UNCHECKED = "hsS"
 """The tags of `git ls-files -v` for entries whose files git does not look at."""
 _PIECE = 1 << 20
@@ -158,7 +159,7 @@ def _is_same(root: Path, stored: Stored) -> bool:
     """Whether git has stored the content of a file as it is, or with its line ends converted."""
     if stored.mode == _DELETED:
         return not _is_there(root, stored.path)
-    if stored.mode != _LINK and stored.mode not in _FILES:  # the commit of a submodule
+    if stored.mode != _LINK and stored.mode not in FILE_MODES:  # the commit of a submodule
         return True
     try:
         if stored.mode == _LINK and (target := _target(root, stored.path)) is not None:

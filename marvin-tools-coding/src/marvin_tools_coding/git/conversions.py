@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from marvin_core import GIT_PROGRAMS, Record, ToolContext, in_thread, open_without_links
 
-from .running import failure, hash_as_stored, names, try_read
+from .aside import aside
+from .running import failure, names, try_read
 
 _LARGEST = 100_000_000
 """The size in bytes up to which the content of a file is compared if it is not stored as it is."""
 _PIECE = 1 << 20
-_NONE = ("unspecified", "unset", "set")
-"""The values of an attribute that name no filter and no encoding."""
+_ATTRIBUTES = ("filter", "working-tree-encoding", "text", "crlf", "eol", "ident")
+"""The attributes that say how git converts a file."""
+_NONE = {"unspecified": "!", "unset": "-", "set": ""}
+"""The values of an attribute that name no filter and no encoding, and what stands before its name for each."""
 _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
 _NO_CHARSETS = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")
 """Codecs of Python for other things than the text of files."""
 _LFS = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
+_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%b\nsize %d\n"
 """What Git LFS stores of a file: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md"""
 
 
@@ -32,6 +36,8 @@ class Conversion(Record):
     """The encoding that git converts from; empty if it does not."""
     is_filtered: bool
     """Whether settings define the file's filter."""
+    attributes: str
+    """The attributes that count, as a line of .gitattributes has them after the pattern."""
 
 
 async def conversions(context: ToolContext, paths: Sequence[str], *, alone: bool = False) -> dict[str, Conversion]:
@@ -46,16 +52,26 @@ async def conversions(context: ToolContext, paths: Sequence[str], *, alone: bool
     if not paths:
         return {}
     stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
-    asked = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding"]
+    asked = ["check-attr", "-z", "--stdin", *_ATTRIBUTES]
     result = await try_read(context, asked, _LARGEST, stdin=stdin)
     fields = result.output.decode("utf-8", "surrogateescape").split("\0")
-    if result.exit_code != 0 or len(fields) != 6 * len(paths) + 1:
+    if result.exit_code != 0 or len(fields) != 3 * len(_ATTRIBUTES) * len(paths) + 1:
         raise failure(context, "git check-attr", result)
     filters = await _filters(context, alone=alone)
-    return {
-        path: Conversion(encoding="" if encoding in _NONE else encoding, is_filtered=name in filters)
-        for path, name, encoding in zip(paths, fields[2::6], fields[5::6], strict=True)
-    }
+    count = len(_ATTRIBUTES)
+    values = [fields[start : start + 3 * count : 3] for start in range(2, len(fields), 3 * count)]
+    return {path: _conversion(given, filters) for path, given in zip(paths, values, strict=True)}
+
+
+def _conversion(values: Sequence[str], filters: Collection[str]) -> Conversion:
+    name, encoding = values[:2]
+    given = [
+        f"{_NONE[value]}{attribute}" if value in _NONE else f"{attribute}={value}"
+        for attribute, value in zip(_ATTRIBUTES, values, strict=True)
+    ]
+    return Conversion(
+        encoding="" if encoding in _NONE else encoding, is_filtered=name in filters, attributes=" ".join(given)
+    )
 
 
 async def _filters(context: ToolContext, *, alone: bool) -> set[str]:
@@ -82,24 +98,41 @@ async def is_stored_as(context: ToolContext, path: str, blob: str, conversion: C
     if stored.exit_code != 0 or stored.omitted:
         return False
     if conversion.is_filtered:
-        return await _is_filtered(context, path, (blob, stored.output), alone=alone)
+        return await _is_filtered(context, path, (blob, stored.output), conversion, alone=alone)
     text = plain(stored.output)
     content = await _read(context, path, lambda file: plain(converted(file, conversion.encoding)))
     return content is not None and (content == text or (not alone and text != b"" and content.startswith(text)))
 
 
-async def _is_filtered(context: ToolContext, path: str, blob: tuple[str, bytes], *, alone: bool) -> bool:
-    """Whether a blob is what its filter makes of a file: the filter runs once more, on what is read here."""
+async def _is_filtered(
+    context: ToolContext, path: str, blob: tuple[str, bytes], conversion: Conversion, *, alone: bool
+) -> bool:
+    """Whether a blob is what its filter makes of a file: the filter runs once more, on what is read here.
+
+    Only line ends may differ: git may keep those of what is staged.
+    """
     name, stored = blob
     pointer = _LFS.match(stored)
     if pointer is not None and await _read(context, path, _sha256) == pointer[1]:  # such files are large
         return True
+    content = await content_of(context, path)
+    if content is None:
+        return False
+    async with aside(context) as kept:
+        made = await kept.store(path, content, conversion.attributes, alone=alone)
+        other = await kept.read(made) if made and made != name else None
+    return made == name or (other is not None and plain(other) == plain(stored))
+
+
+async def content_of(context: ToolContext, path: str) -> bytes | None:
+    """The content of a file that no link leads to; None if it cannot be read, or is too large to be compared."""
     content = await _read(context, path, lambda file: file.read(_LARGEST + 1))
-    return (
-        content is not None
-        and len(content) <= _LARGEST
-        and await hash_as_stored(context, path, content, alone=alone) == name
-    )
+    return content if content is not None and len(content) <= _LARGEST else None
+
+
+def lfs_pointer(file: BinaryIO) -> bytes:
+    """What Git LFS stores of a file, unless an extension converts the file first."""
+    return _POINTER % (_sha256(file), file.tell())
 
 
 async def _read(context: ToolContext, path: str, read: Callable[[BinaryIO], bytes]) -> bytes | None:

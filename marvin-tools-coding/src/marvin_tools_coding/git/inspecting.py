@@ -19,7 +19,7 @@ from .adapters import (
     log_arguments,
     status_arguments,
 )
-from .confirming import confirmed, has_diff, has_names
+from .confirming import confirmed, confirmed_diff, has_names
 from .place import find
 from .running import DIFF_LIMIT, WITHOUT_INDEX, hash_of, read, read_staged
 
@@ -96,13 +96,12 @@ async def git_diff(
         ask = partial(ask, env=WITHOUT_INDEX)
     options = [*(["--cached"] if staged else []), *revision, "--", *named]
     shown = partial(ask, [*_DIFF, *options], 2 * DIFF_LIMIT)
-    check = partial(has_diff, context, place.prefix)
-    result = await (shown() if staged or is_between else confirmed("git diff", shown, check))
+    result = await (shown() if staged or is_between else confirmed_diff(context, place.prefix, shown))
     if not result.output:
         where = f" in {path}" if path else ""
         rest = f" {place.unseen}." if place.unseen else ""
         return f"No differences{where}. Staged changes show with staged=true, untracked files in git_status.{rest}"
-    if len(result.output) <= DIFF_LIMIT:
+    if len(result.output) + result.omitted <= DIFF_LIMIT:
         return result.output.decode("utf-8", "replace")
     overview = await ask([*_DIFF, "--stat=100", *options], _STAT_LIMIT)
     return _beginning(result, overview)

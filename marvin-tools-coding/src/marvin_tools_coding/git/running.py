@@ -116,17 +116,22 @@ async def keep(
     return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
 
 
-async def hash_as_stored(context: ToolContext, path: str, content: bytes, *, alone: bool) -> str:
-    """The hash of what git would store of a file with this content; empty if a filter fails.
+async def store(
+    context: ToolContext, path: str, content: bytes, attributes: Path, env: Mapping[str, str], *, alone: bool
+) -> str:
+    """Store what git makes of a content. Returns its hash; empty if a filter fails.
 
     Args:
+        path: the file that git takes it for.
+        attributes: a file with the attributes of that file: for a content git does not look for them in the index.
+        env: further variables.
         alone: whether filters of the repository are switched off.
     """
-    arguments = ["hash-object", "--stdin", f"--path={path}"]
+    arguments = ["-c", f"core.attributesFile={attributes}", "hash-object", "-w", "--stdin", f"--path={path}"]
     if alone:
-        result = await keep(context, arguments, {}, stdin=content)
+        result = await keep(context, arguments, env, stdin=content)
     else:
-        result = await run(context, [*_WRITING, *arguments], stdin=content)
+        result = await run(context, [*_WRITING, *arguments], stdin=content, env={**GIT_ASKS_NOBODY, **env})
     return result.output.decode("ascii", "replace").strip() if result.exit_code == 0 else ""
 
 
@@ -146,12 +151,16 @@ async def read(
 
 
 async def try_read(
-    context: ToolContext, arguments: Sequence[str], limit: int = LIST_LIMIT, *, stdin: bytes | None = None
+    context: ToolContext,
+    arguments: Sequence[str],
+    limit: int = LIST_LIMIT,
+    *,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] = MappingProxyType({}),
 ) -> ProcessResult:
     """The same, for callers that check the exit code."""
-    return await run(
-        context, [*_READING, *arguments], limit=limit, env=await _environment(context, arguments), stdin=stdin
-    )
+    given = {**await _environment(context, arguments), **env}
+    return await run(context, [*_READING, *arguments], limit=limit, env=given, stdin=stdin)
 
 
 async def read_staged(
@@ -162,12 +171,16 @@ async def read_staged(
     So that git reads no files of the working tree (see `WITHOUT_INDEX`), it is given a working tree without files, and
     a folder that has none of them. It takes attributes from what is staged.
     """
-    index = await read(context, what, ["rev-parse", "--path-format=absolute", "--git-path", "index"])
+    # The user may have set both, relative to a folder.
+    asked = ["rev-parse", "--path-format=absolute", "--git-path", "index", "--git-path", "objects"]
+    said = await read(context, what, asked)
+    index, objects = said.output.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
     env = {
         **await _environment(context, arguments),
         "GIT_DIR": str(git_dir),
         "GIT_WORK_TREE": str(git_dir),
-        "GIT_INDEX_FILE": index.output.decode("utf-8", "surrogateescape").rstrip("\n"),  # the user may have set it
+        "GIT_INDEX_FILE": index,
+        "GIT_OBJECT_DIRECTORY": objects,
     }
     command = [*_READING, *arguments]
     result = await context.processes.run(command, cwd=Path(git_dir.anchor), output_limit=limit, env=env)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, output_text, tool
 
 from .adapters import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
-from .contents import differing, in_tree, why_differing
+from .aside import aside
+from .contents import FILE_MODES, Stored, differing, in_tree, why_differing
+from .conversions import content_of, conversions
 from .place import Place, find
 from .running import LIST_LIMIT, failure, hash_of, keep, names, read, try_read, write
 
@@ -180,8 +182,10 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
         await _kept(context, ["read-tree", base or "--empty"], env)
         await _kept(context, ["add", "--force", "--all", "--", located], env)
         tree = await _kept(context, ["write-tree"], env)
-        if other := await differing(context, await in_tree(context, place, tree, base), saved=True):
-            raise ToolError(f"Nothing was restored: {why_differing(other, 'git stash push')}")
+        saved = await in_tree(context, place, tree, base)
+        if other := await differing(context, saved, saved=True):
+            await _save_as_read(context, [one for one in saved if one.path in other], env)
+            tree = await _kept(context, ["write-tree"], env)
         options = [option for parent in parents for option in ("-p", parent)]
         commit = await _kept(context, ["commit-tree", *options, "-F", "-", tree], env, title)
         name = f"{_SNAPSHOTS}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{commit[:8]}"
@@ -189,6 +193,26 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
     finally:
         index.unlink(missing_ok=True)
     return name
+
+
+async def _save_as_read(context: ToolContext, files: Sequence[Stored], env: Mapping[str, str]) -> None:
+    """Stage for a snapshot what is read of files here, where git has read something else.
+
+    A program changes them all the time, or their filter makes something else each time. Raises `ToolError` if a file
+    cannot be read, as when its folder became a link.
+    """
+    known = await conversions(context, [one.path for one in files], alone=True)
+    entries = []
+    async with aside(context) as kept:
+        for one in files:
+            content = await content_of(context, one.path) if one.mode in FILE_MODES else None
+            given = known[one.path].attributes
+            made = content is not None and await kept.store(one.path, content, given, alone=True, keep=True)
+            if not made:
+                raise ToolError(f"Nothing was restored: {why_differing([one.path], 'git stash push')}")
+            entries.append(f"{one.mode} {made}\t{one.name}\0")
+    stdin = "".join(entries).encode("utf-8", "surrogateescape")
+    await _kept(context, ["update-index", "-z", "--index-info"], env, stdin)
 
 
 async def _kept(context: ToolContext, arguments: list[str], env: Mapping[str, str], stdin: bytes | None = None) -> str:
