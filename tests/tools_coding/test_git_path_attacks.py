@@ -182,6 +182,28 @@ def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | Non
     assert not is_told(staged(root))
 
 
+@pytest.mark.parametrize("name", ["pre-commit", "post-commit"])
+def test_what_is_outside_is_not_committed_by_a_hook(tmp_path: Path, name: str) -> None:
+    """I4: of what is staged git reads no file, and a hook that stages does."""
+    root = beside_secrets(tmp_path)
+    hook = root / ".git" / "hooks" / name
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ngit add area\n")
+    hook.chmod(0o755)
+    (root / "own.txt").touch()
+
+    def commit(folder: Folder, number: int) -> Awaitable[str | ToolResult]:
+        change(root, number)
+        (root / "own.txt").write_text(f"{number}\n")
+        git(root, "add", "own.txt")
+        return folder.called(git_commit, message=f"Number {number}", add_all=False)
+
+    said = said_beside_swaps(root, commit)
+    assert any(one.startswith("Committed") for one in said)
+    assert not is_told(git(root, "log", "--patch", "--all"))
+    assert not is_told(staged(root))
+
+
 @pytest.mark.parametrize("path", ["area", "area/inner/data.txt"])
 def test_what_is_outside_is_not_saved_before_a_checkout(tmp_path: Path, path: str) -> None:
     """I4."""

@@ -11,9 +11,9 @@ from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
 from .contents import FILE_MODES, Stored, differing, in_commit, in_index, staged_as_is, unstage, why_differing
 from .place import Place, find
-from .running import ERROR_LIMIT, failure, hash_of, names, try_write
+from .running import ERROR_LIMIT, failure, names, try_write
 from .staging import Staged, shortened, stage, summary
-from .undo import Before, made_since, state_before, undo_commit
+from .undo import Before, Newest, newest, resume, state_before, taken_back, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
@@ -56,17 +56,16 @@ async def git_commit(
     stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
     result = await try_write(context, arguments, stdin=stdin)
     if result.exit_code != 0:
-        if only:
-            await _clear_index(context, place, only, files)
+        await _clear_index(context, place, only, files, before.index)
         error = _nothing_to_commit(result, place, staged=add_all or bool(scope)) or failure(
             context, "git commit", result
         )
         raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
-    if only or add_all:  # git or a hook may have read the files once more
-        await _confirm(context, place, only, before, files)
+    made = await newest(context)
+    await _confirm(context, place, only, (before, files), made)
     told = _committed(result, what, staged, place)
-    made = await made_since(context, before)
-    return told.replace(undo=call_of(git_commit, message=message, take_back=made)) if made else told
+    back = taken_back(made, before)
+    return told.replace(undo=call_of(git_commit, message=message, take_back=back)) if back else told
 
 
 async def _staged(
@@ -86,31 +85,46 @@ async def _staged(
 
 
 async def _confirm(
-    context: ToolContext, place: Place, scope: Sequence[str], before: Before, staged: Sequence[Stored]
+    context: ToolContext,
+    place: Place,
+    scope: Sequence[str],
+    staged: tuple[Before, Sequence[Stored]],
+    made: Newest,
 ) -> None:
     """Undo the commit just made if it has other content than was staged and than is in the files.
 
     Given paths, git reads each file twice, for the commit and for the index. Without them, only a hook may have read
     files, and one that deletes a file from the index may mean it.
+
+    Args:
+        staged: the state before the call, and what was staged for the commit.
     """
-    commit = await hash_of(context, "HEAD")
-    made = [one for one in await in_commit(context, place, commit) if scope or one.status != "D"]
-    wrong = await differing(context, made, staged)
+    before, files = staged
+    wrong: Sequence[str] = ()
+    if made.tree != before.index:  # otherwise the commit has what was staged before the call
+        changed = await in_commit(context, place, made.commit, made.parents)
+        wrong = await differing(context, [one for one in changed if scope or one.status != "D"], files)
     if not wrong:
-        await _clear_index(context, place, scope, staged)
+        await _clear_index(context, place, scope, files)
         return
     why = why_differing(wrong)
     try:
-        await undo_commit(context, commit, before.index)
+        await undo_commit(context, made.commit, before.index, is_own=True)
     except ToolError as error:
-        raise ToolError(f"The commit {commit[:8]} was made, but {why}\n{error}") from error
-    await unstage(context, list({*wrong, *(one.path for one in staged if one.path)}), before.index)
+        raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}") from error
+    await in_thread(lambda: resume(place.git_dir, before))
+    await unstage(context, list({*wrong, *(one.path for one in files if one.path)}), before.index)
     raise ToolError(f"The commit was undone: {why}")
 
 
-async def _clear_index(context: ToolContext, place: Place, scope: Sequence[str], staged: Sequence[Stored]) -> None:
-    """Stage as in the newest commit what a commit of some paths has staged with another content than the files have."""
-    await unstage(context, await differing(context, await in_index(context, place, scope), staged))
+async def _clear_index(
+    context: ToolContext, place: Place, scope: Sequence[str], staged: Sequence[Stored], tree: str = ""
+) -> None:
+    """Stage as in a tree, or in the newest commit, what is staged with another content than it had and the files have.
+
+    A commit of some paths may have read it, or a hook.
+    """
+    await unstage(context, await differing(context, await in_index(context, place, scope), staged), tree)
 
 
 def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -> ToolResult:

@@ -57,9 +57,10 @@ async def in_index(context: ToolContext, place: Place, scope: Sequence[str]) -> 
     return _stored(place, await names(context, "git diff", ["diff", "--cached", *_RAW, "--", *scope]))
 
 
-async def in_commit(context: ToolContext, place: Place, commit: str) -> Sequence[Stored]:
-    """What a commit changes."""
-    return _stored(place, await names(context, "git show", ["diff-tree", "--root", *_TREES, commit]))
+async def in_commit(context: ToolContext, place: Place, commit: str, parents: Sequence[str]) -> Sequence[Stored]:
+    """What a commit changes in the branch; of a merge it includes what was merged."""
+    asked = ["diff-tree", "--root", *_TREES, *parents[:1], commit]
+    return _stored(place, await names(context, "git show", asked))
 
 
 async def in_tree(context: ToolContext, place: Place, tree: str, base: str) -> Sequence[Stored]:

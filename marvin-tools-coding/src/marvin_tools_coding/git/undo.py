@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from marvin_core import Record, ToolContext, ToolError, ToolResult
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from marvin_core import Record, ToolContext, ToolError, ToolResult, in_thread, open_without_links
 
 from .place import Place
 from .running import failure, keep, read, try_read
+
+_IN_PROGRESS = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+"""The files of an operation in progress that git removes once its commit is made."""
 
 
 class Before(Record):
@@ -14,37 +22,73 @@ class Before(Record):
     head: str
     index: str
     is_plain: bool
+    files: tuple[tuple[str, bytes], ...]
+    """The names and contents of files of a merge, cherry-pick or revert in progress."""
+
+
+class Newest(Record):
+    """The commit of the branch; empty if it has none."""
+
+    commit: str = ""
+    tree: str = ""
+    parents: Sequence[str] = ()
+
+
+async def newest(context: ToolContext) -> Newest:
+    """The current commit of the branch."""
+    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%H %T %P", "HEAD"])
+    commit, tree, *parents = said.output.decode().split() if said.exit_code == 0 else ("", "")
+    return Newest(commit=commit, tree=tree, parents=parents)
 
 
 async def state_before(context: ToolContext, place: Place) -> Before:
     """The current state of the repository."""
     head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
     index = await keep(context, ["write-tree"], {})
+    is_plain = not place.next_step()  # in a merge or a rebase, moving the branch back would not be enough
     return Before(
         head=head.output.decode().strip() if head.exit_code == 0 else "",
         index=index.output.decode().strip() if index.exit_code == 0 else "",
-        is_plain=not place.next_step(),  # in a merge or a rebase, moving the branch back would not be enough
+        is_plain=is_plain,
+        files=() if is_plain else await in_thread(lambda: _in_progress(place.git_dir)),
     )
 
 
-async def made_since(context: ToolContext, before: Before) -> str:
+def _in_progress(git_dir: Path) -> tuple[tuple[str, bytes], ...]:
+    found = []
+    for name in _IN_PROGRESS:
+        with suppress(OSError), open_without_links(git_dir, name) as file:
+            found.append((name, file.read()))
+    return tuple(found)
+
+
+def resume(git_dir: Path, before: Before) -> None:
+    """Have a merge, cherry-pick or revert be in progress again, whose commit was undone."""
+    for name, content in before.files:
+        with suppress(OSError):
+            descriptor = os.open(git_dir / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+            with open(descriptor, "wb") as file:
+                file.write(content)
+
+
+def taken_back(made: Newest, before: Before) -> str:
     """The new commit, and what was staged before it, as `take_back` takes it; empty if there is nothing to undo."""
-    said = await try_read(context, ["rev-list", "--parents", "--max-count=1", "HEAD"])
-    commit, *parents = said.output.decode().split() or [""]
-    if said.exit_code != 0 or not before.is_plain or parents != ([before.head] if before.head else []):
+    if not made.commit or not before.is_plain or made.parents != ([before.head] if before.head else []):
         return ""
-    return f"{commit} {before.index}".rstrip()
+    return f"{made.commit} {before.index}".rstrip()
 
 
-async def undo_commit(context: ToolContext, commit: str, index: str) -> ToolResult:
+async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: bool = False) -> ToolResult:
     """Move the branch to the commit before, and restore the index if nothing was staged since.
+
+    Args:
+        is_own: whether the call that undoes it has made it; then it may be a merge.
 
     Raises:
         ToolError: the commit is no longer the newest one, or was pushed.
     """
-    said = await try_read(context, ["rev-list", "--parents", "--max-count=1", "HEAD"])
-    head, *parents = said.output.decode().split() or [""]
-    if head != commit or len(parents) > 1:
+    head = await newest(context)
+    if head.commit != commit or (len(head.parents) > 1 and not is_own):
         raise ToolError(
             f"The commit was not undone: {commit[:8]} is no longer the newest commit of this branch. Switch to its "
             f"branch, or create a commit that reverts it: git revert {commit[:8]}"
@@ -56,12 +100,12 @@ async def undo_commit(context: ToolContext, commit: str, index: str) -> ToolResu
             f"revert {commit[:8]}"
         )
     staged = await keep(context, ["write-tree"], {})
-    tree = await read(context, "git show", ["rev-parse", f"{commit}^{{tree}}"])
     move = ["update-ref", "-m", "git_commit: undone"]
-    moved = await keep(context, [*move, "HEAD", parents[0], commit] if parents else [*move, "-d", "HEAD", commit], {})
+    back = ["HEAD", head.parents[0], commit] if head.parents else ["-d", "HEAD", commit]
+    moved = await keep(context, [*move, *back], {})
     if moved.exit_code != 0:
         raise failure(context, "Taking back the commit", moved)
-    if index and staged.output == tree.output:
+    if index and staged.output.decode().strip() == head.tree:
         await keep(context, ["read-tree", index], {})
         await keep(context, ["update-index", "-q", "--refresh"], {})
     return ToolResult(content=f"Commit {commit[:8]} was undone; the files were not changed. git_status shows them.")

@@ -1,0 +1,97 @@
+"""Commits whose hooks stage something: it is committed only if the files have it, whatever the call staged itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from marvin_tools_coding.git.committing import git_commit
+from marvin_tools_coding.git.inspecting import git_diff
+
+from .support_shell import Folder
+
+AUTHOR = {"GIT_AUTHOR_NAME": "A U Thor", "GIT_AUTHOR_EMAIL": "a@example.org"}
+AUTHOR |= {"GIT_COMMITTER_NAME": "A U Thor", "GIT_COMMITTER_EMAIL": "a@example.org"}
+ELSEWHERE = "git update-index --add --cacheinfo 100644,$(echo elsewhere | git hash-object -w --stdin),b.txt"
+"""A hook stages what no file has, as one does whose `git add` reads another folder."""
+CONFLICT = (
+    "git switch -qc o; echo o > a.txt; git commit -qam o; git switch -q main; echo m > a.txt; git commit -qam m; "
+)
+CONFLICT += "git merge -q o > out.txt 2>&1 || echo both > a.txt; rm out.txt"
+CLEAN = "git switch -qc o; echo o > o.txt; git add .; git commit -qm o; git switch -q main; echo m > m.txt; git add ."
+CLEAN += "; git commit -qm m; git merge -q --no-commit o"
+PICK = CONFLICT.replace("git merge -q o", "git cherry-pick o")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Folder:
+    """A repository with one commit of two files."""
+    root = tmp_path / "project"
+    root.mkdir()
+    folder = Folder(root, **AUTHOR)
+    folder.sh("git init -qb main; printf 'one\\ntwo\\n' > a.txt; echo b > b.txt; git add .; git commit -qm first")
+    return folder
+
+
+def hook(repo: Folder, script: str, name: str = "pre-commit") -> None:
+    file = repo.root / ".git" / "hooks" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def test_what_a_hook_stages_from_elsewhere_is_not_committed_with_what_was_staged(repo: Folder) -> None:
+    hook(repo, ELSEWHERE)
+    repo.sh("echo x > a.txt; git add a.txt; echo y > a.txt")
+    head = repo.sh("git rev-parse HEAD")
+    told = repo.error(git_commit, message="m", add_all=False)
+    assert "The commit was undone: git stored other content of b.txt than is there." in told
+    assert repo.sh("git rev-parse HEAD") == head
+    assert repo.sh("git status --porcelain") == "MM a.txt\n"
+    assert repo.sh("git show :a.txt") == "x\n"
+
+
+def test_what_a_hook_formats_and_stages_is_committed_with_what_was_staged(repo: Folder) -> None:
+    hook(repo, "tr a-z A-Z < a.txt > n; mv n a.txt; git add a.txt; git rm -q --cached b.txt; echo n > n; git add n")
+    repo.sh("echo x > a.txt; git add a.txt")
+    assert "Committed" in repo.call(git_commit, message="m", add_all=False)
+    assert repo.sh("git show HEAD:a.txt HEAD:n; git ls-files") == "X\nn\na.txt\nn\n"
+
+
+def test_what_is_staged_in_part_is_committed_beside_a_hook(repo: Folder) -> None:
+    hook(repo, "git add b.txt")
+    repo.sh("echo staged > a.txt; git add a.txt; echo more >> a.txt; echo x > b.txt")
+    assert "Committed" in repo.call(git_commit, message="m", add_all=False)
+    assert repo.sh("git show HEAD:a.txt HEAD:b.txt") == "staged\nx\n"
+
+
+@pytest.mark.parametrize("add_all", [True, False], ids=["all", "staged"])
+@pytest.mark.parametrize("script", [CONFLICT, CLEAN, PICK], ids=["conflict", "clean", "cherry-pick"])
+def test_what_a_hook_stages_from_elsewhere_is_not_merged(repo: Folder, script: str, *, add_all: bool) -> None:
+    """The merge is still in progress then, and can be completed."""
+    repo.sh(f"{script}; {'true' if add_all else 'git add .'}")
+    head = repo.sh("git rev-parse HEAD")
+    for name in ("pre-commit", "pre-merge-commit"):
+        hook(repo, ELSEWHERE, name)
+    assert "The commit was undone" in repo.error(git_commit, message="m", add_all=add_all)
+    assert repo.sh("git rev-parse HEAD") == head
+    assert "elsewhere" not in repo.sh("git diff HEAD; git diff --cached")
+    repo.sh("rm .git/hooks/*")
+    assert "Committed" in repo.call(git_commit, message="m")
+    assert len(repo.sh("git show -s --format=%P").split()) == (1 if script is PICK else 2)
+    assert repo.sh("git status --porcelain") == ""
+
+
+@pytest.mark.parametrize("add_all", [True, False], ids=["all", "staged"])
+def test_what_a_hook_stages_from_elsewhere_does_not_stay_staged(repo: Folder, *, add_all: bool) -> None:
+    """Also if it refuses the commit, and if it runs after it."""
+    hook(repo, f"{ELSEWHERE}; exit 1")
+    repo.sh("echo x > a.txt; git add a.txt")
+    repo.error(git_commit, message="m", add_all=add_all)
+    assert "elsewhere" not in repo.call(git_diff, staged=True)
+    assert repo.sh("git show :a.txt") == "x\n"
+    (repo.root / ".git/hooks/pre-commit").unlink()
+    hook(repo, ELSEWHERE, "post-commit")
+    repo.call(git_commit, message="m", add_all=add_all)
+    assert "elsewhere" not in repo.call(git_diff, staged=True)
