@@ -19,12 +19,12 @@ from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_
 
 from .conversions import conversions, is_stored_as
 from .place import Place
-from .running import failure, keep, names, try_read
+from .running import LISTS_STAGED, failure, keep, names, try_read
 from .staging import shortened
 
 _TRIES = 3
-_RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
-_TREES = (*_RAW, "-r", "--no-commit-id", "--end-of-options")
+_RAW = ("-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
+_TREES = ("--raw", *_RAW, "-r", "--no-commit-id", "--end-of-options")
 FILE_MODES = ("100644", "100755")
 _LINK, _DELETED = "120000", "000000"
 _UNCHECKED = "hsS"
@@ -54,7 +54,7 @@ class Stored(Record):
 
 async def in_index(context: ToolContext, place: Place, scope: Sequence[str]) -> Sequence[Stored]:
     """What is staged below the paths."""
-    return _stored(place, await names(context, "git diff", ["diff", "--cached", *_RAW, "--", *scope]))
+    return _stored(place, await names(context, "git diff", [*LISTS_STAGED, *_RAW, "--", *scope]))
 
 
 async def in_commit(context: ToolContext, place: Place, commit: str, parents: Sequence[str]) -> Sequence[Stored]:

@@ -31,6 +31,8 @@ _PRIVATE = (*git_command(), "--literal-pathspecs")
 _READING = (*_PRIVATE, "--no-optional-locks")
 _RUNS_PROGRAMS = ("status", "diff", "blame")
 """Commands that read files through filters, or may write the index, which runs a hook."""
+LISTS_STAGED = ("diff", "--cached", "--raw")
+"""The first words of a diff that reads no files and does not write the index."""
 WITHOUT_INDEX = {"GIT_INDEX_FILE": "/marvin-reads-no-index"}
 """A variable for diffs between commits. Once git knows the index, it reads a file of the working tree in place of a
 commit's if it takes both for the same (`reuse_worktree_file` in its diff.c), and the file may lie outside by then."""
@@ -220,7 +222,8 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
 
 async def _environment(context: ToolContext, arguments: Sequence[str]) -> Mapping[str, str]:
     """The variables of a command that reads."""
-    return {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
+    runs_programs = arguments[0] in _RUNS_PROGRAMS and tuple(arguments[:3]) != LISTS_STAGED
+    return {**GIT_ALONE, **await _without_programs(context)} if runs_programs else GIT_ALONE
 
 
 async def _without_programs(context: ToolContext) -> dict[str, str]:
