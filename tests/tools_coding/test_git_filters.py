@@ -152,3 +152,28 @@ def test_a_relative_folder_of_objects(repo: Folder, paths: list[str] | None) -> 
     assert "+AGAIN" in repo.call(git_diff)
     repo.call(git_commit, message="m", paths=paths)
     assert repo.sh("git show HEAD:a.txt") == "AGAIN\n"
+
+
+# Filters that use git themselves
+
+
+RECORDING = """made=$(date +%s%N | git commit-tree $(git mktree < /dev/null))
+git update-ref refs/seen $made 2> /dev/null
+tr a-z A-Z
+"""
+
+
+def test_a_filter_may_keep_records_of_its_own_in_the_repository(repo: Folder) -> None:
+    """As git-annex does. No ref leads to an object that is gone."""
+    (repo.root / ".git" / "record").write_text(RECORDING)
+    repo.sh("git config --global filter.annex.clean 'sh .git/record'")
+    given(repo, "a.txt filter=annex text=auto")
+    repo.sh("echo mine >> a.txt")
+    assert "+MINE" in repo.call(git_diff)
+    assert repo.sh("git fsck 2>&1 | grep -v ^dangling || true") == ""
+    assert "Committed" in repo.call(git_commit, message="m")
+    assert repo.sh("git fsck 2>&1 | grep -v ^dangling || true") == ""
+    repo.sh("echo more >> a.txt")
+    repo.call(git_checkout, target="HEAD", path="a.txt")
+    assert repo.sh("git fsck 2>&1 | grep -v ^dangling || true") == ""
+    repo.sh("git log refs/seen")

@@ -4,50 +4,68 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 from marvin_core import Record, ToolContext, ToolError, in_thread
 
-from .running import failure, store, try_read
+from .running import failure, hash_object, try_read
 
 _LARGEST = 200_000_000
 
 
 class Aside(Record):
-    """A folder that git takes for that of its objects; those of the repository are its alternates."""
+    """A folder that git takes for that of its objects; those of the repository are its alternates.
+
+    Filters may run git themselves. There they see that folder, too, and must not have a ref lead to what they store in
+    it. So git is told that it is a quarantine, in which it changes no ref.
+    """
 
     context: ToolContext
     folder: Path
+    alone: bool
+    """Whether filters of the repository are switched off."""
 
-    async def store(self, path: str, content: bytes, attributes: str, *, alone: bool, keep: bool = False) -> str:
-        """Store what git makes of a content. Returns its hash; empty if a filter fails.
+    async def hash(self, path: str, content: bytes, attributes: str, *, keep: bool = False) -> str:
+        """The hash of what git makes of a content; empty if a filter fails.
 
         Args:
             path: the file that git takes it for.
-            attributes: of the file, see `Conversion`.
-            alone: whether filters of the repository are switched off.
-            keep: whether it is stored in the repository, and not aside.
+            attributes: of the file, see `Conversion`; for a content, git does not look for them in the index.
+            keep: whether to store it in the repository.
         """
-        file = self.folder / "attributes"
-        await in_thread(partial(file.write_text, f"* {attributes}\n", "utf-8", "surrogateescape"))
-        return await store(self.context, path, content, file, {} if keep else self._env, alone=alone)
+        options = ["hash-object", *(["-w"] if keep else [])]
+        settings = await self._settings(attributes)
+        return await hash_object(self.context, path, content, [*settings, *options], alone=self.alone)
 
-    async def read(self, name: str) -> bytes | None:
-        """What is stored under a hash; None if it is too large."""
+    async def made(self, path: str, content: bytes, attributes: str) -> bytes | None:
+        """What git makes of a content; None if a filter fails, or if it is too large."""
+        options = [*await self._settings(attributes), "hash-object", "-w"]
+        name = await hash_object(self.context, path, content, options, alone=self.alone, env=self._env)
+        if not name:
+            return None
         result = await try_read(self.context, ["cat-file", "blob", name], _LARGEST, env=self._env)
         return result.output if result.exit_code == 0 and not result.omitted else None
 
+    async def _settings(self, attributes: str) -> Sequence[str]:
+        file = self.folder / "attributes"
+        await in_thread(partial(file.write_text, f"* {attributes}\n", "utf-8", "surrogateescape"))
+        return ["-c", f"core.attributesFile={file}"]
+
     @property
-    def _env(self) -> dict[str, str]:
-        return {"GIT_OBJECT_DIRECTORY": str(self.folder / "objects")}
+    def _env(self) -> Mapping[str, str]:
+        objects = str(self.folder / "objects")
+        return {"GIT_OBJECT_DIRECTORY": objects, "GIT_QUARANTINE_PATH": objects}
 
 
 @asynccontextmanager
-async def aside(context: ToolContext) -> AsyncIterator[Aside]:
+async def aside(context: ToolContext, *, alone: bool) -> AsyncIterator[Aside]:
     """A folder of objects in the git directory, removed at the end.
+
+    Args:
+        alone: whether filters of the repository are switched off.
 
     Raises:
         ToolError: git fails, or its folder cannot be written.
@@ -59,7 +77,7 @@ async def aside(context: ToolContext) -> AsyncIterator[Aside]:
     git_dir, objects = said.output.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
     folder = await in_thread(partial(_made, git_dir, objects))
     try:
-        yield Aside(context=context, folder=folder)
+        yield Aside(context=context, folder=folder, alone=alone)
     finally:
         await in_thread(partial(shutil.rmtree, folder, ignore_errors=True))
 

@@ -130,7 +130,7 @@ async def _filtered_otherwise(
     if not files:
         return frozenset()
     try:
-        async with aside(context) as kept:
+        async with aside(context, alone=True) as kept:
             return frozenset([shown.path for shown in files if not await _is_made(kept, shown, known[shown.path])])
     except ToolError:  # such as a git directory that cannot be written
         return frozenset(shown.path for shown in files)
@@ -140,9 +140,8 @@ async def _is_made(kept: Aside, shown: _Shown, conversion: Conversion) -> bool:
     content = await content_of(kept.context, shown.path)
     if content is None:
         return False
-    made = await kept.store(shown.path, content, conversion.attributes, alone=True)
-    stored = await kept.read(made) if made else None
-    return stored is not None and _are_in(iter(stored.split(b"\n")), shown)
+    made = await kept.made(shown.path, content, conversion.attributes)
+    return made is not None and _are_in(iter(made.split(b"\n")), shown)
 
 
 def _is_pointer(root: Path, shown: _Shown) -> bool:

@@ -118,10 +118,12 @@ async def _is_filtered(
     content = await content_of(context, path)
     if content is None:
         return False
-    async with aside(context) as kept:
-        made = await kept.store(path, content, conversion.attributes, alone=alone)
-        other = await kept.read(made) if made and made != name else None
-    return made == name or (other is not None and plain(other) == plain(stored))
+    async with aside(context, alone=alone) as kept:
+        made = await kept.hash(path, content, conversion.attributes)
+        if not made or made == name or b"\r\n" not in stored:
+            return made == name
+        other = await kept.made(path, content, conversion.attributes)
+    return other is not None and plain(other) == plain(stored)
 
 
 async def content_of(context: ToolContext, path: str) -> bytes | None:

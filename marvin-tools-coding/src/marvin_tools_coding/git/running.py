@@ -118,18 +118,23 @@ async def keep(
     return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
 
 
-async def store(
-    context: ToolContext, path: str, content: bytes, attributes: Path, env: Mapping[str, str], *, alone: bool
+async def hash_object(
+    context: ToolContext,
+    path: str,
+    content: bytes,
+    options: Sequence[str],
+    *,
+    alone: bool,
+    env: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Store what git makes of a content. Returns its hash; empty if a filter fails.
+    """The hash of what git makes of a content; empty if a filter fails.
 
     Args:
         path: the file that git takes it for.
-        attributes: a file with the attributes of that file: for a content git does not look for them in the index.
-        env: further variables.
+        options: settings for git, then those of `git hash-object`.
         alone: whether filters of the repository are switched off.
     """
-    arguments = ["-c", f"core.attributesFile={attributes}", "hash-object", "-w", "--stdin", f"--path={path}"]
+    arguments = [*options, "--stdin", f"--path={path}"]
     if alone:
         result = await keep(context, arguments, env, stdin=content)
     else:

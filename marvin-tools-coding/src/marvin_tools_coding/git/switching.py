@@ -203,11 +203,11 @@ async def _save_as_read(context: ToolContext, files: Sequence[Stored], env: Mapp
     """
     known = await conversions(context, [one.path for one in files], alone=True)
     entries = []
-    async with aside(context) as kept:
+    async with aside(context, alone=True) as kept:
         for one in files:
             content = await content_of(context, one.path) if one.mode in FILE_MODES else None
             given = known[one.path].attributes
-            made = content is not None and await kept.store(one.path, content, given, alone=True, keep=True)
+            made = content is not None and await kept.hash(one.path, content, given, keep=True)
             if not made:
                 raise ToolError(f"Nothing was restored: {why_differing([one.path], 'git stash push')}")
             entries.append(f"{one.mode} {made}\t{one.name}\0")
