@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core import ToolError
 from marvin_tools_coding.git.committing import git_commit
+from marvin_tools_coding.git.history import git_show
 from marvin_tools_coding.git.inspecting import git_diff
 
 from .support_shell import Folder
@@ -50,6 +52,25 @@ def test_what_a_hook_stages_from_elsewhere_is_not_committed_with_what_was_staged
     assert repo.sh("git rev-parse HEAD") == head
     assert repo.sh("git status --porcelain") == "MM a.txt\n"
     assert repo.sh("git show :a.txt") == "x\n"
+
+
+@pytest.mark.parametrize("is_first", [False, True], ids=["later", "first"])
+def test_a_commit_that_was_undone_is_not_shown_by_the_reflog(repo: Folder, *, is_first: bool) -> None:
+    """It has what git read elsewhere, and the reflog names it."""
+    repo.sh(
+        f"{'rm -rf .git; git init -qb main' if is_first else 'git switch -qc topic'}; echo x > a.txt; git add a.txt"
+    )
+    hook(repo, ELSEWHERE)
+    assert "The commit was undone" in repo.error(git_commit, message="m", add_all=False)
+    (repo.root / ".git/hooks/pre-commit").unlink()
+    assert "Committed" in repo.call(git_commit, message="m")
+    for ref in ("HEAD@{1}", "HEAD@{2}", "main@{1}", "topic@{1}", "topic@{2}", "@{1}", "@{2}"):
+        try:
+            told = repo.call(git_show, ref=ref)
+        except ToolError as error:
+            told = str(error)
+        assert "elsewhere" not in told
+    assert "elsewhere" not in repo.sh("git log --patch --all --reflog")
 
 
 def test_what_a_hook_formats_and_stages_is_committed_with_what_was_staged(repo: Folder) -> None:

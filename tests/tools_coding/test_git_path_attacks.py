@@ -178,7 +178,7 @@ def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | Non
         return folder.called(git_commit, message=f"Number {number}", paths=paths)
 
     assert said_beside_swaps(root, commit)
-    assert not is_told(git(root, "log", "--patch", "--all"))
+    assert not is_told(git(root, "log", "--patch", "--all", "--reflog"))
     assert not is_told(staged(root))
 
 
@@ -200,7 +200,7 @@ def test_what_is_outside_is_not_committed_by_a_hook(tmp_path: Path, name: str) -
 
     said = said_beside_swaps(root, commit)
     assert any(one.startswith("Committed") for one in said)
-    assert not is_told(git(root, "log", "--patch", "--all"))
+    assert not is_told(git(root, "log", "--patch", "--all", "--reflog"))
     assert not is_told(staged(root))
 
 
@@ -214,7 +214,7 @@ def test_what_is_outside_is_not_saved_before_a_checkout(tmp_path: Path, path: st
         return folder.called(git_checkout, target="HEAD", path=path)
 
     assert said_beside_swaps(root, restore, may_be_missing=True)
-    assert not is_told(git(root, "log", "--patch", "--all", "--diff-merges=separate"))
+    assert not is_told(git(root, "log", "--patch", "--all", "--reflog", "--diff-merges=separate"))
 
 
 def said_beside_swaps(

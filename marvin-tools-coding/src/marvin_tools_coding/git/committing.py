@@ -13,7 +13,7 @@ from .contents import FILE_MODES, Stored, differing, in_commit, in_index, staged
 from .place import Place, find
 from .running import ERROR_LIMIT, failure, names, try_write
 from .staging import Staged, shortened, stage, summary
-from .undo import Before, Newest, newest, resume, state_before, taken_back, undo_commit
+from .undo import Before, Newest, forget, newest, resume, state_before, taken_back, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
@@ -112,6 +112,7 @@ async def _confirm(
         await undo_commit(context, made.commit, before.index, is_own=True)
     except ToolError as error:
         raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}") from error
+    await forget(context, place.git_dir, made.commit)
     await in_thread(lambda: resume(place.git_dir, before))
     await unstage(context, list({*wrong, *(one.path for one in files if one.path)}), before.index)
     raise ToolError(f"The commit was undone: {why}")

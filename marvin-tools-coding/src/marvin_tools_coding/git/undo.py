@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from marvin_core import Record, ToolContext, ToolError, ToolResult, in_thread, open_without_links
+from marvin_core import Record, ToolContext, ToolError, ToolResult, in_thread, open_without_links, opened_folder
 
 from .place import Place
 from .running import failure, keep, read, try_read
 
+_LATEST = 10
+"""The number of newest entries of a reflog in which a commit just made is looked for."""
 _IN_PROGRESS = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 """The files of an operation in progress that git removes once its commit is made."""
 
@@ -69,6 +71,33 @@ def resume(git_dir: Path, before: Before) -> None:
             descriptor = os.open(git_dir / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
             with open(descriptor, "wb") as file:
                 file.write(content)
+
+
+async def forget(context: ToolContext, git_dir: Path, commit: str) -> None:
+    """Delete a commit that was undone from the reflogs, by which `HEAD@{1}` would show it."""
+    branch = await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])
+    for ref in ("HEAD", branch.output.decode("utf-8", "surrogateescape").strip()):
+        listed = await try_read(context, ["log", "-g", f"--max-count={_LATEST}", "--format=%H", ref, "--"])
+        entries = listed.output.decode().split() if ref and listed.exit_code == 0 else []
+        for number in reversed([number for number, name in enumerate(entries) if name == commit]):
+            await keep(context, ["reflog", "delete", "--rewrite", f"{ref}@{{{number}}}"], {})
+    if (await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])).exit_code != 0:
+        await in_thread(lambda: _forget_first(git_dir, commit.encode()))
+
+
+def _forget_first(git_dir: Path, commit: bytes) -> None:
+    """The same for the first commit: without a commit git refuses to look at the reflog of HEAD."""
+    lock = git_dir / "HEAD.lock"  # as git does before it changes that reflog
+    with suppress(OSError), lock.open("xb") as file:
+        try:
+            with open_without_links(git_dir, "logs/HEAD") as log:
+                kept = [line for line in log if commit not in line[: line.find(b"\t")]]
+            with opened_folder(git_dir, "logs") as folder:
+                file.writelines(kept)
+                file.flush()
+                os.rename(lock, "HEAD", dst_dir_fd=folder)
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def taken_back(made: Newest, before: Before) -> str:
