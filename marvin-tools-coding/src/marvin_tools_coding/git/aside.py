@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 
 from marvin_core import Record, ToolContext, ToolError, in_thread
@@ -40,14 +41,24 @@ class Aside(Record):
         settings = await self._settings(attributes)
         return await hash_object(self.context, path, content, [*settings, *options], alone=self.alone)
 
-    async def made(self, path: str, content: bytes, attributes: str) -> bytes | None:
-        """What git makes of a content; None if a filter fails, or if it is too large."""
+    async def store(self, path: str, content: bytes, attributes: str) -> str:
+        """Store what git makes of a content, as `hash` does, but aside."""
         options = [*await self._settings(attributes), "hash-object", "-w"]
-        name = await hash_object(self.context, path, content, options, alone=self.alone, env=self._env)
-        if not name:
-            return None
-        result = await try_read(self.context, ["cat-file", "blob", name], _LARGEST, env=self._env)
-        return result.output if result.exit_code == 0 and not result.omitted else None
+        return await hash_object(self.context, path, content, options, alone=self.alone, env=self._env)
+
+    async def read(self, names: Iterable[str]) -> Mapping[str, bytes]:
+        """What is stored under each hash, without what is missing or too large."""
+        stdin = "".join(f"{name}\n" for name in names if name).encode()
+        result = await try_read(self.context, ["cat-file", "--batch"], _LARGEST, stdin=stdin, env=self._env)
+        if result.exit_code != 0 or result.omitted:
+            return {}
+        batch, found = BytesIO(result.output), dict[str, bytes]()
+        for line in iter(batch.readline, b""):
+            name, kind, *size = line.decode().split()
+            if kind == "blob":
+                found[name] = batch.read(int(size[0]))
+                batch.readline()
+        return found
 
     async def _settings(self, attributes: str) -> Sequence[str]:
         file = self.folder / "attributes"

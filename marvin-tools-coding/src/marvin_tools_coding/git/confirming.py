@@ -131,17 +131,21 @@ async def _filtered_otherwise(
         return frozenset()
     try:
         async with aside(context, alone=True) as kept:
-            return frozenset([shown.path for shown in files if not await _is_made(kept, shown, known[shown.path])])
+            made = {shown.path: await _stored(kept, shown.path, known[shown.path].attributes) for shown in files}
+            contents = await kept.read(made.values())
     except ToolError:  # such as a git directory that cannot be written
         return frozenset(shown.path for shown in files)
+    return frozenset(shown.path for shown in files if not _are_made(contents.get(made[shown.path]), shown))
 
 
-async def _is_made(kept: Aside, shown: _Shown, conversion: Conversion) -> bool:
-    content = await content_of(kept.context, shown.path)
-    if content is None:
-        return False
-    made = await kept.made(shown.path, content, conversion.attributes)
-    return made is not None and _are_in(iter(made.split(b"\n")), shown)
+async def _stored(kept: Aside, path: str, attributes: str) -> str:
+    """The hash of what a filter makes of a file, stored aside; empty if it is unknown."""
+    content = await content_of(kept.context, path)
+    return "" if content is None else await kept.store(path, content, attributes)
+
+
+def _are_made(content: bytes | None, shown: _Shown) -> bool:
+    return content is not None and _are_in(iter(content.split(b"\n")), shown)
 
 
 def _is_pointer(root: Path, shown: _Shown) -> bool:

@@ -122,7 +122,8 @@ async def _is_filtered(
         made = await kept.hash(path, content, conversion.attributes)
         if not made or made == name or b"\r\n" not in stored:
             return made == name
-        other = await kept.made(path, content, conversion.attributes)
+        made = await kept.store(path, content, conversion.attributes)
+        other = (await kept.read([made])).get(made)
     return other is not None and plain(other) == plain(stored)
 
 
