@@ -116,3 +116,16 @@ def test_what_a_hook_stages_from_elsewhere_does_not_stay_staged(repo: Folder, *,
     hook(repo, ELSEWHERE, "post-commit")
     repo.call(git_commit, message="m", add_all=add_all)
     assert "elsewhere" not in repo.call(git_diff, staged=True)
+
+
+def test_what_is_in_no_commit_is_not_shown(repo: Folder) -> None:
+    """What git read elsewhere stays among its objects after a commit was undone."""
+    hook(repo, ELSEWHERE)
+    repo.sh("echo x > a.txt; git add a.txt")
+    repo.error(git_commit, message="m", add_all=False)
+    name = repo.sh("echo elsewhere | git hash-object --stdin").strip()
+    assert repo.sh(f"git cat-file blob {name}") == "elsewhere\n"
+    for ref in (name, f"{name}^{{blob}}", f"{name}..HEAD"):
+        assert "elsewhere" not in repo.error(git_diff, ref=ref)
+    for ref in (name, f"{name}^{{blob}}", ":b.txt", "HEAD:b.txt"):
+        assert "elsewhere" not in repo.error(git_show, ref=ref)
