@@ -24,6 +24,8 @@ from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_tools_coding.git.committing import git_commit
 from marvin_tools_coding.git.history import git_blame, git_show
 from marvin_tools_coding.git.inspecting import git_diff, git_log, git_status
+from marvin_tools_coding.git.place import Place as GitPlace
+from marvin_tools_coding.git.staging import stage
 from marvin_tools_coding.git.switching import git_checkout
 from tests.support.sandboxes import Place, in_sandbox
 from tests.support.swapping import swapped
@@ -180,6 +182,23 @@ def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | Non
     assert said_beside_swaps(root, commit)
     assert not is_told(git(root, "log", "--patch", "--all", "--reflog"))
     assert not is_told(staged(root))
+
+
+def test_names_outside_are_not_told_as_left_out(tmp_path: Path) -> None:
+    """I4: git lists new files, of which git_commit names those that it leaves out."""
+    root = beside_secrets(tmp_path)
+    for number in range(15):
+        (root.parent / "outside" / "inner" / f"secret-name-{number}.pem").touch()
+    (root / "own.pem").touch()
+    (root / ".git" / "info" / "exclude").write_text("/link\n")
+    place = GitPlace(git_dir=root / ".git", top=root, root=root)
+
+    async def left_out(folder: Folder, number: int) -> str:
+        return (await stage(folder.context, place, [])).note
+
+    said = said_beside_swaps(root, left_out)
+    assert any("own.pem" in one for one in said)
+    assert not any(map(is_told, said))
 
 
 @pytest.mark.parametrize("name", ["pre-commit", "post-commit"])

@@ -5,7 +5,6 @@ If a folder became a link meanwhile, it has read files outside. What it shows is
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
@@ -13,11 +12,12 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import BinaryIO
 
-from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
+from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, open_without_links
 
 from .aside import Aside, aside
 from .contents import unchecked
 from .conversions import Conversion, content_of, conversions, converted, lfs_pointer
+from .place import is_there
 from .running import DIFF_LIMIT, try_read
 
 _TRIES = 3
@@ -191,7 +191,7 @@ async def has_names(context: ToolContext, status: ProcessResult) -> bool:
     """Whether the untracked files that git lists are there."""
     listed = dropwhile(lambda line: line != _UNTRACKED, _whole_lines(status))
     names = [_name(line[1:]) for line in listed if line.startswith(b"\t")]
-    return await in_thread(lambda: all(_is_there(context.paths.root, name) for name in names))
+    return await in_thread(lambda: all(is_there(context.paths.root, name) for name in names))
 
 
 def _whole_lines(result: ProcessResult) -> list[bytes]:
@@ -200,17 +200,6 @@ def _whole_lines(result: ProcessResult) -> list[bytes]:
         return result.output.split(b"\n")
     half = len(result.output) // 2
     return [*result.output[:half].split(b"\n")[:-1], *result.output[half:].split(b"\n")[1:]]
-
-
-def _is_there(root: Path, path: str) -> bool:
-    """Whether a file, folder or link is there, reached through no link."""
-    folder, _, name = path.rstrip("/").rpartition("/")
-    try:
-        with opened_folder(root, folder) as descriptor:
-            os.lstat(name, dir_fd=descriptor)
-    except OSError:
-        return False
-    return True
 
 
 def _has(root: Path, shown: _Shown, encoding: str = "") -> bool:

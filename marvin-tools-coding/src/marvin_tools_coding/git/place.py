@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from marvin_core import Record, ToolContext, ToolError
+from marvin_core import Record, ToolContext, ToolError, opened_folder
 
 from .running import failure, try_read
 
@@ -111,6 +111,17 @@ async def find(context: ToolContext, what: str, *, files: bool = True) -> Place:
             "was moved."
         )
     return Place(git_dir=Path(git_dir), top=holder, root=root)
+
+
+def is_there(root: Path, path: str) -> bool:
+    """Whether a file, folder or link is there, reached through no link."""
+    folder, _, name = path.rstrip("/").rpartition("/")
+    try:
+        with opened_folder(root, folder) as descriptor:
+            os.lstat(name, dir_fd=descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _real(path: Path | str) -> Path:

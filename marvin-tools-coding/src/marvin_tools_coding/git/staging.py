@@ -17,8 +17,8 @@ from marvin_core import (
     why_left_out,
 )
 
-from .place import Place
-from .running import names, write
+from .place import Place, is_there
+from .running import failure, names, try_write, write
 
 _NEVER = re.compile(r"(?:^|/)\.marvin/(?:logs|memories|undo|worktrees)(?:/|$)")
 _SHOWN = 20
@@ -68,7 +68,9 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
     kept, left_out = await _sorted(context, folders)
     if paths:
         for folder in folders:  # git add reports unknown names itself
-            await write(context, "git add", ["add", "--all", "--dry-run", "--ignore-errors", "--", folder])
+            tried = await try_write(context, ["add", "--all", "--dry-run", "--ignore-errors", "--", folder])
+            if tried.exit_code != 0:
+                raise failure(context, "git add", tried.replace(output=b""))  # a list of files, which may lie outside
     await write(context, "git add", ["add", "--update", "--", *folders])
     if kept:
         stdin = "\0".join(kept).encode("utf-8", "surrogateescape")
@@ -86,14 +88,19 @@ def _is_habitual(path: str) -> bool:
 
 
 async def _sorted(context: ToolContext, folders: Sequence[str]) -> tuple[list[str], list[str]]:
-    """New files to stage, and those left out with the reason."""
+    """New files to stage, and those left out with the reason.
+
+    git lists folders by their names. A folder may have become a link meanwhile, and what is there is not told.
+    """
     excluded = [f"--exclude={name}/" for name in HABITUALLY_IGNORED]
     others, habitual = [path for path in folders if not _is_habitual(path)], list(filter(_is_habitual, folders))
     new = [*await _new(context, excluded, others), *await _new(context, [], habitual)]
-    habitual = await _habitual(context, excluded, others) if others else []
-    reasons = await in_thread(lambda: {name: _reason(context, name) for name in new})
+    unusual = await _habitual(context, excluded, others) if others else []
+    root = context.paths.root
+    reasons = await in_thread(lambda: {name: _reason(context, name) for name in new if is_there(root, name)})
+    reasons |= await in_thread(lambda: {name: "usually ignored" for name in unusual if is_there(root, name)})
     left_out = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
-    return [name for name, reason in reasons.items() if not reason], habitual + left_out
+    return [name for name, reason in reasons.items() if not reason], left_out
 
 
 async def _new(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:
@@ -116,7 +123,7 @@ async def _habitual(context: ToolContext, excluded: Sequence[str], folders: Sequ
         return []
     stdin = "\0".join(f"./{name}" for name in found).encode("utf-8", "surrogateescape")
     ignored = set(await names(context, what, ["check-ignore", "-z", "--no-index", "--stdin"], stdin=stdin))
-    return [f"{name} (usually ignored)" for name in found if f"./{name}" not in ignored]
+    return [name for name in found if f"./{name}" not in ignored]
 
 
 def _reason(context: ToolContext, name: str) -> str:

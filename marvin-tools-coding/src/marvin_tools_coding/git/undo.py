@@ -76,9 +76,9 @@ def resume(git_dir: Path, before: Before) -> None:
 async def forget(context: ToolContext, git_dir: Path, commit: str) -> None:
     """Delete a commit that was undone from the reflogs, by which `HEAD@{1}` would show it."""
     branch = await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])
-    for ref in ("HEAD", branch.output.decode("utf-8", "surrogateescape").strip()):
+    for ref in ("HEAD", *branch.output.decode("utf-8", "surrogateescape").splitlines()):
         listed = await try_read(context, ["log", "-g", f"--max-count={_LATEST}", "--format=%H", ref, "--"])
-        entries = listed.output.decode().split() if ref and listed.exit_code == 0 else []
+        entries = listed.output.decode().split() if listed.exit_code == 0 else []
         for number in reversed([number for number, name in enumerate(entries) if name == commit]):
             await keep(context, ["reflog", "delete", "--rewrite", f"{ref}@{{{number}}}"], {})
     if (await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])).exit_code != 0:
