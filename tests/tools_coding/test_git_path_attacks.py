@@ -207,7 +207,7 @@ def test_what_is_outside_is_not_committed_by_a_hook(tmp_path: Path, name: str) -
     root = beside_secrets(tmp_path)
     hook = root / ".git" / "hooks" / name
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\ngit add area\n")
+    hook.write_text("#!/bin/sh\ngit add area || true\n")
     hook.chmod(0o755)
     (root / "own.txt").touch()
 
@@ -218,7 +218,7 @@ def test_what_is_outside_is_not_committed_by_a_hook(tmp_path: Path, name: str) -
         return folder.called(git_commit, message=f"Number {number}", add_all=False)
 
     said = said_beside_swaps(root, commit)
-    assert any(one.startswith("Committed") for one in said)
+    assert any(one.startswith(("Committed", "The commit was undone")) for one in said)
     assert not is_told(git(root, "log", "--patch", "--all", "--reflog"))
     assert not is_told(staged(root))
 
