@@ -197,8 +197,8 @@ def test_the_cheap_way_is_taken_only_where_the_caches_are_warm(tmp_path: Path) -
     assert loaded(found, "typer", "marvin_core.plugins.discovery", "marvin_tools_coding") == set()
 
 
-def test_a_config_yaml_with_headers_is_read_at_each_start_and_checked_once(tmp_path: Path) -> None:
-    """Headers may be keys, of which no copy is made."""
+def test_a_config_yaml_with_headers_is_parsed_and_checked_once(tmp_path: Path) -> None:
+    """Headers may be keys, of which no copy is made: a start takes them from their places in the file."""
     place = Start(tmp_path)
     (tmp_path / ".config" / "marvin").mkdir(parents=True)
     (tmp_path / ".config" / "marvin" / "config.yaml").write_text(
@@ -206,8 +206,7 @@ def test_a_config_yaml_with_headers_is_read_at_each_start_and_checked_once(tmp_p
     )
     assert loaded(place.run(text("Warm.")), "pydantic")
     found = place.run(text("Hello."))
-    assert "ruamel.yaml" in found
-    assert loaded(found, "pydantic", "marvin_core.config.file.model") == set()
+    assert loaded(found, "pydantic", "ruamel", "marvin_core.config.file.model") == set()
 
 
 def test_a_chat_in_a_pipe_does_not_import_the_line_editor(start: Start) -> None:
