@@ -35,6 +35,9 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "sse-retry": ("test_reconnection", {}),
 }
 
+DOCUMENT = "https://conformance-test.local/client-metadata.json"
+"""Where the suite supposes the document that describes the client: whoever hosts one sets it as the `client_id`."""
+
 
 class Person:
     """Whoever sits in front: leaves fields as they are, and logs in on each page that is shown."""
@@ -67,6 +70,8 @@ def settings(url: str, scenario: str) -> dict[str, Any]:
     entry: dict[str, Any] = {"url": url, "sampling": "allow"}
     if scenario == "auth/pre-registration":
         entry |= {name: given[name] for name in ("client_id", "client_secret")}
+    if scenario == "auth/basic-cimd":
+        entry["client_id"] = DOCUMENT
     return entry
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -195,8 +197,8 @@ def test_the_cheap_way_is_taken_only_where_the_caches_are_warm(tmp_path: Path) -
     assert loaded(found, "typer", "marvin_core.plugins.discovery", "marvin_tools_coding") == set()
 
 
-def test_a_config_yaml_with_headers_is_read_at_each_start_and_checked_once(tmp_path: Path) -> None:
-    """Headers may be keys, of which no copy is made."""
+def test_a_config_yaml_with_headers_is_parsed_and_checked_once(tmp_path: Path) -> None:
+    """Headers may be keys, of which no copy is made: a start takes them from their places in the file."""
     place = Start(tmp_path)
     (tmp_path / ".config" / "marvin").mkdir(parents=True)
     (tmp_path / ".config" / "marvin" / "config.yaml").write_text(
@@ -204,8 +206,7 @@ def test_a_config_yaml_with_headers_is_read_at_each_start_and_checked_once(tmp_p
     )
     assert loaded(place.run(text("Warm.")), "pydantic")
     found = place.run(text("Hello."))
-    assert "ruamel.yaml" in found
-    assert loaded(found, "pydantic", "marvin_core.config.file.model") == set()
+    assert loaded(found, "pydantic", "ruamel", "marvin_core.config.file.model") == set()
 
 
 def test_a_chat_in_a_pipe_does_not_import_the_line_editor(start: Start) -> None:
@@ -234,3 +235,27 @@ def test_instructions_and_skills_import_nothing_heavy_once_heads_are_kept(tmp_pa
         "marvin_core.engine.calls",
     )
     assert loaded(found, *heavy) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["config.yaml", ".mcp.json"])
+def test_servers_that_are_not_used_cost_a_start_next_to_nothing(tmp_path: Path, place: str) -> None:
+    """Their tools are known, so the start reads their names from one file."""
+    server = str(Path(__file__).parents[1] / "support" / "mcp_server.py")
+    entry = {"command": sys.executable, "args": ["-S", "-P", server, "good", str(tmp_path / "started")]}
+    servers = {f"server{number}": entry for number in range(5)}
+    folder = tmp_path / ".config" / "marvin"
+    folder.mkdir(parents=True)
+    project = place == ".mcp.json"
+    (folder / "config.yaml").write_text(json.dumps({"sandbox": "off", **({} if project else {"mcp_servers": servers})}))
+    if project:
+        (tmp_path / place).write_text(json.dumps({"mcpServers": servers}))
+    trust = ["--trust-project", "--working-dir", str(tmp_path)] if project else []
+    with ModelServer(text("Warm."), text("Hello.")) as model:
+        start = partial(Start(tmp_path).imported, "--non-interactive", "--prompt", "hello", *trust, url=model.url)
+        start()
+        found = start()
+    assert len((tmp_path / "started").read_text().split()) == 5, "each was asked once, and started no second time"
+    assert loaded(found, "marvin_core.mcp") == {f"marvin_core.mcp{name}" for name in ("", ".cached", ".session")}
+    assert loaded(found, *FORBIDDEN, "marvin_core.api.processes") == set()
+    assert project or not loaded(found, "marvin_core.config.mcp_servers")

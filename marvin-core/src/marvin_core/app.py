@@ -139,9 +139,9 @@ class App:
         setup = SessionSetup(
             config=self.config,
             secrets=self.secrets,
-            tools=self.plugins.tools if servers is None else (*self.plugins.tools, *servers.specs()),
+            tools=self.plugins.tools if servers is None else (*self.plugins.tools, *servers.specs),
             lost_tools=self.plugins.lost_tools,
-            foreign_tools=self.plugins.foreign_tools | {spec.name for spec in servers.specs()}
+            foreign_tools=self.plugins.foreign_tools | {spec.name for spec in servers.specs}
             if servers is not None
             else self.plugins.foreign_tools,
             hooks=hooks,

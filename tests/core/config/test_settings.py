@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -329,6 +332,51 @@ def test_a_file_with_headers_is_not_checked_again_and_its_headers_are_not_kept(f
     second = read(file)
     assert second["providers"] == {"p": {**first["providers"]["p"], "models": ["from the cache"]}}
     assert second["providers"]["p"]["headers"] == {"X": "5", "Y": "secret"}
+
+
+KEYS = """\
+# The servers of the team: käse.
+mcp_servers:
+  one: {command: npx, args: [-y, 8080, 'a: b'], env: {API_TOKEN: FIRST-SECRET-OF-MINE, LEVEL: 3}}
+  two: {url: "https://x.example/mcp?key=SECOND-SECRET", headers: {Authorization: 'Bearer käse-THIRD-SECRET'}}
+providers: {p: {base_url: 'http://x.example', headers: {X: FIRST-SECRET-OF-MINE}}}
+"""
+
+
+def test_keys_in_the_file_cost_a_start_no_parsing_and_are_not_kept(file: Path) -> None:
+    file.write_text(KEYS)
+    first = read(file)
+    code = (
+        "import sys; from pathlib import Path; from marvin_core.config.settings import read_settings as r; "
+        f"d = r(Path({str(file)!r}), Path({str(file.parent / 'cache.json')!r})); "
+        "assert not {'ruamel', 'ruamel.yaml', 'pydantic'} & set(sys.modules), 'parsed'; print(repr(d))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert ast.literal_eval(done.stdout) == first
+    assert first["mcp_servers"]["two"]["headers"] == {"Authorization": "Bearer käse-THIRD-SECRET"}
+    kept = (file.parent / "cache.json").read_text()
+    assert not [part for part in ("FIRST", "SECOND", "THIRD", "npx -y") if part in kept]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("FIRST-SECRET", "OTHER-SECRET"), ("npx", "npy"), ("LEVEL: 3", "LEVEN: 3"), ("THIRD", "FIFTH"), ("8080", "8081")],
+)
+def test_a_change_of_a_file_with_keys_that_nothing_shows_counts(file: Path, old: str, new: str) -> None:
+    """An editor may restore the time of a file, and the size can be the same."""
+    file.write_text(KEYS)
+    read(file)
+    status = file.stat()
+    changed = KEYS.replace(old, new)
+    file.write_text(changed)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert read(file) == parse_settings(changed.encode(), file)
+
+
+def test_keys_that_are_written_with_escapes_are_read_as_they_are_meant(file: Path) -> None:
+    file.write_text('mcp_servers: {one: {command: npx, env: {API_TOKEN: "FIRST-\\x53ECRET-OF-MINE"}}}\n')
+    assert read(file) == read(file)
+    assert read(file)["mcp_servers"]["one"]["env"] == {"API_TOKEN": "FIRST-SECRET-OF-MINE"}
 
 
 def test_a_file_with_headers_that_changed_unseen_is_checked_as_a_new_one(file: Path) -> None:

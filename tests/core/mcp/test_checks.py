@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core.mcp.checks import Check
+from marvin_core.mcp.arguments.checks import Check
 
 SLOW = "^(a+)+$"
 NEWEST = "https://json-schema.org/draft/2020-12/schema"

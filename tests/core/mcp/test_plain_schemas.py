@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from marvin_core.mcp.plain import accepting
+from marvin_core.mcp.arguments.plain import accepting
 
 NAMES = st.sampled_from(["a", "b", "c"])
 WORDS = st.sampled_from(["", "x", "yes"])

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import ChatPreferences, Config, McpServer, McpSettings, NetworkPolicy, PermissionMode, Source
+from ..api.config import ChatPreferences, Config, McpServer, NetworkPolicy, PermissionMode, Source
 from ..api.errors import UsageError
 from ..api.providers import Secret
 from .file.sections import FileSettings, NetworkSettings, record_of
 from .folders import chosen_folder, current_folder, own_folders
 from .limits import depth, max_cost, sandbox_use, screen_reader_use, tool_search_use
+from .secret_files import secrets_of_address, secrets_of_headers, secrets_of_server
 from .secrets import Secrets
 from .settings import read_settings
 from .stored.keys import StoredKeys
@@ -99,8 +100,6 @@ def _secrets(config: Config, env: Mapping[str, str], home: Path) -> Secrets:
     stored = StoredKeys(config.config_folder, config.timeouts)
     secrets = Secrets(env, home, config.child_env, stored)
     if config.endpoints or config.http_proxy or config.https_proxy:
-        from .secret_files import secrets_of_address, secrets_of_headers
-
         addresses = [config.http_proxy, config.https_proxy]
         for endpoint in config.endpoints.values():
             addresses += [endpoint.base_url, endpoint.auth_url]
@@ -108,11 +107,10 @@ def _secrets(config: Config, env: Mapping[str, str], home: Path) -> Secrets:
                 secrets.learn(Secret(value))
         for value in (one for address in addresses for one in secrets_of_address(address)):
             secrets.learn(Secret(value))
-    if config.mcp_servers:
-        from .mcp_servers import secrets_of
-
-        for value in (one for server in config.mcp_servers.values() for one in secrets_of(server) if "${" not in one):
-            secrets.learn(Secret(value))
+    for server in config.mcp_servers.values():
+        for value in secrets_of_server(server):
+            if "${" not in value:
+                secrets.learn(Secret(value))
     return secrets
 
 
@@ -236,20 +234,11 @@ def fields_of(settings: FileSettings, env: Mapping[str, str]) -> dict[str, Any]:
         "packs_off": frozenset(settings.packs.off),
         "packs_prefer": settings.packs.prefer,
         "shell_hooks": tuple(hook for hooks in settings.hooks.values() for hook in hooks),
-        "mcp_servers": _mcp_servers(settings.mcp_servers),
+        "mcp_servers": {name: McpServer(name=name, **one.as_dict()) for name, one in settings.mcp_servers.items()},
         "endpoints": settings.providers,
         "cache": settings.cache or "",
         "child_env": frozenset(settings.child_env),
     }
-
-
-def _mcp_servers(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]:
-    """The MCP servers; most users have none."""
-    if not settings:
-        return {}
-    from .mcp_servers import servers_of
-
-    return servers_of(settings)
 
 
 def _named(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import string
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ..api.config import McpServer, McpSettings
+from ..api.config import McpServer
 from ..api.errors import ConfigError
 from ..util.untrusted_json import parse_json
-from .secret_files import secrets_of_address, secrets_of_headers
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_SECRET = re.compile(r"(?i)key|token|secret|passw|credential|auth|bearer|\bpat\b|_pat$")
+_VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
+_LETTERS = frozenset(string.ascii_letters + string.digits)
+_IN_NAMES = _LETTERS | frozenset("_.-")
+_LONGEST_NAME = 64
 _LISTS = ("args", "read_only")
 _TEXTS = ("command", "cwd", "url", "client_id", "client_secret", "sampling")
 _MAPPINGS = ("env", "headers")
@@ -38,11 +39,6 @@ class Variables(Protocol):
 
     def holds_key(self, name: str) -> bool: ...
     def setting(self, name: str) -> str | None: ...
-
-
-def servers_of(settings: Mapping[str, McpSettings]) -> Mapping[str, McpServer]:
-    """The servers of config.yaml, by their names."""
-    return {name: McpServer(name=name, **entry.as_dict()) for name, entry in settings.items()}
 
 
 def servers_of_project(content: bytes, origin: str) -> Mapping[str, McpServer]:
@@ -85,7 +81,8 @@ def server_of(name: str, entry: Mapping[str, Any], origin: str) -> McpServer:
 
 def problem_of(name: str, server: Any) -> str:
     """The error of a server entry; empty if it is valid. `server` has the fields of `McpSettings`."""
-    if not _NAME.fullmatch(name) or "__" in name:
+    # Without regular expressions: a start checks the servers of a project, and would compile them.
+    if not 0 < len(name) <= _LONGEST_NAME or name[0] not in _LETTERS or not _IN_NAMES.issuperset(name) or "__" in name:
         return f"{name!r:.80} is not a valid server name: use letters, digits, '-', '.' and single '_'"
     if bool(server.command) == bool(server.url):
         return "needs either a command or a url, not both"
@@ -125,7 +122,7 @@ def filled_in(server: McpServer, secrets: Variables) -> McpServer:
         return given or found[2] or ""
 
     def filled(text: str) -> str:
-        return _VARIABLE.sub(value, text)
+        return re.sub(_VARIABLE, value, text)
 
     return server.replace(
         command=filled(server.command),
@@ -137,16 +134,3 @@ def filled_in(server: McpServer, secrets: Variables) -> McpServer:
         client_id=filled(server.client_id),
         client_secret=filled(server.client_secret),
     )
-
-
-def secrets_of(server: McpServer) -> Iterator[str]:
-    """The secrets in a server's configuration: headers, passwords in its address, and values with telling names."""
-    yield from secrets_of_headers(server.headers)
-    yield from secrets_of_address(server.url)
-    yield server.client_secret
-    yield from (value for name, value in server.env.items() if _SECRET.search(name))
-    for option, value in zip(("", *server.args), server.args, strict=False):
-        if _SECRET.search(option) and option.startswith("-") and "=" not in option:
-            yield value
-        elif _SECRET.search(value.partition("=")[0]) and "=" in value:
-            yield value.partition("=")[2]

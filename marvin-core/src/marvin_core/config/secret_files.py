@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from ..api.config import McpServer
+
 Reader: TypeAlias = Callable[[str], Iterable[str]]
 """Returns the secrets in the text of a file."""
 
@@ -22,6 +24,8 @@ _PUBLIC_HEADERS = frozenset(
     " openai-beta origin referer user-agent x-title".split()
 )
 """Headers without credentials."""
+_TELLING = ("key", "token", "secret", "passw", "credential", "auth", "bearer")
+"""Parts of the names of secrets."""
 
 
 class WatchedFile:
@@ -100,3 +104,26 @@ def secrets_of_address(url: str) -> Iterator[str]:
     for value in (*re.findall(_BEHIND_NAME, url), *re.findall(_QUERY_KEY, url)):
         yield value
         yield unquote(value)
+
+
+def secrets_of_server(server: McpServer) -> Iterator[str]:
+    """The secrets in a server's configuration: headers, passwords in its address, and values with telling names."""
+    yield from secrets_of_headers(server.headers)
+    if server.url:
+        yield from secrets_of_address(server.url)
+    yield server.client_secret
+    yield from (value for name, value in server.env.items() if _is_telling(name))
+    for option, value in zip(("", *server.args), server.args, strict=False):
+        name, equals, assigned = value.partition("=")
+        if option.startswith("-") and "=" not in option and _is_telling(option):
+            yield value
+        elif equals and _is_telling(name):
+            yield assigned
+
+
+def _is_telling(name: str) -> bool:
+    """Whether a value of this name is a secret. Most names are examined without a regular expression."""
+    name = name.lower()
+    if any(part in name for part in _TELLING):
+        return True
+    return "pat" in name and re.search(r"\bpat\b|_pat$", name) is not None

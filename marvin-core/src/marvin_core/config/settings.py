@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from ..api import config, limits, timeouts
 from ..api.errors import ConfigError
@@ -64,10 +65,11 @@ def read_settings(path: Path, cache: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read: {error.strerror}. Make it readable or remove it.") from error
     kept = read_trusted_json(cache)
     if isinstance(kept, dict) and kept.get("stamp") == stamp and isinstance(kept.get("data"), dict):
-        return _whole(kept["data"], path) if kept.get("left_out") else dict(kept["data"])
-    data = parse_settings(read_config(path), path)
-    left_out = _holds_keys(data)
-    write_cache(cache, {"stamp": stamp, "data": _without_keys(data) if left_out else data, "left_out": left_out})
+        return _whole(kept["data"], kept["places"], path) if "places" in kept else dict(kept["data"])
+    content = read_config(path)
+    data = parse_settings(content, path)
+    left_out = {"places": _places(data, content)} if _holds_keys(data) else {}
+    write_cache(cache, {"stamp": stamp, "data": _without_keys(data) if left_out else data, **left_out})
     return data
 
 
@@ -99,17 +101,77 @@ def _without_keys(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, **kept}
 
 
-def _whole(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _places(data: Mapping[str, Any], content: bytes) -> dict[str, Any] | None:
+    """The places in the file of all texts that are not cached, as `START:END`, so that a start need not parse it.
+
+    Returns:
+        None if a text is not in the file as it is, such as one with an escape sequence.
+    """
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: placed(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return list(map(placed, value))
+        start = content.index(value.encode())
+        return f"{start}:{start + len(value.encode())}"
+
+    try:
+        texts = {
+            section: {
+                name: placed({key: entry[key] for key in keys if key in entry}) for name, entry in data[section].items()
+            }
+            for section, keys in _MAY_HOLD_KEYS.items()
+            if section in data
+        }
+    except (ValueError, AttributeError):
+        return None
+    return {"texts": texts, "rest": _rest(texts, content)}
+
+
+def _rest(places: Any, content: bytes) -> int:
+    """A checksum of the file without the texts at these places: a checksum of a key would tell something about it."""
+    spans: list[tuple[int, int]] = []
+
+    def collect(value: Any) -> None:
+        if isinstance(value, str):
+            start, _, end = value.partition(":")
+            spans.append((int(start), int(end)))
+        else:
+            for one in value.values() if isinstance(value, dict) else value:
+                collect(one)
+
+    collect(places)
+    found = at = 0
+    for start, end in sorted(spans):
+        found = crc32(content[at:start], found)
+        at = max(at, end)
+    return crc32(content[at:], found)
+
+
+def _filled(places: Any, content: bytes) -> Any:
+    """The same with the texts instead of their places."""
+    if isinstance(places, dict):
+        return {name: _filled(one, content) for name, one in places.items()}
+    if isinstance(places, list):
+        return [_filled(one, content) for one in places]
+    start, _, end = places.partition(":")
+    return content[int(start) : int(end)].decode()
+
+
+def _whole(data: Mapping[str, Any], places: Any, path: Path) -> dict[str, Any]:
     """The cached content, completed with the parts from the file that are not cached."""
     content = read_config(path)
     whole: dict[str, Any] = {}
     try:
-        written = written_settings(content, path)
+        if places and _rest(places["texts"], content) != places["rest"]:
+            return parse_settings(content, path)  # another file with the same time and size
+        written = _filled(places["texts"], content) if places else written_settings(content, path)
         for section in _MAY_HOLD_KEYS.keys() & data.keys():
             whole[section] = {
                 name: {**entry, **_as_checked(section, written[section][name])} for name, entry in data[section].items()
             }
-    except (KeyError, AttributeError, TypeError):  # another file with the same time and size
+    except (KeyError, AttributeError, TypeError, UnicodeDecodeError):  # such a file, too
         return parse_settings(content, path)
     return {**data, **whole}
 

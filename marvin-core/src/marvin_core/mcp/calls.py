@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from ..api.tool_context import ToolContext
 from ..api.tools import Tool, ToolResult, ToolSpec
-from .checks import Check
+from .arguments.checks import Check
 from .connection import Connection
 from .listed import ListedTool
 from .results import resource_blocks

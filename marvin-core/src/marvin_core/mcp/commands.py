@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from ..api.errors import UsageError
 from ..api.session import Command, SessionControl
@@ -36,26 +36,6 @@ def mcp_command(servers: Servers) -> Command:
         run=run,
         takes="[NAME [test]]",
     )
-
-
-class LiveCommands(Mapping[str, Command]):
-    """The session's own commands and the commands of servers. If names are equal, the server's command is used."""
-
-    def __init__(self, own: Mapping[str, Command], of_servers: Callable[[], Iterable[Command]]) -> None:
-        self._own = own
-        self._of_servers = of_servers
-
-    def _all(self) -> Mapping[str, Command]:
-        return {**self._own, **{command.name: command for command in self._of_servers()}}
-
-    def __getitem__(self, name: str) -> Command:
-        return self._all()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
 
 
 def _line(servers: Servers, name: str) -> str:

@@ -1,8 +1,10 @@
-"""The cached tools, prompts and resources of servers, so that a session starts without contacting them."""
+"""The tools, prompts and resources of servers, and their cache, which a session that uses no server does not read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -10,9 +12,22 @@ from typing import Any
 
 from ..api.config import McpServer
 from ..api.record import Record
-from ..util.state_files import read_trusted_json, write_cache
+from ..api.tools import ToolSpec
+from ..util.state_files import write_cache
+from .cached import END, FILE, FORMAT, CachedServers, access_of, common, setup_of
+from .naming import tool_name
 
-_FORMAT = 2
+_CALLS = f"{__package__}.calls"
+_READ = "read_resource"
+_TOLD = 20
+"""The maximum number of resources that are listed for the model."""
+_READS = {
+    "type": "object",
+    "properties": {"uri": {"type": "string", "description": "Its URI, as the server names it."}},
+    "required": ["uri"],
+}
+_EACH = ("name", "called", "description", "parameters")
+"""The fields of a tool that the cache has elsewhere than in the last line of its server."""
 
 
 class ListedTool(Record):
@@ -54,73 +69,148 @@ class Listing(Record):
     """The tools that cannot be offered, each with the reason."""
 
 
+def resource_tool_name(server: str) -> str:
+    """The name of the tool that reads a server's resources."""
+    return tool_name(server, _READ)
+
+
+def offered(server: McpServer, listing: Listing) -> Iterator[tuple[ToolSpec, ListedTool | None]]:
+    """The tools that Marvin offers for a server: each of its own, and one that reads its resources, with None."""
+    for tool in listing.tools:
+        yield (
+            ToolSpec(
+                name=tool.name,
+                description=tool.description,
+                parameters=tool.parameters,
+                access=access_of(server, tool.called),
+                module=_CALLS,
+                **common(server.name),
+            ),
+            tool,
+        )
+    reader = resource_tool_name(server.name)
+    if listing.resources and all(tool.name != reader for tool in listing.tools):
+        yield (
+            ToolSpec(
+                name=reader,
+                description=f"Read a resource of the MCP server {server.name}.{_known(listing)}",
+                parameters=_READS,
+                access=access_of(server, None),
+                module=_CALLS,
+                **common(server.name),
+            ),
+            None,
+        )
+
+
+def _known(listing: Listing) -> str:
+    """The first resources of a server, for the model."""
+    lines = [f"\n- {uri}: {said}" for uri, said in islice(listing.named.items(), _TOLD)]
+    more = len(listing.named) - len(lines)
+    return "".join([" It has:", *lines, f"\nand {more:,} more" if more > 0 else ""]) if lines else ""
+
+
 class Listings:
     """The listings of all servers, in one file of the cache folder.
 
     Args:
         folder: the cache folder.
+        cached: the content of the file, if it was read already.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "mcp-servers.json"
-        self._kept: dict[str, Any] | None = None
+    def __init__(self, folder: Path, cached: CachedServers | None = None) -> None:
+        self._folder = folder
+        self._cached = cached
         self._writing = Lock()  # servers are asked in parallel, and no listing may be lost
 
     def of(self, server: McpServer) -> Listing | None:
         """The last listing of a server; None if its configuration was changed since then, or there is none."""
-        kept = self._read().get(server.name)
-        if not isinstance(kept, dict) or kept.get("setup") != _setup(server):
-            return None
+        cached = self._read()
+        entry = cached.of(server)
         try:
-            return _listing(kept["listing"])
+            return None if entry is None or "names" not in entry else _listing(entry, _lines(cached, entry))
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
 
     def keep(self, server: McpServer, listing: Listing) -> None:
         """Store the listing of a server. Blocks."""
+        specs = list(offered(server, listing))
+        entry = {
+            "setup": setup_of(server),
+            "names": [spec.name for spec, _ in specs],
+            "called": [tool and tool.called for _, tool in specs],
+            "named": bool(listing.named),
+        }
+        tools = [
+            {"description": spec.description, "parameters": spec.parameters, "module": spec.module} for spec, _ in specs
+        ]
         with self._writing:
-            self._kept = None  # another Marvin may have changed the file meanwhile
-            kept = self._read()
-            kept[server.name] = {"setup": _setup(server), "listing": _stated(listing)}
-            write_cache(self._path, {"format": _FORMAT, "servers": kept})
+            self._write({**self._kept(), server.name: (entry, [*tools, _rest(listing)])})
 
     def was_late(self, server: McpServer) -> bool:
         """Whether the last attempt to ask a server with this configuration took long and failed."""
-        kept = self._read().get(server.name)
-        return isinstance(kept, dict) and kept.get("setup") == _setup(server) and bool(kept.get("late"))
+        entry = self._read().of(server)
+        return entry is not None and bool(entry.get("late"))
 
     def keep_late(self, server: McpServer) -> None:
         """Store that an attempt took long and failed, unless there is a listing. Blocks."""
         with self._writing:
-            self._kept = None
-            kept = self._read()
+            self._cached = None
             if self.of(server) is None:
-                kept[server.name] = {"setup": _setup(server), "late": True}
-                write_cache(self._path, {"format": _FORMAT, "servers": kept})
+                self._write({**self._kept(), server.name: ({"setup": setup_of(server), "late": True}, [])})
 
     def forget(self, name: str) -> None:
         """Invalidate the listing of a server, so that it is fetched again on next use. Blocks."""
         with self._writing:
-            kept = self._read()
+            kept = self._kept()
             if kept.pop(name, None) is not None:
-                write_cache(self._path, {"format": _FORMAT, "servers": kept})
+                self._write(kept)
 
-    def _read(self) -> dict[str, Any]:
-        if self._kept is None:
-            found = read_trusted_json(self._path)
-            right = isinstance(found, dict) and found.get("format") == _FORMAT
-            self._kept = dict(found["servers"]) if right and isinstance(found.get("servers"), dict) else {}
-        return self._kept
+    def _kept(self) -> dict[str, tuple[dict[str, Any], list[Any]]]:
+        """The entry and the lines of each server, read again: another Marvin may have changed the file meanwhile."""
+        self._cached = None
+        cached = self._read()
+        kept = {}
+        for name, entry in cached.entries.items():
+            try:
+                kept[name] = entry, _lines(cached, entry)
+            except (KeyError, TypeError, ValueError, AttributeError):  # damaged
+                continue
+        return kept
+
+    def _write(self, kept: Mapping[str, tuple[dict[str, Any], list[Any]]]) -> None:
+        servers: dict[str, Any] = {}
+        lines: list[Any] = []
+        for name, (entry, own) in kept.items():
+            servers[name] = {**entry, "first": len(lines)}
+            lines += own
+        head = {"format": FORMAT, "lines": len(lines) + 1, "servers": servers}
+        write_cache(self._folder / FILE, head, *lines, END)
+        self._cached = None
+
+    def _read(self) -> CachedServers:
+        if self._cached is None:
+            self._cached = CachedServers(self._folder)
+        return self._cached
 
 
-def _setup(server: McpServer) -> Sequence[Any]:
-    """The cache key: the configuration of a server, without values of variables or headers."""
-    return [server.command, *server.args, server.cwd, server.url, sorted(server.env), sorted(server.headers)]
+def _lines(cached: CachedServers, entry: Mapping[str, Any]) -> list[Any]:
+    """The lines of a server: one for each tool, and one with all else; none for a server that was late."""
+    if "names" not in entry:
+        return []
+    count = len(entry["names"]) + 1
+    lines = list(map(json.loads, cached.text.lines(entry["first"], count)))
+    if len(lines) != count:
+        raise ValueError("lines are missing")
+    return lines
 
 
-def _stated(listing: Listing) -> dict[str, Any]:
+def _rest(listing: Listing) -> dict[str, Any]:
+    """What a start does not need."""
     return {
-        "tools": [tool.as_dict() for tool in listing.tools],
+        "tools": [
+            {name: value for name, value in tool.as_dict().items() if name not in _EACH} for tool in listing.tools
+        ],
         "prompts": [prompt.as_dict() for prompt in listing.prompts],
         "instructions": listing.instructions,
         "resources": listing.resources,
@@ -129,12 +219,17 @@ def _stated(listing: Listing) -> dict[str, Any]:
     }
 
 
-def _listing(kept: Mapping[str, Any]) -> Listing:
+def _listing(entry: Mapping[str, Any], lines: Sequence[Any]) -> Listing:
+    rest = lines[-1]
+    own = zip(entry["names"], entry["called"], lines, rest["tools"], strict=False)  # without that for resources
     return Listing(
-        tools=tuple(ListedTool(**one) for one in kept["tools"]),
-        prompts=tuple(ListedPrompt(**{**one, "arguments": tuple(one["arguments"])}) for one in kept["prompts"]),
-        instructions=str(kept["instructions"]),
-        resources=bool(kept["resources"]),
-        named={str(uri): str(said) for uri, said in kept["named"].items()},
-        left_out=tuple(map(str, kept["left_out"])),
+        tools=tuple(
+            ListedTool(name=name, called=called, description=line["description"], parameters=line["parameters"], **more)
+            for name, called, line, more in own
+        ),
+        prompts=tuple(ListedPrompt(**{**one, "arguments": tuple(one["arguments"])}) for one in rest["prompts"]),
+        instructions=str(rest["instructions"]),
+        resources=bool(rest["resources"]),
+        named={str(uri): str(said) for uri, said in rest["named"].items()},
+        left_out=tuple(map(str, rest["left_out"])),
     )

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import islice
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..api.config import McpServer
 from ..api.errors import MarvinError
-from ..api.tools import Access, Tool, ToolSpec
+from ..api.tools import Tool, ToolSpec
 from ..util.threads import in_thread
 from .connection import Connection, Surroundings
-from .listed import ListedTool, Listing, Listings
-from .naming import tool_name
+from .listed import ListedTool, Listing, Listings, offered
 
-GROUP = "mcp"
 LONG = 3.0
 """Seconds that a prompt waits for slow servers. They continue to start, and a later prompt can use them."""
-_READ = "read_resource"
-_SOURCE = "MCP server"
-_TOLD = 20
-"""The maximum number of resources that are listed for the model."""
-_READS = {
-    "type": "object",
-    "properties": {"uri": {"type": "string", "description": "Its URI, as the server names it."}},
-    "required": ["uri"],
-}
 
 
 class Offering(Protocol):
@@ -44,30 +31,26 @@ class Servers:
     Args:
         configured: the servers that may be used.
         listings: their cached listings.
+        toolbox: the tools of the session, which new ones join.
+        around: the dependencies of connections.
     """
 
-    def __init__(self, configured: Mapping[str, McpServer], listings: Listings) -> None:
-        self.configured = {name: server for name, server in configured.items() if not server.off}
+    def __init__(
+        self, configured: Mapping[str, McpServer], listings: Listings, toolbox: Offering, around: Surroundings
+    ) -> None:
+        self.configured = configured
         self._listings = listings
         self._listed: dict[str, tuple[str, ListedTool | None]] = {}
         self._connections: dict[str, Connection] = {}
-        self._toolbox: Offering | None = None
-        self._around: Surroundings | None = None
+        self._toolbox = toolbox
         self._stale: set[str] = set()
+        self._around = around.replace(changed=lambda server: self._stale.add(server.name))
         self.known: dict[str, Listing] = {}
         """The known listings by name; servers without one are missing."""
         for name, server in self.configured.items():
             if (listing := listings.of(server)) is not None:
                 self.known[name] = listing
-
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools of all known listings."""
-        return tuple(spec for name in self.known for spec in self._specs(name))
-
-    def attach(self, toolbox: Offering, around: Surroundings) -> None:
-        """Set the toolbox of the session, and the dependencies of connections."""
-        self._toolbox = toolbox
-        self._around = around.replace(changed=lambda server: self._stale.add(server.name))
+                self._specs(name)
 
     def find(self, spec: ToolSpec) -> Tool | None:
         """The tool of a specification from these servers; None for any other. Blocks to import the validation."""
@@ -82,7 +65,6 @@ class Servers:
     def connection(self, name: str) -> Connection:
         """The connection to a server, opened on first use."""
         if name not in self._connections:
-            assert self._around is not None
             self._connections[name] = Connection(self.configured[name], self._around)
         return self._connections[name]
 
@@ -124,55 +106,15 @@ class Servers:
         before = {spec.name for spec in self._specs(name)} if name in self.known else set()
         self.known[name] = listing
         await in_thread(partial(self._listings.keep, self.configured[name], listing))
-        if self._toolbox is not None:
-            specs = tuple(self._specs(name))
-            for spec in specs:
-                self._toolbox.add(spec)
-            for gone in before - {spec.name for spec in specs}:
-                self._toolbox.hold(gone, f"the MCP server {name} no longer has it")
+        specs = self._specs(name)
+        for spec in specs:
+            self._toolbox.add(spec)
+        for gone in before - {spec.name for spec in specs}:
+            self._toolbox.hold(gone, f"the MCP server {name} no longer has it")
         return listing
 
-    def _specs(self, name: str) -> Iterator[ToolSpec]:
-        server, listing = self.configured[name], self.known[name]
-        for tool in listing.tools:
-            self._listed[tool.name] = (name, tool)
-            yield ToolSpec(
-                name=tool.name,
-                description=tool.description,
-                parameters=tool.parameters,
-                access=_access(server, tool),
-                **_common(name),
-            )
-        reader = resource_tool_name(name)
-        if listing.resources and all(tool.name != reader for tool in listing.tools):
-            self._listed[reader] = (name, None)
-            yield ToolSpec(
-                name=reader,
-                description=f"Read a resource of the MCP server {name}.{_known(listing)}",
-                parameters=_READS,
-                access=frozenset[Access]({"read", "net"}),
-                **_common(name),
-            )
-
-
-def _known(listing: Listing) -> str:
-    """The first resources of a server, for the model."""
-    lines = [f"\n- {uri}: {said}" for uri, said in islice(listing.named.items(), _TOLD)]
-    more = len(listing.named) - len(lines)
-    return "".join([" It has:", *lines, f"\nand {more:,} more" if more > 0 else ""]) if lines else ""
-
-
-def _common(server: str) -> dict[str, Any]:
-    return {"group": GROUP, "parallel": True, "source": f"{_SOURCE} {server}", "module": f"{__package__}.calls"}
-
-
-def resource_tool_name(server: str) -> str:
-    """The name of the tool that reads a server's resources."""
-    return tool_name(server, _READ)
-
-
-def _access(server: McpServer, tool: ListedTool) -> frozenset[Access]:
-    """The access of a tool: all kinds, unless the user declares it read-only. The server's claim is ignored."""
-    if any(fnmatchcase(tool.called, pattern) for pattern in server.read_only):
-        return frozenset({"read", "net"})
-    return frozenset({"read", "net", "write", "exec"})
+    def _specs(self, name: str) -> Sequence[ToolSpec]:
+        """The tools of a known server, which `find` finds from now on."""
+        specs = list(offered(self.configured[name], self.known[name]))
+        self._listed.update({spec.name: (name, tool) for spec, tool in specs})
+        return [spec for spec, _ in specs]

@@ -1,146 +1,96 @@
-"""The MCP servers of one session: from the user's configuration, and from a trusted project."""
+"""The MCP servers of one session: from the user's configuration, and from a trusted project.
+
+A start needs the names of their tools only. All else is imported when a server is used, or shown.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING
 
-from ..api.config import Config, McpServer
-from ..api.errors import ToolError
-from ..api.messages import Text
-from ..api.providers import OFFLINE, Secret
+from ..api.config import Config
 from ..api.session import Command
 from ..api.tools import Tool, ToolSpec
-from ..config.mcp_servers import filled_in, secrets_of
-from ..config.program import command_name
 from ..config.secrets import Secrets
-from .commands import LiveCommands, mcp_command
-from .connection import Surroundings
-from .listed import Listings
-from .login.kept import LoginPage, Logins, secrets_in
-from .prompts import prompt_commands
-from .servers import LONG, Servers
+from .cached import GROUP, LOGINS, CachedServers
 
 if TYPE_CHECKING:
-    from ..api.providers import Request
-    from ..conversation.aside import PartialAnswer
     from ..engine.parts import SessionParts
+    from .live import LiveServers
+    from .servers import Servers
 
 
 class SessionServers:
     """The `ToolSource` of a session."""
 
-    def __init__(self, servers: Servers, secrets: Secrets) -> None:
-        self.servers = servers
+    def __init__(self, config: Config, secrets: Secrets) -> None:
+        self._configured = {name: server for name, server in config.mcp_servers.items() if not server.off}
+        self._cached = CachedServers(config.cache_folder)
+        tools = {name: self._cached.tools(server) for name, server in self._configured.items()}
+        self._are_known = None not in tools.values()
+        self.specs: tuple[ToolSpec, ...] = tuple(spec for known in tools.values() for spec in known or ())
+        """The tools of the servers with a listing."""
         self._secrets = secrets
         self._parts: SessionParts | None = None
-        self._learning: dict[str, asyncio.Task[None]] = {}
-        self._told: set[str] = set()
+        self._live: LiveServers | None = None
+        self._making = Lock()  # tools are loaded in threads
 
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools of the servers with a listing."""
-        return self.servers.specs()
+    @property
+    def servers(self) -> Servers:
+        """The servers, in an attached session."""
+        return self._in_use().servers
 
     def commands(self, own: Mapping[str, Command]) -> Mapping[str, Command]:
         """The session's own commands, with `/mcp` and the prompts of these servers."""
-        return LiveCommands(own, lambda: (mcp_command(self.servers), *prompt_commands(self.servers)))
+        return _LiveCommands(own, lambda: self._in_use().commands())
 
     def resources(self) -> Mapping[str, str]:
         """The resources of these servers."""
-        known = self.servers.known.items()
-        return {f"{name}:{uri}": said for name, listing in known for uri, said in listing.named.items()}
+        known = map(self._cached.of, self._configured.values())
+        return self._in_use().resources() if self._live or any(one and one.get("named") for one in known) else {}
 
     def find(self, spec: ToolSpec) -> Tool | None:
         """The tool of a specification from these servers; None for any other."""
-        return self.servers.find(spec)
+        return self._in_use().servers.find(spec) if spec.group == GROUP else None
 
     def attach(self, parts: SessionParts) -> None:
         """Set the session."""
         self._parts = parts
-        around = Surroundings(
-            processes=parts.processes,
-            root=lambda: parts.workspace.root,
-            filled_in=self._filled_in,
-            keep=parts.resources.get,
-            start=parts.config.timeouts.server,
-            reach=self._streams,
-            ask_model=self._asked,
-            attended=parts.setup.asker is not None,
-        )
-        self.servers.attach(parts.toolbox, around)
-
-    def _filled_in(self, server: McpServer) -> McpServer:
-        found = filled_in(server, self._secrets)
-        for value in secrets_of(found):
-            self._secrets.learn(Secret(value))
-        return found
-
-    def _streams(
-        self, server: McpServer, page: LoginPage, told: Callable[[str], None]
-    ) -> AbstractAsyncContextManager[Any]:
-        from .reaching import Reaching
-
-        assert self._parts is not None
-        logins = Logins(self._parts.config.config_folder, self._parts.config.timeouts)
-        return Reaching(self._parts.config, logins, self._secrets.setting).streams(server, page, told)
-
-    async def _asked(self, request: Request) -> PartialAnswer:
-        """The model's answer to a server's request; secrets are removed from both."""
-        from ..conversation.aside import Aside
-
-        parts = self._parts
-        provider = None if parts is None else parts.model.summarizer()
-        if parts is None or provider is None or provider.name == OFFLINE:
-            raise ToolError("No model is set up here.")
-        clean = parts.redactor.text
-        messages = tuple(
-            message.replace(
-                content=tuple(
-                    block.replace(text=clean(block.text)) if isinstance(block, Text) else block
-                    for block in message.content
-                )
-            )
-            for message in request.messages
-        )
-        aside = Aside(provider=provider, meter=parts.meter, bus=parts.bus)
-        async with asyncio.timeout(parts.config.timeouts.summary):
-            came = await aside.ask(request.replace(system=clean(request.system), messages=messages))
-        came.text = clean(came.text)
-        return came
 
     async def ready(self) -> None:
-        """Fetch missing listings: without a time limit in a non-interactive run, else for some seconds.
+        """Fetch missing listings, as `LiveServers.ready`."""
+        if self._live is not None or not self._are_known:
+            await self._in_use().ready()
 
-        A server that was late in an earlier run gets no more than these seconds in any run.
-        """
-        if self._parts is None or not (unknown := self.servers.unknown()):
-            return
-        new = [name for name in unknown if name not in self._learning or self._learning[name].done()]
-        if new:
-            self._parts.bus.tell(f"Asking the MCP server {', '.join(new)} for its tools …")
-        late = {name for name in unknown if self.servers.was_late(name)}
-        for name in new:
-            self._learning[name] = asyncio.ensure_future(self._learn(name, self._parts))
-        await asyncio.wait([self._learning[name] for name in unknown], timeout=LONG)
-        if self._parts.setup.asker is not None:
-            return
-        if awaited := [self._learning[name] for name in unknown if name not in late]:
-            await asyncio.wait(awaited)
-        for name in sorted(late - self._told):
-            if not self._learning[name].done():
-                self._told.add(name)
-                self._parts.bus.warn(
-                    f"The MCP server {name} is not ready yet, and was not when it was last asked. The run continues "
-                    f"without it. `{command_name()} mcp test {name}` waits for it."
-                )
+    def _in_use(self) -> LiveServers:
+        with self._making:
+            if self._live is None:
+                from .live import LiveServers
 
-    async def _learn(self, name: str, parts: SessionParts) -> None:
-        fault = await self.servers.learn(name)
-        if fault and name not in self._told:
-            self._told.add(name)
-            parts.bus.warn(fault)
+                assert self._parts is not None
+                self._live = LiveServers(self._configured, self._cached, self._secrets, self._parts)
+            return self._live
+
+
+class _LiveCommands(Mapping[str, Command]):
+    """The session's own commands and the commands of servers. If names are equal, the server's command is used."""
+
+    def __init__(self, own: Mapping[str, Command], of_servers: Callable[[], Iterable[Command]]) -> None:
+        self._own = own
+        self._of_servers = of_servers
+
+    def _all(self) -> Mapping[str, Command]:
+        return {**self._own, **{command.name: command for command in self._of_servers()}}
+
+    def __getitem__(self, name: str) -> Command:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
 
 
 def session_servers(config: Config, secrets: Secrets) -> SessionServers | None:
@@ -148,5 +98,11 @@ def session_servers(config: Config, secrets: Secrets) -> SessionServers | None:
     if all(server.off for server in config.mcp_servers.values()):
         return None
     if any(server.url for server in config.mcp_servers.values()):
-        secrets.watch(Logins(config.config_folder, config.timeouts).path, secrets_in)
-    return SessionServers(Servers(config.mcp_servers, Listings(config.cache_folder)), secrets)
+        secrets.watch(config.config_folder / LOGINS, _secrets_of_logins)
+    return SessionServers(config, secrets)
+
+
+def _secrets_of_logins(text: str) -> Iterable[str]:
+    from .login.kept import secrets_in
+
+    return secrets_in(text)

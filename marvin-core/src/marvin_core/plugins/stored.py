@@ -31,8 +31,8 @@ _TOOL_TUPLES = frozenset(
 )
 
 
-class _LateText:
-    """The data that a start needs for few tools, unparsed: all lines of the file but the first."""
+class LateText:
+    """The data that a start needs for few tools, unparsed: all lines of a file but the first."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -46,6 +46,10 @@ class _LateText:
         """The phrases of all tools, in the order of the tools."""
         found: Sequence[Sequence[Mapping[str, Any]]] = json.loads(self._lines[-2])
         return found
+
+    def lines(self, first: int, count: int) -> list[bytes]:
+        """So many lines from that position on."""
+        return self._lines[first : first + count]
 
     def fields(self, place: int) -> dict[str, Any]:
         """The late fields of the tool with that position."""
@@ -63,7 +67,7 @@ class LatePhrases(Sequence[Mapping[str, Any]]):
         place: the position of this tool.
     """
 
-    def __init__(self, text: _LateText, place: int) -> None:
+    def __init__(self, text: LateText, place: int) -> None:
         self._text = text
         self._place = place
 
@@ -168,7 +172,7 @@ def index_from_json(data: Mapping[str, Any], text: bytes) -> Index:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: the data has another form, or is incomplete.
     """
-    tools = _late_tools(data["tools"], _LateText(text))
+    tools = _late_tools(data["tools"], LateText(text))
     if text.count(b"\n") != len(tools) + 2 or not text.endswith(b'\n"%b"' % _END.encode()):
         raise ValueError("the index is incomplete")
     return Index(
@@ -193,16 +197,24 @@ def _runs(tools: Sequence[Owned[ToolSpec]]) -> list[Any]:
     return runs
 
 
-def _late_tools(runs: Sequence[Any], text: _LateText) -> tuple[Owned[ToolSpec], ...]:
+def _late_tools(runs: Sequence[Any], text: LateText) -> tuple[Owned[ToolSpec], ...]:
     """The tools of the index, from the result of `_runs`."""
     found: list[Owned[ToolSpec]] = []
     for key, entry, names in runs:
-        if not entry.keys() <= _SHARED:
-            raise ValueError("a tool of the index has an unknown field")
-        fields = {**_EARLY, **_as_fields(entry)}
-        for name in names:
-            found.append((key, LateTool.of({**fields, "name": name, _TEXT: (text, len(found))})))
+        found += owned(key, late_tools(names, entry, text, len(found)))
     return tuple(found)
+
+
+def late_tools(names: Sequence[str], entry: dict[str, Any], text: LateText, first: int) -> list[ToolSpec]:
+    """Tools with equal fields, each with its late fields in a line of the text, beginning with the line `first`.
+
+    Raises:
+        ValueError: a field is none that a start reads.
+    """
+    if not entry.keys() <= _SHARED:
+        raise ValueError("a tool of the index has an unknown field")
+    fields = {**_EARLY, **_as_fields(entry)}
+    return [LateTool.of({**fields, "name": name, _TEXT: (text, place)}) for place, name in enumerate(names, first)]
 
 
 def loaded_to_json(loaded: Loaded) -> dict[str, Any]:

@@ -17,8 +17,10 @@ _SCHEMA: Mapping[str, Any] = {
 
 def with_parameter(spec: ToolSpec) -> ToolSpec:
     """The tool as offered if calls may leave the sandbox: a tool that runs programs gets the parameter."""
+    if not spec.command:  # looked at first: the parameters of most tools are not parsed at the start
+        return spec
     properties = spec.parameters.get("properties", {})
-    if not spec.command or PARAMETER in properties:
+    if PARAMETER in properties:
         return spec
     return spec.replace(parameters={**spec.parameters, "properties": {**properties, PARAMETER: _SCHEMA}})
 
@@ -30,6 +32,6 @@ def takes(spec: ToolSpec) -> bool:
 
 def without(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments that are passed to the tool itself."""
-    if not takes(spec) or PARAMETER not in arguments:
+    if PARAMETER not in arguments or not takes(spec):
         return arguments
     return {name: value for name, value in arguments.items() if name != PARAMETER}

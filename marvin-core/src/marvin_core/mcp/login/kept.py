@@ -15,6 +15,7 @@ from ...api.timeouts import Timeouts
 from ...config.program import command_name
 from ...util.state_files import renewing, replace_file, set_aside, update_file
 from ...util.untrusted_json import parse_json
+from ..cached import LOGINS
 
 _SECRETS = ("access_token", "refresh_token", "client_secret", "registration_access_token")
 
@@ -43,7 +44,7 @@ class Logins:
     """
 
     def __init__(self, folder: Path, timeouts: Timeouts) -> None:
-        self.path = folder / "mcp-logins.json"
+        self.path = folder / LOGINS
         self._timeouts = timeouts
 
     def of(self, server: McpServer) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from ..util.text import cut, to_json
+from ...util.text import cut, to_json
 from .plain import accepting
 
 Keyword = Callable[[Any, Any, Any, Any], "Iterable[ValidationError] | None"]
