@@ -35,23 +35,25 @@ def git(root: Path, *arguments: str) -> bytes:
     return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, timeout=60).stdout
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A repository with a link to a folder beside it, which has the same names and secrets."""
-    root, outside = tmp_path / "project", tmp_path / "outside" / "inner"
+@pytest.fixture(params=["", "part"], ids=["whole", "part"])
+def project(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A repository, or a folder in one, with a link to a folder beside it, which has the same names and secrets."""
+    root, outside = tmp_path / "top" / request.param, tmp_path / "top" / "outside"
     (root / "area" / "inner").mkdir(parents=True)
-    outside.mkdir(parents=True)
+    git(tmp_path, "init", "-q", "-b", "main", str(tmp_path / "top"))
+    (tmp_path / "top" / ".git" / "info" / "exclude").write_text("/outside\nsecret-name.txt\n")
+    (outside / "inner").mkdir(parents=True)
     for name in NAMES:
-        (outside / name).write_text("SECRET\n")
+        (outside / "inner" / name).write_text("SECRET\n" * 50)
         (root / "area" / "inner" / name).write_text("inside\n")
-    (outside / "secret-name.txt").write_text("SECRET\n")
+    for name in ("secret-name.txt", "secret-name-too.txt"):
+        (outside / "inner" / name).write_text("SECRET\n")
     (root / "area" / "inner" / "new.txt").unlink()
-    git(tmp_path, "init", "-q", "-b", "main", str(root))
     git(root, "config", "user.name", "Ada")
     git(root, "config", "user.email", "ada@example.com")
     git(root, "add", "area")
     git(root, "commit", "-qm", "Begin")
-    (root / "link").symlink_to("../outside")
+    (root / "link").symlink_to(outside)
     return root
 
 
@@ -104,16 +106,24 @@ def test_what_is_outside_is_not_shown(project: Path) -> None:
     (project / "area" / "inner" / "data.txt").write_text("inside changed\n")
 
     async def look(checkpoints: Checkpoints, number: int) -> str:
+        if number % 2:
+            await checkpoints.checkpoint(f"Number {number}")
         lines = await checkpoints.new_lines(begun, "area/inner/data.txt")
-        return "\n".join((await checkpoints.diff_since(begun), *await checkpoints.changed_since(begun), str(lines)))
+        assert len(lines) <= 1
+        named = [*await checkpoints.changed_since(begun), *await checkpoints.commits.overlooked()]
+        return "\n".join((await checkpoints.diff_since(begun), *named))
 
     said = said_beside_swaps(project, look)
     assert said
     assert not any(map(is_told, said))
 
 
-def test_what_is_outside_is_not_committed(project: Path) -> None:
+@pytest.mark.parametrize("clean", ["", "tr a-z A-Z"], ids=["plain", "filtered"])
+def test_what_is_outside_is_not_committed(project: Path, clean: str) -> None:
     """I4. It is not even stored."""
+    if clean:
+        git(project, "config", "filter.up.clean", clean)
+        (project / "area" / ".gitattributes").write_text("*.txt filter=up\n")
 
     async def work(checkpoints: Checkpoints, number: int) -> str:
         change(project, number)
@@ -122,6 +132,6 @@ def test_what_is_outside_is_not_committed(project: Path) -> None:
         return await checkpoints.diff_since(before)
 
     said = said_beside_swaps(project, work)
-    assert any("+inside" in one or "-inside" in one for one in said)
+    assert any("+inside" in one.lower() or "-inside" in one.lower() for one in said)
     assert not any(map(is_told, said))
     assert not is_told(everything_stored(project))

@@ -9,23 +9,48 @@ from __future__ import annotations
 
 import os
 import sys
-from tempfile import TemporaryDirectory, TemporaryFile
 
 _LINK = 0o120000
 
 
 def main() -> int:
     """Write the files, and run git with their names; returns its exit code."""
-    with TemporaryDirectory(prefix="marvin-") as folder, TemporaryFile() as names:
-        os.chdir(folder)
+    temporary = os.path.abspath(os.environ.get("TMPDIR") or "/tmp")
+    folder = os.path.join(temporary, f"marvin-{os.urandom(12).hex()}")  # the import of tempfile takes longer than this
+    try:
+        os.mkdir(folder, 0o700)
+        try:
+            return _run(folder)
+        finally:
+            _remove(folder)
+    except OSError as error:
+        sys.stderr.write(f"{error.strerror} ({folder})\n")
+        return 1
+
+
+def _run(folder: str) -> int:
+    tree, listed = os.path.join(folder, "tree"), os.path.join(folder, "names")
+    os.mkdir(tree)
+    os.chdir(tree)
+    with open(listed, "xb") as names:
         while head := sys.stdin.buffer.readline():
             mode, *lengths = map(int, head.split())
             name, content = map(sys.stdin.buffer.read, lengths)
             _write(name, mode, content)
             names.write(name + b"\0")
-        names.seek(0)
-        os.dup2(names.fileno(), 0)
-        return os.spawnvpe(os.P_WAIT, sys.argv[1], sys.argv[1:], {**os.environ, "GIT_WORK_TREE": folder})
+    os.dup2(os.open(listed, os.O_RDONLY), 0)
+    return os.spawnvpe(os.P_WAIT, sys.argv[1], sys.argv[1:], {**os.environ, "GIT_WORK_TREE": tree})
+
+
+def _remove(folder: str) -> None:
+    for place, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            os.unlink(os.path.join(place, name))
+        for name in folders:
+            path = os.path.join(place, name)
+            remove = os.unlink if os.path.islink(path) else os.rmdir
+            remove(path)
+    os.rmdir(folder)
 
 
 def _write(name: bytes, mode: int, content: bytes) -> None:
