@@ -72,9 +72,9 @@ class Staging:
         found = batches(self._git.folder, files, sorted(changes.new, key=_order), why_content_left_out)
         while (batch := await in_thread(lambda: next(found, None))) is not None:
             gone = [b"0 %b\t%b" % (changes.none, prefix + os.fsencode(name)) for name in batch.gone]
-            apart = [entry for entry in batch.entries if entry.name in filtered and entry.mode != LINK]
+            apart = [entry for entry in batch.entries if entry.name in filtered]
             await self._to_index([*gone, *[await self._through_filter(entry, prefix) for entry in apart]])
-            await self._store([entry for entry in batch.entries if entry not in apart], prefix)
+            await self._store([entry for entry in batch.entries if entry.name not in filtered], prefix)
 
     async def _changes(self) -> _Changes:
         listed = await self._git.whole("diff", *RAW, "--relative", "--ignore-submodules=dirty", *ALL, limit=NAMES)
@@ -126,7 +126,7 @@ class Staging:
 
     async def _through_filter(self, entry: Entry, prefix: bytes) -> bytes:
         """The index entry of a file whose filter may need the other files of the project."""
-        given = ("hash-object", "-w", "--stdin", f"--path={entry.name}")
+        given = ("hash-object", "-w", "--stdin", "--no-filters" if entry.mode == LINK else f"--path={entry.name}")
         stored = (await self._git.run(*given, stdin=entry.content)).strip()
         return b"%o %b\t%b" % (entry.mode, stored, prefix + os.fsencode(entry.name))
 
