@@ -38,7 +38,8 @@ def git(root: Path, *arguments: str) -> bytes:
 @pytest.fixture(params=["", "part"], ids=["whole", "part"])
 def project(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A repository, or a folder in one, with a link to a folder beside it, which has the same names and secrets."""
-    root, outside = tmp_path / "top" / request.param, tmp_path / "top" / "outside"
+    part: str = request.param
+    root, outside = tmp_path / "top" / part, tmp_path / "top" / "outside"
     (root / "area" / "inner").mkdir(parents=True)
     git(tmp_path, "init", "-q", "-b", "main", str(tmp_path / "top"))
     (tmp_path / "top" / ".git" / "info" / "exclude").write_text("/outside\nsecret-name.txt\n")

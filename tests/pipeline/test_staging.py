@@ -20,7 +20,8 @@ BEGUN = r"""
 git config user.name Ada; git config user.email ada@example.com
 mkdir dir to-link to-file; echo 1 > dir/a; echo 1 > to-link/a; echo 1 > to-file/a; echo 1 > to-dir; ln -s a linked
 ln -s dir link-to-dir; printf 'a\r\nb\r\n' > crlf.txt; echo '$Id$' > ident.c; echo 1 > gone; echo 1 > mode
-echo 1 > both; echo 1 > moved; echo 1 > "$(printf 'new\nline "quoted"')"; echo 1 > assumed; echo a > kept.up; printf 'A' > utf16.txt
+echo 1 > both; echo 1 > moved; echo 1 > "$(printf 'new\nline "quoted"')"; echo 1 > assumed
+echo a > kept.up; printf 'A' > utf16.txt
 git add .; git commit -qm Begin
 """
 CHANGED = r"""
@@ -82,7 +83,8 @@ def test_a_checkpoint_has_what_git_would_commit(tmp_path: Path, part: str, form:
         trees.append(sh(root, "git ls-tree -rz HEAD").replace("\0", "\n"))
         assert sh(root, "git status --porcelain", tmp_path) == ""
     assert trees[0] == trees[1]
-    assert sh(root, "git show HEAD:./new.up HEAD:./new.mine").split() == ["LOWER", "LOWER"]
+    shown = sh(tmp_path / "ours" / part, "git show HEAD:./new.up HEAD:./new.mine")
+    assert shown.split() == ["LOWER", "LOWER"]
 
 
 @pytest.mark.slow
