@@ -18,10 +18,11 @@ from marvin_core import (
     in_thread,
     output_text,
     own_folder,
+    remove_worktree,
+    remove_worktree_locks,
 )
 
 from .records import KIND, ReviewOrder
-from .worktree_folders import remove_locks, remove_worktree
 
 _GIT = (*git_command(), "--literal-pathspecs")
 _OUTPUT = 20_000_000
@@ -31,7 +32,6 @@ _LEFT_OUT = "Ignore the files of the review"
 _OWN = (".marvin", ".tickets")
 """Marvin's folders in a project."""
 _UPSTREAM = ".marvin/upstream"
-_LOCKS = ("index.lock", "HEAD.lock")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -114,7 +114,7 @@ class Place:
             MarvinError: git fails.
         """
         common = await self._common()
-        await in_thread(lambda: remove_locks(Path(order.tree), common, _LOCKS))
+        await in_thread(lambda: remove_worktree_locks(self._folder, Path(order.tree), common))
 
     async def remove(self, order: ReviewOrder, *, with_branch: bool = False) -> None:
         """Remove a worktree, and its branch if that is empty, unless a tracked file has uncommitted changes.
@@ -130,7 +130,7 @@ class Place:
             await self._try("update-ref", "-d", f"refs/heads/{order.branch}")
         # Not with git: a sandbox cannot remove its own root folder, and git follows links that are swapped in.
         common = await self._common()
-        await in_thread(lambda: remove_worktree(self._folder, _WORKTREES, Path(order.tree), common))
+        await in_thread(lambda: remove_worktree(self._folder, Path(order.tree), common))
 
     async def tidy(self, order: ReviewOrder) -> int:
         """Remove Marvin's own files from the branch; returns its commits.
