@@ -39,7 +39,7 @@ def _run(folder: str) -> int:
             _write(name, mode, content)
             names.write(name + b"\0")
     os.dup2(os.open(listed, os.O_RDONLY), 0)
-    return os.spawnvpe(os.P_WAIT, sys.argv[1], sys.argv[1:], {**os.environ, "GIT_WORK_TREE": tree})
+    return os.spawnvp(os.P_WAIT, sys.argv[1], [sys.argv[1], f"--work-tree={tree}", *sys.argv[2:]])
 
 
 def _remove(folder: str) -> None:
