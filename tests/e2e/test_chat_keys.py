@@ -120,10 +120,11 @@ def test_up_in_one_go_with_the_key_that_empties_the_line(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open
 ) -> None:
     """The empty line is not drawn in between, and the history is loaded with it."""
+    marvin.config("ui: {attention: [title]}\n")
     marvin_model_server.script(text("One."), text("Two."))
     terminal = chat()
     terminal.say("first", "One.")
-    terminal.until("context")  # the run is over, so that the key empties the line
+    terminal.until("\x1b]2;marvin\x07", raw=True)  # the run is over, so that the key empties the line
     terminal.type("dropped")
     terminal.until("dropped")
     terminal.type(f"{CTRL_C}{UP}")

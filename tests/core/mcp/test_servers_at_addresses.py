@@ -62,6 +62,7 @@ def test_an_address_where_nobody_listens_is_named(tmp_path: Path) -> None:
         assert "Connect" in made.notices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["large", "garbage", "redirects", "hang-call"])
 def test_what_a_server_does_in_a_call_ends_that_call(tmp_path: Path, way: str) -> None:
     with http_server(way) as server:
@@ -75,7 +76,8 @@ def test_what_a_server_does_in_a_call_ends_that_call(tmp_path: Path, way: str) -
         assert not any("stolen" in seen[1] for seen in server.seen)
 
 
-@pytest.mark.parametrize("way", ["hang-close", pytest.param("slow-close", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["hang-close", "slow-close"])
 def test_a_server_that_hangs_at_the_end_holds_nobody_up(tmp_path: Path, way: str) -> None:
     with http_server(way) as server:
         with desk_at(tmp_path, {"url": server.url}) as made:

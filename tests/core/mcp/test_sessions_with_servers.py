@@ -100,9 +100,9 @@ def test_a_server_that_does_not_start_is_named_and_nothing_else_suffers(tmp_path
     [
         ("crash-call", "it ended: out of cheese"),
         ("one-line", "it sent a message of more than 16 MB"),
-        ("flood", "it sent more than 64 MB that nobody asked for"),
-        ("pings", "it sent more than 64 MB that nobody asked for"),
-        ("garbage", "it sends what is no JSON-RPC"),
+        pytest.param("flood", "it sent more than 64 MB that nobody asked for", marks=pytest.mark.slow),
+        pytest.param("pings", "it sent more than 64 MB that nobody asked for", marks=pytest.mark.slow),
+        pytest.param("garbage", "it sends what is no JSON-RPC", marks=pytest.mark.slow),
     ],
 )
 def test_a_server_that_breaks_off_in_a_call_is_started_again_for_the_next(tmp_path: Path, way: str, said: str) -> None:
@@ -118,6 +118,7 @@ def test_a_server_that_breaks_off_in_a_call_is_started_again_for_the_next(tmp_pa
     assert all(map(is_gone, pids))
 
 
+@pytest.mark.slow
 def test_a_call_that_hangs_is_ended_and_the_server_goes_on(tmp_path: Path) -> None:
     with desk(tmp_path, "hang-call", timeouts={"tool": 1}) as made:
         made.learn()
@@ -132,6 +133,7 @@ def test_the_schema_of_a_servers_results_cannot_hold_the_program(tmp_path: Path)
         assert text_of(at.call("trial__look")) == "done"  # whatever its schema says, this is what the server answered
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_end_is_ended(tmp_path: Path) -> None:
     noted = tmp_path / "pids"
     with desk(tmp_path, "hang-close", str(noted)) as made:
@@ -158,12 +160,14 @@ def test_what_a_server_says_of_its_tools_is_bounded_and_steers_no_terminal(tmp_p
         assert len(made.source.servers.known["trial"].left_out) == 2
 
 
+@pytest.mark.slow
 def test_of_very_many_tools_the_first_are_offered(tmp_path: Path) -> None:
     with desk(tmp_path, "many") as made:
         made.learn()
         assert len(made.source.servers.known["trial"].tools) == 1_000
 
 
+@pytest.mark.slow
 def test_definitions_that_grow_without_end_are_not_written_out(tmp_path: Path) -> None:
     with desk(tmp_path, "bombs") as made:
         begun = time.process_time()
@@ -175,6 +179,7 @@ def test_definitions_that_grow_without_end_are_not_written_out(tmp_path: Path) -
         assert "more tools: the server brings too much" in listing.left_out[-1]
 
 
+@pytest.mark.slow
 def test_all_that_a_server_brings_is_bounded(tmp_path: Path) -> None:
     with desk(tmp_path, "heavy") as made:
         made.learn()

@@ -58,6 +58,8 @@ class SessionProfile:
         self.name = self.all.active
         self.all.protect(self.name)
         self._timeouts = config.timeouts
+        self._stamped: tuple[str, list[str]] = "", []
+        """The files on which the personal part of the prompt depends, and the profile that they belong to."""
         self.said_in: Callable[[str], frozenset[tuple[str, str]]] = lambda folder: frozenset()
         """Role and text of the messages of the newest sessions of a folder. Blocks."""
         if self._chat:
@@ -121,8 +123,14 @@ class SessionProfile:
 
     def stamp(self) -> object:
         """A value that changes with the personal part of the prompt."""
-        folder = str(self.folder)  # each request asks: as Paths it would take twice as long
-        return self.name, *(_stamp(f"{folder}/{name}") for name in ("preferences.yaml", "saved_places.json"))
+        if not self._personal:
+            return self.name
+        name, paths = self._stamped
+        if name != self.name:  # each request asks, and to make paths takes longer than to look at the files
+            folder = self.folder
+            paths = [str(folder / file) for file in ("preferences.yaml", "saved_places.json")]
+            self._stamped = self.name, paths
+        return self.name, *map(_stamp, paths)
 
     def personal(self) -> Personal:
         """The personal part of the system prompt."""

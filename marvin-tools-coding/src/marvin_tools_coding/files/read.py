@@ -48,4 +48,4 @@ def _note(call: ReadCall, file: BinaryIO, status: os.stat_result, content: bytes
     if content is None and status.st_size <= _COMPARED:
         file.seek(0)
         content = file.read()
-    KnownFiles(call.context.state).note(str(call.context.paths.root / call.located), status, content)
+    KnownFiles(call.context.state).note(os.path.join(call.context.paths.root, call.located), status, content)

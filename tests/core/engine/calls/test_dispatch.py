@@ -463,6 +463,24 @@ def test_one_call_can_be_cancelled_while_the_others_go_on(tmp_path: Path) -> Non
     assert {event.call_id for event in made.seen(ToolExecutionEnd)} == {"c0", "c1", "c2"}
 
 
+@pytest.mark.parametrize("first", [["c0", "c1"], ["c1"], ["c0"]])
+def test_a_call_that_is_cancelled_before_it_begins_holds_up_nobody(tmp_path: Path, first: Sequence[str]) -> None:
+    made = make(tmp_path)
+
+    async def go() -> list[ToolOutput]:
+        await made.import_tools()
+        outputs: list[ToolOutput] = []
+        given_calls = batch_of(("look", {"name": "a"}), ("look", {"name": "b"}))
+        work = asyncio.ensure_future(made.session.dispatcher.batch(given_calls, outputs))
+        await asyncio.sleep(0)  # the calls have tasks now, which begin with the next turn of the event loop
+        assert all([made.session.dispatcher.cancel(call_id) for call_id in first])
+        await asyncio.wait_for(work, 20)
+        return outputs
+
+    told = {"c0": "a done", "c1": "b done", **dict.fromkeys(first, INTERRUPTED)}
+    assert [output.text for output in run(go())] == [told["c0"], told["c1"]]
+
+
 def cancelled(
     made: Made, *given_calls: tuple[str, Mapping[str, Any]], when: Sequence[str], times: int = 1
 ) -> list[ToolOutput]:

@@ -112,6 +112,7 @@ def router() -> Router:
 LEFT_ALONE = [text for part in requests(PRACTICE) for text, name in part if name == NOTHING]
 
 
+@pytest.mark.slow
 def test_what_means_no_tool_is_never_taken_for_one_and_nearly_always_left_alone() -> None:
     actions = Counter(router().route(text).action for text in LEFT_ALONE)
     assert len(LEFT_ALONE) >= 150

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...api.errors import ToolError
 from ...api.events import CallOrigin, ToolExecutionEnd, ToolExecutionStart
-from ...api.messages import Call, Text, ToolCall, ToolOutput
+from ...api.messages import Call, Image, Text, ToolCall, ToolOutput
 from ...api.session import RunningCall
 from ...api.tool_context import SessionView
 from ...api.tools import ToolResult, ToolSpec
@@ -74,10 +74,7 @@ class Dispatcher:
             if len(calls) > 1 and self._parts.setup.asker is not None:
                 await self._ask_together(calls, origin)
             for group in self._groups(calls):
-                for call in group:
-                    self._running[call.id] = asyncio.ensure_future(self._in_turn(call, origin, beside))
-                tasks = [self._running[call.id] for call in group]
-                await asyncio.wait(tasks)
+                tasks = await self._run_group(group, origin, beside)
                 outputs.extend(_output_of(call, task) for call, task in zip(group, tasks, strict=True))
         except asyncio.CancelledError:
             await self._cancel_running()
@@ -86,6 +83,38 @@ class Dispatcher:
             outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
             self._running.clear()
             self._fit_all(outputs)
+
+    async def _run_group(
+        self, group: Sequence[ToolCall], origin: CallOrigin, beside: asyncio.Semaphore
+    ) -> list[asyncio.Task[ToolOutput]]:
+        """Run calls in parallel; returns their tasks, which are done."""
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        left = len(group)
+
+        def end() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        async def in_turn(call: ToolCall) -> ToolOutput:
+            nonlocal left
+            try:
+                async with beside:
+                    return await self.call(call, origin)
+            finally:
+                left -= 1
+                if not left:  # one turn of the event loop earlier than the callback of the task
+                    end()
+
+        def look(_: asyncio.Task[ToolOutput]) -> None:
+            if all(task.done() for task in tasks):  # one may have been cancelled before it began
+                end()
+
+        tasks = [asyncio.ensure_future(in_turn(call)) for call in group]
+        for call, task in zip(group, tasks, strict=True):
+            self._running[call.id] = task
+            task.add_done_callback(look)
+        await ended
+        return tasks
 
     async def _ask_together(self, calls: Sequence[ToolCall], origin: CallOrigin) -> None:
         """Ask about the calls of an answer in one question; errors of a call are reported in its turn."""
@@ -135,16 +164,16 @@ class Dispatcher:
     def _fit_all(self, outputs: list[ToolOutput]) -> None:
         added = 0
         for index, output in enumerate(outputs):
-            blocks = tuple(
-                Text(text=self._compactor.fit(block.text, added)) if isinstance(block, Text) else block
-                for block in output.content
-            )
-            outputs[index] = output.replace(content=blocks)
+            blocks = tuple([self._fitting(block, added) for block in output.content])
+            if blocks != output.content:
+                outputs[index] = output.replace(content=blocks)
             added += len(outputs[index].text)
 
-    async def _in_turn(self, call: ToolCall, origin: CallOrigin, beside: asyncio.Semaphore) -> ToolOutput:
-        async with beside:
-            return await self.call(call, origin)
+    def _fitting(self, block: Text | Image, added: int) -> Text | Image:
+        if not isinstance(block, Text):
+            return block
+        text = self._compactor.fit(block.text, added)
+        return block if text is block.text else Text(text=text)
 
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` is its caller."""

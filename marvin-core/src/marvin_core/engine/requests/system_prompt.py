@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ NOTES = ".marvin/notes"
 _NOTES_NAMED = 30
 _NOTE_NAME = 80
 _NOTES_SEEN = 1_000
+_QUARTER = 15 * 60
 _DOCUMENTS = (".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md")
 
 
@@ -180,12 +182,18 @@ def noted(root: Path) -> list[str]:
 
 def volatile_part(now: float, jobs: Sequence[str]) -> str:
     """The part that changes from request to request: the running jobs, and the date."""
-    from time import localtime, strftime
-
-    lines = [f"Today is {strftime('%A, %Y-%m-%d', localtime(now))}."]
+    lines = [f"Today is {_day(now // _QUARTER)}."]
     if jobs:
         lines.append(f"Background jobs: {', '.join(jobs)}.")
     return "\n".join(lines)
+
+
+@lru_cache(maxsize=1)
+def _day(quarter: float) -> str:
+    """The local date at a quarter of an hour since 1970; in all time zones a day begins at one."""
+    from time import localtime, strftime
+
+    return strftime("%A, %Y-%m-%d", localtime(quarter * _QUARTER))
 
 
 def _room(window: int) -> int:

@@ -99,7 +99,8 @@ class HttpProvider(EndpointProvider, ABC):
 
         import httpx
 
-        body = cast("AsyncGenerator[bytes, None]", response.aiter_raw())
+        # Not `aiter_raw`, which is one more generator between each piece and its reader.
+        body = cast("AsyncGenerator[bytes, None]", aiter(cast("httpx.AsyncByteStream", response.stream)))
         silence = self._connected().timeout.read or self._timeouts.answer
         # Silence is counted here, by what comes of the answer, and no more by the bytes.
         response.request.extensions["timeout"]["read"] = None
