@@ -125,3 +125,16 @@ def test_nothing_is_left_of_a_checkpoint_but_the_commit(tmp_path: Path) -> None:
     checkpoint(root, TMPDIR=str(temporary))
     assert os.listdir(temporary) == []
     assert set(os.listdir(tmp_path / "top" / ".git")) == {*before, "COMMIT_EDITMSG"}
+
+
+@pytest.mark.slow
+def test_new_attributes_hold_for_very_many_files(tmp_path: Path) -> None:
+    """They are more than are stored at once."""
+    script = "git init -q .; git config user.name Ada; git config user.email ada@example.com; "
+    script += "seq -f '%g.txt' 5100 | xargs touch; git add .; git commit -qm Begin; "
+    script += r"printf '*.txt text\n' > .gitattributes; for f in *.txt; do printf 'a\r\n' > $f; done; ln -s a.txt link"
+    sh(tmp_path, script)
+    checkpoint(tmp_path)
+    listed = sh(tmp_path, "git ls-tree -r HEAD")
+    assert listed.count(sh(tmp_path, "echo a | git hash-object --stdin").strip()) == 5100
+    assert sh(tmp_path, "git status --porcelain") == ""

@@ -36,14 +36,11 @@ class Batch(Record):
     gone: tuple[str, ...]
 
 
-def batches(
-    root: Path, tracked: Iterable[str], new: Iterable[str], left_out: Callable[[int, bytes], str]
-) -> Iterator[Batch]:
+def batches(root: Path, wanted: Iterable[tuple[str, bool]], left_out: Callable[[int, bytes], str]) -> Iterator[Batch]:
     """What the files contain now, some at a time. Blocks.
 
     Args:
-        tracked: the names of changed files that git knows.
-        new: the names of other files. One that is gone or cannot be read is left out.
+        wanted: the names, and whether a file is new. A new one that is gone or cannot be read is left out.
         left_out: tells from the size and the beginning of a new file why it is left out; empty if it is not.
 
     Raises:
@@ -52,7 +49,7 @@ def batches(
     entries: list[Entry] = []
     gone: list[str] = []
     size = 0
-    for name, is_new in [*((name, False) for name in tracked), *((name, True) for name in new)]:
+    for name, is_new in wanted:
         entry = _new(root, name, left_out) if is_new else _tracked(root, name)
         if entry is not None:
             entries.append(entry)

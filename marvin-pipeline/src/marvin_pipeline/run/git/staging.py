@@ -67,9 +67,12 @@ class Staging:
         modules = [name for name, mode in changes.tracked.items() if mode == _SUBMODULE]
         prefix = os.fsencode(await self._git.prefix())
         await self._to_index([line for name in modules if (line := await self._submodule(name, prefix))])
-        files = sorted({*changes.tracked} - {*modules}, key=_order)
-        filtered = await self._filtered([*files, *changes.new]) if files or changes.new else frozenset()
-        found = batches(self._git.folder, files, sorted(changes.new, key=_order), why_content_left_out)
+        files = [
+            *((name, False) for name in changes.tracked if name not in modules),
+            *((name, True) for name in changes.new),
+        ]
+        filtered = await self._filtered([name for name, _ in files])
+        found = batches(self._git.folder, sorted(files, key=_order), why_content_left_out)
         while (batch := await in_thread(lambda: next(found, None))) is not None:
             gone = [b"0 %b\t%b" % (changes.none, prefix + os.fsencode(name)) for name in batch.gone]
             apart = [entry for entry in batch.entries if entry.name in filtered]
@@ -151,6 +154,7 @@ def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
         yield entry.content
 
 
-def _order(name: str) -> tuple[bool, str]:
+def _order(file: tuple[str, bool]) -> tuple[bool, str]:
     """The attributes of files come first: they hold for the others."""
+    name, _ = file
     return name.rpartition("/")[2] != ".gitattributes", name
