@@ -21,7 +21,7 @@ from marvin_core.testing import ToolRunner
 from marvin_pipeline.run.checkpoints import Checkpoints
 from marvin_pipeline.run.ends import LoopEnd, Outcome, PhaseEnd, raise_first
 from marvin_pipeline.run.files import ProjectFiles
-from marvin_pipeline.run.git_locks import lock_in, set_free
+from marvin_pipeline.run.git.locks import lock_in, set_free
 from marvin_pipeline.run.journal import Journal
 from marvin_pipeline.run.limits import RunLimits, TimeUp, words_of
 from marvin_pipeline.run.phases import TABLE, phases_of

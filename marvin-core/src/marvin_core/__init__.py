@@ -216,6 +216,7 @@ if TYPE_CHECKING:
     from .api.ui import UI, AsksSecrets, AsksText, CliContext, CopiesText, Lead, OpensEditors, PicksChoices, RunControl
     from .guard.files.key_files import is_key_file
     from .guard.files.no_links import open_without_links, opened_folder, own_folder
+    from .guard.files.worktree_folders import remove_worktree, remove_worktree_locks
     from .guard.processes.apart import ApartJobs, ApartOrder
     from .kit.addresses import web_address
     from .kit.editing.applying import edit_files
@@ -319,6 +320,7 @@ _NAMES_IN = {
     "guard.files.key_files": "is_key_file",
     "guard.processes.apart": "ApartJobs ApartOrder",
     "guard.files.no_links": "open_without_links opened_folder own_folder",
+    "guard.files.worktree_folders": "remove_worktree remove_worktree_locks",
     "kit.addresses": "web_address",
     "kit.editing.applying": "edit_files",
     "kit.editing.failures": "EditFailed",
@@ -645,6 +647,8 @@ __all__ = [
     "publish",
     "read_patch",
     "real_place",
+    "remove_worktree",
+    "remove_worktree_locks",
     "run_tickets",
     "search_files",
     "take_lock",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marvin_pipeline.evidence.mutations.copying import break_code
+from marvin_pipeline.evidence.mutations.copying import add_file, break_code, restore_code
+from marvin_pipeline.evidence.mutations.tried import NotMeasured
 from tests.e2e.support_e2e import Marvin
 from tests.support.pipeline import PipelineModels, writer
 
@@ -102,7 +104,48 @@ def test_what_is_broken_for_a_moment_is_of_the_copy_alone(tmp_path: Path) -> Non
     (copy / "link.py").symlink_to(outside / "a.py")
     (copy / "folder").symlink_to(outside)
     broken = break_code(copy, ("a.py", "link.py", "folder/a.py"))
-    assert broken == {copy / "a.py": b"a = 1\n"}
+    assert broken == {"a.py": b"a = 1\n"}
     with pytest.raises((SyntaxError, ValueError)):
         compile((copy / "a.py").read_bytes(), "a.py", "exec")
     assert (outside / "a.py").read_text() == "a = 1\n"
+
+
+def test_the_original_code_is_not_written_through_links_that_tests_have_made(tmp_path: Path) -> None:
+    """I4: the tests run in the sandbox, and Marvin, which writes the code back, does not."""
+    outside, copy = tmp_path / "outside", tmp_path / "copy"
+    for place in (outside, copy, copy / "folder"):
+        place.mkdir()
+    names = ("a.py", "folder/b.py", "c.py", "d.py", "e.py")
+    for name in names:
+        (copy / name).write_text("code\n")
+    for name in ("a.py", "b.py"):
+        (outside / name).write_text("valuable\n")
+    contents = break_code(copy, names)
+    (copy / "a.py").unlink()
+    (copy / "a.py").symlink_to(outside / "a.py")
+    (copy / "folder").rename(copy / "away")
+    (copy / "folder").symlink_to(outside)
+    (copy / "c.py").unlink()
+    (copy / "d.py").unlink()
+    os.mkfifo(copy / "d.py")
+    restore_code(copy, contents)
+    assert [(outside / name).read_text() for name in ("a.py", "b.py")] == ["valuable\n"] * 2
+    assert (copy / "e.py").read_text() == "code\n"
+    assert not (copy / "c.py").exists()
+
+
+def test_the_settings_of_a_tool_are_not_written_through_links_that_tests_have_made(tmp_path: Path) -> None:
+    """I4."""
+    outside, copy = tmp_path / "outside", tmp_path / "copy"
+    for place in (outside, copy, copy / "tool"):
+        place.mkdir()
+    (outside / "config.toml").write_text("valuable")
+    (copy / "tool" / "config.toml").symlink_to(outside / "config.toml")
+    (copy / "folder").symlink_to(outside)
+    for name in ("tool/config.toml", "folder/config.toml", "folder/tool/config.toml"):
+        with pytest.raises(NotMeasured, match=f"{name} cannot be written in a copy of the project"):
+            add_file(copy, name, "x")
+    assert (outside / "config.toml").read_text() == "valuable"
+    assert os.listdir(outside) == ["config.toml"]
+    add_file(copy, "./new/config.toml", "x")
+    assert (copy / "new" / "config.toml").read_text() == "x"

@@ -15,8 +15,8 @@ from .syntax.files import counts, is_among_tests, is_data, is_settings, language
 from .syntax.mocks import ALTERNATIVES
 
 if TYPE_CHECKING:
-    from ..run.commits import Change
     from ..run.context import Run
+    from ..run.git.commits import Change
 
 _PROGRAM = f"{__package__}.syntax.program"
 _OUTPUT = 4_000_000

@@ -18,7 +18,7 @@ _BEGUN = ("3", "2a")
 
 
 async def new_files(run: Run) -> Sequence[str] | None:
-    """The files that were added or changed since the implementation began, without tests.
+    """The files that were added or changed from the begin of the implementation to the last checkpoint, without tests.
 
     None if its start is not recorded.
 

@@ -17,7 +17,7 @@ from marvin_core import Record, ToolError, in_thread
 
 from ..checks.repair import time_for_command
 from ..checks.running import commands_of
-from ..run.checkpoints import GitFault
+from ..run.git.project_git import GitFault
 from .ci.files import text_below
 from .mutations.copying import NO_CODE, copied, in_copy, write_inside
 from .new_code import new_files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -11,15 +11,15 @@ from pathlib import Path
 
 from marvin_core import (
     GIT_ALONE,
-    GIT_PROGRAMS,
     Processes,
     ProcessResult,
     ToolError,
     git_command,
-    git_without_programs,
     in_thread,
     output_text,
     own_folder,
+    remove_worktree,
+    remove_worktree_locks,
 )
 
 from .records import KIND, ReviewOrder
@@ -32,7 +32,6 @@ _LEFT_OUT = "Ignore the files of the review"
 _OWN = (".marvin", ".tickets")
 """Marvin's folders in a project."""
 _UPSTREAM = ".marvin/upstream"
-_LOCKS = ("index.lock", "HEAD.lock")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -114,11 +113,8 @@ class Place:
         Raises:
             MarvinError: git fails.
         """
-        tree = Place(Path(order.tree), self._processes, self._timeout)
-        common, own = await self._git_folder("--git-common-dir"), await tree._git_folder("--git-dir")
-        if own.parent == common / "worktrees":  # an agent may have changed what the worktree points to
-            for name in _LOCKS:
-                await in_thread(partial((own / name).unlink, missing_ok=True))
+        common = await self._common()
+        await in_thread(lambda: remove_worktree_locks(self._folder, Path(order.tree), common))
 
     async def remove(self, order: ReviewOrder, *, with_branch: bool = False) -> None:
         """Remove a worktree, and its branch if that is empty, unless a tracked file has uncommitted changes.
@@ -130,16 +126,11 @@ class Place:
             await tree._try("checkout", "--quiet", "HEAD", "--", name)
         if (await tree._try("diff", "--quiet", "--ignore-submodules", "HEAD")).exit_code != 0:
             return
-        if await in_thread(lambda: os.path.realpath(order.tree) != order.tree):
-            return  # a link is there now, and git would remove the worktree that it leads to
-        # A sandbox cannot remove its own root folder. No hooks, filters or monitors run.
-        listed = await self._try(*GIT_PROGRAMS)
-        if listed.exit_code not in (0, 1) or listed.omitted:  # 1: there is none
-            raise _fault("config", listed)
-        alone = git_without_programs(listed.output)
-        await self._try("worktree", "remove", "--force", order.tree, outside=alone)
-        if with_branch:
-            await self._try("branch", "-D", order.branch, outside=alone)
+        if with_branch:  # `git branch -D` refuses while the worktree is there
+            await self._try("update-ref", "-d", f"refs/heads/{order.branch}")
+        # Not with git: a sandbox cannot remove its own root folder, and git follows links that are swapped in.
+        common = await self._common()
+        await in_thread(lambda: remove_worktree(self._folder, Path(order.tree), common))
 
     async def tidy(self, order: ReviewOrder) -> int:
         """Remove Marvin's own files from the branch; returns its commits.
@@ -174,8 +165,9 @@ class Place:
         else:  # it went back to before the fixes
             await self._run("checkout", "--quiet", "-B", order.branch, tip)
 
-    async def _git_folder(self, which: str) -> Path:
-        said = os.fsdecode((await self._run("rev-parse", which)).rstrip(b"\n"))
+    async def _common(self) -> Path:
+        """Git's folder, which all worktrees share."""
+        said = os.fsdecode((await self._run("rev-parse", "--git-common-dir")).rstrip(b"\n"))
         return await in_thread((self._folder / said).resolve)
 
     async def _differs(self, base: str, name: str) -> bool:
@@ -197,17 +189,13 @@ class Place:
             raise _fault(arguments[0], done)
         return done.output
 
-    async def _try(
-        self, *arguments: str, who: tuple[str, ...] = (), outside: Mapping[str, str] | None = None
-    ) -> ProcessResult:
-        """Run git; with `outside` variables outside of the sandbox."""
+    async def _try(self, *arguments: str, who: tuple[str, ...] = ()) -> ProcessResult:
         return await self._processes.run(
             [*_GIT, *who, *arguments],
             cwd=self._folder,
             timeout=self._timeout,
             output_limit=_OUTPUT,
-            env={**GIT_ALONE, **(outside or {})},
-            outside=outside is not None,
+            env=GIT_ALONE,
         )
 
 

@@ -28,7 +28,7 @@ _OWN = (".marvin/", ".tickets/")
 
 
 async def changed_files(run: Run, since: str) -> Sequence[str]:
-    """The files of the project that were changed since a commit.
+    """The files of the project that differ between a commit and the last checkpoint.
 
     Raises:
         MarvinError: git fails.
@@ -85,11 +85,10 @@ class Fixer:
         before = await in_thread(self._before) if subject.path else b""
         files = (subject.path,) if subject.path else ()
         result = await run.ask(subject.fixer, self._values(loop), phase=subject.phase, writable_files=files)
-        if subject.path:
-            changed = await in_thread(lambda: self._kept(before))
-        else:
-            changed = bool(await changed_files(run, since))
+        changed = await in_thread(lambda: self._kept(before)) if subject.path else False
         await run.git.checkpoint(f"{subject.phase}: after the fix of round {number} of {subject.name}")
+        if not subject.path:
+            changed = bool(await changed_files(run, since))
         return Fixed(result=result, changed=changed, since=since)
 
     def _values(self, loop: Convergence) -> dict[str, str]:

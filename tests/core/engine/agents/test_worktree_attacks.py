@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from marvin_core.api.errors import ToolError
 from tests.support.repositories import TestRepository
+from tests.support.swapping import swapped
 
 
 @pytest.fixture
@@ -121,6 +125,33 @@ def test_a_link_in_the_place_of_a_worktree_removes_nobodys(repository: TestRepos
 
     assert "replaced by a link" in repository.agent(work)
     assert (theirs / "work.txt").read_text() == "mine"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="two names change places in one step on Linux only")
+def test_a_folder_that_becomes_a_link_while_the_worktree_is_removed(repository: TestRepository, tmp_path: Path) -> None:
+    """I4: what the link leads to stays. No sandbox restricts the removal."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    names = [f"{number}.txt" for number in range(300)]
+    for name in names:
+        (outside / name).write_text("valuable")
+    repository.commit_of(".gitignore", "build\nlink\n")
+    stack = ExitStack()
+
+    def work(folder: Path) -> None:
+        (folder / "build").mkdir()
+        for name in names:
+            (folder / "build" / name).touch()
+        (folder / "link").symlink_to(outside)
+        stack.enter_context(swapped(folder / "build", folder / "link", may_be_missing=True))
+
+    told = []
+    for _ in range(20):
+        with stack:
+            told.append(repository.agent(work))
+    assert any("The worktree and its branch were removed" in one for one in told)
+    assert len(os.listdir(outside)) == len(names)
 
 
 def test_submodules_and_repositories_within(repository: TestRepository, tmp_path: Path) -> None:

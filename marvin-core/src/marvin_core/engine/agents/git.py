@@ -69,21 +69,14 @@ class Git:
         *arguments: str,
         stdin: bytes | None = None,
         env: Mapping[str, str] | None = None,
-        outside: bool = False,
     ) -> ProcessResult:
-        """Git in a working tree. Its `.git` is not read, since the agent there may have changed it.
-
-        Args:
-            outside: run it outside of the sandbox; only for commands that write no file through a filter.
-        """
+        """Git in a working tree. Its `.git` is not read, since the agent there may have changed it."""
         places = {"GIT_DIR": str(at.git_dir), "GIT_WORK_TREE": str(at.top)}
-        return await self._run(
-            at.top, (*_case_of(at.top), *arguments), {**places, **at.without, **(env or {})}, stdin, outside=outside
-        )
+        return await self._run(at.top, (*_case_of(at.top), *arguments), {**places, **at.without, **(env or {})}, stdin)
 
     async def look(self, folder: Path, *arguments: str) -> ProcessResult:
         """Git in a folder that has not been examined yet; for commands that change nothing."""
-        return await self._run(folder, arguments, {}, None, outside=False)
+        return await self._run(folder, arguments, {}, None)
 
     async def run(self, at: Repository, what: str, *arguments: str, stdin: bytes | None = None) -> str:
         """The same, with text as the result. Raises `GitFailure` if it fails; `what` describes the attempt."""
@@ -103,7 +96,7 @@ class Git:
             GitFailure: there is none, or its files are in another place.
         """
         options = ("--git-dir", "--git-common-dir", "--show-toplevel")
-        result = await self._run(root, ("rev-parse", "--path-format=absolute", *options), {}, None, outside=False)
+        result = await self._run(root, ("rev-parse", "--path-format=absolute", *options), {}, None)
         if result.exit_code != 0:
             raise GitFailure(
                 f"{root} is not in a git repository that can be used. git says: {said(result) or 'nothing'}"
@@ -121,7 +114,7 @@ class Git:
         return at.replace(without=git_without_programs(programs.output, filters=False))
 
     async def _run(
-        self, cwd: Path, arguments: Sequence[str], env: Mapping[str, str], stdin: bytes | None, *, outside: bool
+        self, cwd: Path, arguments: Sequence[str], env: Mapping[str, str], stdin: bytes | None
     ) -> ProcessResult:
         return await self._processes.run(
             [*_GIT, *arguments],
@@ -130,7 +123,6 @@ class Git:
             timeout=self._timeout,
             output_limit=_OUTPUT,
             env={**GIT_ALONE, **env},
-            outside=outside,
         )
 
     async def identity(self, at: Repository) -> dict[str, str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ...api.errors import ToolError
 from ...api.record import Record
 from ...guard.files.no_links import own_folder
+from ...guard.files.worktree_folders import remove_worktree
 from ...util.text import counted, one_line, shortened
 from ...util.threads import in_thread
 from .documents import BroughtBack, SharedDocuments, differing_documents
@@ -248,31 +249,29 @@ class Worktrees:
         return " ".join([*told, "The worktree and its branch were removed."])
 
     async def _remove(self, main: Repository, path: str, branch: str) -> None:
-        """Remove a worktree in which no work can be lost, and its branch. Raises `GitFailure` if git fails."""
+        """Remove a worktree in which no work can be lost, and its branch. Raises `GitFailure` if that fails."""
         if await in_thread(lambda: _is_link(path)):
             raise GitFailure(f"The worktree {path} was replaced by a link, so it was not removed.")
-        # The sandbox protects the files that tie it to the repository. No filter is involved.
-        removed = await self._git.attempt(main, "worktree", "remove", "--force", path, outside=True)
-        checked("git worktree remove", removed)
-        await self._git.attempt(main, "update-ref", "-d", _BRANCHES + branch, outside=True)
+        if not await in_thread(lambda: remove_worktree(main.root, Path(path), main.common)):
+            raise GitFailure(f"The worktree {path} cannot be removed. A program may be using it.")
+        await self._git.attempt(main, "update-ref", "-d", _BRANCHES + branch)
 
     async def _tidy_up(self, main: Repository, known: RecordedWorktree) -> None:
-        """Remove the parts of an incomplete worktree; git keeps it locked until it is complete."""
+        """Remove the parts of an incomplete worktree."""
         with suppress(ToolError):
-            if not await in_thread(lambda: _is_link(known.path)):
-                await self._git.attempt(main, "worktree", "remove", "--force", "--force", known.path, outside=True)
-            await self._git.attempt(main, "update-ref", "-d", _BRANCHES + known.branch, known.base, outside=True)
+            await in_thread(lambda: remove_worktree(main.root, Path(known.path), main.common))
+            await self._git.attempt(main, "update-ref", "-d", _BRANCHES + known.branch, known.base)
         with suppress(OSError):
             await in_thread(lambda: end_begun(main.common))
 
     async def _after_interruptions(self, main: Repository) -> list[str]:
         """Remove empty worktrees that killed runs left, and report the others once."""
         begun = await in_thread(lambda: begun_record(main.common))
-        if begun is not None and _is_ours(begun):
+        if begun is not None and _is_ours(main, begun):
             await self._tidy_up(main, begun)
         told = []
         for known, git_dir in await in_thread(lambda: left_records(main.common, main.root)):
-            if known.path in self._told or not _is_ours(known):
+            if known.path in self._told or not _is_ours(main, known):
                 continue
             path = Path(known.path)
             place = main.replace(root=path / main.prefix, top=path, git_dir=git_dir)
@@ -329,13 +328,14 @@ def _make_folder(root: Path, folder: Path) -> None:
         ) from error
 
 
-def _is_ours(known: RecordedWorktree) -> bool:
+def _is_ours(main: Repository, known: RecordedWorktree) -> bool:
     """Whether a record is of a worktree in Marvin's own location; no other one is removed, whatever its record says."""
-    return os.path.dirname(known.path) == os.path.join(known.root, FOLDER) and known.branch.startswith(_PREFIXES)
+    is_there = known.root == str(main.root) and os.path.dirname(known.path) == str(main.root / FOLDER)
+    return is_there and known.branch.startswith(_PREFIXES)
 
 
 def _is_link(path: str) -> bool:
-    """Whether a link replaces a worktree: git would remove the link's target, whatever it is."""
+    """Whether a link replaces a worktree."""
     return str(real(path)) != path
 
 

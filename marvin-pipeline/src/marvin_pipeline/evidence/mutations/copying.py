@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from marvin_core import in_thread
+from marvin_core import in_thread, open_without_links, opened_folder
 
 from ...checks.files import folders_in
 from ...checks.running import CommandRun, run_command
@@ -26,6 +28,9 @@ _LEFT = re.compile(r"mutations-[a-z0-9_]{8}")
 _MODULES = "node_modules"
 _DEEPEST, _MOST = 5, 2_000
 """Depth, and number, of folders that are searched for installed packages."""
+_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
+"""The errors if there is nothing with a name, or a folder, a link or a pipe."""
 _GROUPS = (".bin",)
 """Subfolders whose entries are linked one by one, in addition to scopes such as `@acme`."""
 NO_CODE = b"\x00 this is no code {{{ (\n"
@@ -122,26 +127,62 @@ async def check_copy(run: Run, copy: Path, command: ProjectCommand, files: Seque
     try:
         broken = await run_command(processes, copy, command, timeout)
     finally:
-        await in_thread(lambda: [path.write_bytes(content) for path, content in contents.items()])
+        await in_thread(lambda: restore_code(copy, contents))
     if broken.passed:
         more = f" and {len(files) - 1} more files are" if len(files) > 1 else " is"
         raise NotMeasured(f"The tests pass even if {files[0]}{more} empty: they do not use the new code.")
     return well
 
 
-def break_code(copy: Path, files: Sequence[str]) -> Mapping[Path, bytes]:
+def break_code(copy: Path, files: Sequence[str]) -> Mapping[str, bytes]:
     """Break the code in files; returns their original content. Links are skipped: they may lead anywhere. Blocks."""
-    paths = [copy / file for file in files]
-    contents = {path: path.read_bytes() for path in paths if path.resolve() == copy.resolve() / path.relative_to(copy)}
-    for path in contents:
-        path.write_bytes(NO_CODE)
-    return contents
+    contents = dict[str, bytes]()
+    for name in files:
+        with suppress(OSError), open_without_links(copy, name) as file:
+            contents[name] = file.read()
+    return {name: content for name, content in contents.items() if write_inside(copy, name, NO_CODE)}
+
+
+def restore_code(copy: Path, contents: Mapping[str, bytes]) -> None:
+    """Write the original content back; tests may have replaced the files by links, which are skipped. Blocks."""
+    for name, content in contents.items():
+        write_inside(copy, name, content)
 
 
 def write_inside(copy: Path, name: str, data: bytes) -> bool:
     """Write an existing file of the copy; returns whether it did. Links are skipped. Blocks."""
-    path = copy / name
-    if path.resolve() != copy.resolve() / name or not path.is_file():
-        return False
-    path.write_bytes(data)
+    folder, _, base = name.rpartition("/")
+    try:
+        with opened_folder(copy, folder) as opened:
+            descriptor = os.open(base, _WRITE, dir_fd=opened)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return False
+        raise
+    with os.fdopen(descriptor, "wb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+        file.truncate()
+        file.write(data)
     return True
+
+
+def add_file(copy: Path, name: str, text: str) -> None:
+    """Write a new file of the copy; its folder is created. No link is followed. Blocks.
+
+    Raises:
+        NotMeasured: it cannot be written.
+    """
+    folder, _, base = name.rpartition("/")
+    around, _, inner = folder.rpartition("/")
+    try:
+        with opened_folder(copy, around) as opened, suppress(FileExistsError):
+            os.mkdir(inner, dir_fd=opened)
+        with opened_folder(copy, folder) as opened:
+            descriptor = os.open(base, _WRITE | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=opened)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise NotMeasured(
+            f"{name} cannot be written in a copy of the project, so mutations cannot be tried: {error.strerror}."
+        ) from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from marvin_core import in_thread, output_text
 
 from ..ci.files import text_below
-from .copying import check_copy, copied, in_copy
+from .copying import add_file, check_copy, copied, in_copy
 from .tried import Limit, Mutation, NotMeasured, Part, Tried
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def try_javascript(run: Run, part: Part, limit: Limit) -> Tried:
         files = tuple(dict.fromkeys(f"{folder}{file}" for file, _ in drawn))
         await check_copy(run, copy, moved, files, seconds)
         place = copy / command.folder
-        await in_thread(lambda: _prepare(place, moved, drawn))
+        await in_thread(lambda: _prepare(copy, moved, drawn))
         left = seconds - (clock.monotonic() - begun)
         await _run(run, moved.replace(argv=("node", str(program), "run", f"{_FOLDER}/{_CONFIG}")), place, left)
         report = await in_thread(lambda: text_below(place, f"{_FOLDER}/{_REPORT}"))
@@ -81,10 +81,9 @@ def _drawn(new: Mapping[str, Sequence[int]], most: int) -> Sequence[tuple[str, i
     return sorted(random.Random("marvin").sample(lines, min(most, len(lines))))
 
 
-def _prepare(place: Path, command: ProjectCommand, drawn: Sequence[tuple[str, int]]) -> None:
+def _prepare(copy: Path, command: ProjectCommand, drawn: Sequence[tuple[str, int]]) -> None:
     import shlex
 
-    (place / _FOLDER).mkdir()
     config = {
         "testRunner": "command",
         "commandRunner": {"command": shlex.join(command.argv)},
@@ -99,7 +98,7 @@ def _prepare(place: Path, command: ProjectCommand, drawn: Sequence[tuple[str, in
         "tempDirName": f"{_FOLDER}/temporary",
         "allowConsoleColors": False,
     }
-    (place / _FOLDER / _CONFIG).write_text(json.dumps(config), encoding="utf-8")
+    add_file(copy, f"{command.folder}/{_FOLDER}/{_CONFIG}", json.dumps(config))
 
 
 async def _run(run: Run, command: ProjectCommand, place: Path, seconds: float) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from marvin_core import in_thread, output_text
 
-from .copying import check_copy, copied, in_copy
+from .copying import add_file, check_copy, copied, in_copy
 from .tried import Limit, Mutation, NotMeasured, Part, Tried
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Session:
     def _prepare(self, new: Mapping[str, Sequence[int]], limit: float) -> None:
         """Write the tool's configuration. Paths are relative to the folder in which the tests run."""
         at = {self._from_here(file): list(lines) for file, lines in new.items()}
-        (self._own / "lines.json").write_text(json.dumps(at), encoding="utf-8")
+        add_file(self._copy, f"{self._own.name}/lines.json", json.dumps(at))
         runner = next((name for name in _FAST if name in self._command.argv), "")
         command = shlex.join([*self._command.argv, *_FAST.get(runner, ())])
         text = (
@@ -87,7 +87,7 @@ class _Session:
             f"module-path = {json.dumps(list(at))}\ntimeout = {limit:.1f}\nexcluded-modules = []\n"
             f'test-command = {json.dumps(command)}\n\n[cosmic-ray.distributor]\nname = "local"\n'
         )
-        (self._own / "config.toml").write_text(text, encoding="utf-8")
+        add_file(self._copy, f"{self._own.name}/config.toml", text)
 
     def _from_here(self, file: str) -> str:
         folder = self._command.folder

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
-from marvin_core import Record
+from marvin_core import Record, in_thread, opened_folder
 
 GitRun: TypeAlias = Callable[..., Awaitable[bytes]]
 """Runs git with some arguments and returns its output; raises `GitFault`."""
+BETWEEN_COMMITS = {"GIT_INDEX_FILE": "/marvin-reads-no-index"}
+"""A variable for diffs between commits. Once git knows the index, it reads a file of the working tree in place of a
+commit's if it takes both for the same, and the file may lie outside of the project by then."""
 _FILES = (b"100644", b"100755")
 """The modes of regular files, as opposed to links."""
 _NAMES, _CONTENT = 20_000_000, 60_000_000
@@ -29,10 +33,12 @@ class Commits:
 
     Args:
         git: runs git.
+        folder: the project's folder.
     """
 
-    def __init__(self, git: GitRun) -> None:
+    def __init__(self, git: GitRun, folder: Path) -> None:
         self._git = git
+        self._folder = folder
 
     async def changes(self, before: str, after: str) -> list[Change]:
         """The files that differ between two commits, by path below the project."""
@@ -46,6 +52,7 @@ class Commits:
             "-z",
             before,
             after,
+            env=BETWEEN_COMMITS,
             limit=_NAMES,
         )
         parts = printed.split(b"\0")
@@ -54,7 +61,7 @@ class Commits:
     async def renames(self, before: str, after: str) -> Mapping[str, str]:
         """The files that were moved or renamed between two commits: new paths by old ones."""
         flags = ("--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff", "--relative", "-z")
-        printed = await self._git("diff", *flags, before, after, limit=_NAMES)
+        printed = await self._git("diff", *flags, before, after, env=BETWEEN_COMMITS, limit=_NAMES)
         parts = [os.fsdecode(part) for part in printed.split(b"\0")]
         return dict(zip(parts[1::3], parts[2::3], strict=False))
 
@@ -78,8 +85,20 @@ class Commits:
         ignored = await self._git(
             "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", limit=_NAMES
         )
-        alone = [name for name in ignored.split(b"\0") if name and not name.endswith(b"/")]
-        return sorted(os.fsdecode(name) for name in (*marked, *alone))
+        alone = [os.fsdecode(name) for name in ignored.split(b"\0") if name and not name.endswith(b"/")]
+        there = await in_thread(lambda: [name for name in alone if _is_there(self._folder, name)])
+        return sorted((*map(os.fsdecode, marked), *there))
+
+
+def _is_there(root: Path, path: str) -> bool:
+    """Whether a file or link is reached through no link: git may have listed what lies outside."""
+    folder, _, name = path.rpartition("/")
+    try:
+        with opened_folder(root, folder) as descriptor:
+            os.lstat(name, dir_fd=descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _change(head: bytes, path: bytes) -> Change:

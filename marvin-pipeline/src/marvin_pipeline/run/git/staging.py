@@ -1,0 +1,160 @@
+"""Stages the changes of a project, as they are read without following links.
+
+git goes by names. If a folder becomes a link while git reads it, `git add` stores files that lie outside. So git only
+lists what has changed. Marvin reads these files, and git stores them from a private folder, so that its settings for
+line ends, encodings and filters hold.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from marvin_core import GIT_PROGRAMS, Record, in_thread, why_content_left_out, why_left_out
+
+from .project_git import NAMES, GitFault, ProjectGit
+from .reading import LINK, Entry, batches
+
+_TICKETS = ".tickets/"
+ALL = ("--", ".", ":(exclude).tickets")
+"""Commands in the sandbox do not see the tickets, and git would report them as deleted."""
+RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff")
+_LOCK = ".marvin/pipeline_state.lock"
+_SUBMODULE = b"160000"
+_COMMIT = re.compile(rb"^\+Subproject commit ([0-9a-f]{40,64})$", re.MULTILINE)
+_PROGRAM = Path(__file__).with_name("private_tree.py")
+_PRIVATE = (sys.executable, "-I", "-S", "-B", str(_PROGRAM))
+_OF_THE_REPOSITORY = (b"local", b"worktree")
+
+
+class _Changes(Record):
+    """What differs from the index.
+
+    Args:
+        tracked: the files that git knows, with the mode that each has now.
+        none: git's name for no object.
+    """
+
+    tracked: Mapping[str, bytes]
+    none: bytes
+    new: tuple[str, ...]
+
+
+class Staging:
+    """Stages the changes of one project.
+
+    Args:
+        git: runs git in it.
+    """
+
+    def __init__(self, git: ProjectGit) -> None:
+        self._git = git
+
+    async def stage(self) -> None:
+        """Stage all changes of the project.
+
+        New files that should not be committed, such as keys and logs, are left out, and so are the tickets.
+
+        Raises:
+            GitFault: git fails, or a tracked file cannot be read.
+        """
+        changes = await self._changes()
+        if not changes.tracked and not changes.new:
+            return
+        modules = [name for name, mode in changes.tracked.items() if mode == _SUBMODULE]
+        prefix = os.fsencode(await self._git.prefix())
+        await self._to_index([line for name in modules if (line := await self._submodule(name, prefix))])
+        files = [
+            *((name, False) for name in changes.tracked if name not in modules),
+            *((name, True) for name in changes.new),
+        ]
+        filtered = await self._filtered([name for name, _ in files])
+        found = batches(self._git.folder, sorted(files, key=_order), why_content_left_out)
+        while (batch := await in_thread(lambda: next(found, None))) is not None:
+            gone = [b"0 %b\t%b" % (changes.none, prefix + os.fsencode(name)) for name in batch.gone]
+            apart = [entry for entry in batch.entries if entry.name in filtered]
+            await self._to_index([*gone, *[await self._through_filter(entry, prefix) for entry in apart]])
+            await self._store([entry for entry in batch.entries if entry.name not in filtered], prefix)
+
+    async def _changes(self) -> _Changes:
+        listed = await self._git.whole("diff", *RAW, "--relative", "--ignore-submodules=dirty", *ALL, limit=NAMES)
+        parts = listed.split(b"\0")
+        heads = [(head.split(), os.fsdecode(name)) for head, name in zip(parts[::2], parts[1::2], strict=False)]
+        tracked = {name: head[1] for head, name in heads if head[4:] != [b"U"]}
+        none = b"0" * len(heads[0][0][2]) if heads else b""
+        return _Changes(tracked=tracked, none=none, new=tuple(await self._new()))
+
+    async def _new(self) -> list[str]:
+        """The untracked files that belong into a commit, by their names."""
+        listed = await self._git.attempt("ls-files", "-z", "--others", "--exclude-standard", limit=NAMES)
+        if listed.exit_code != 0:
+            raise self._git.fault("ls-files", listed)
+        if listed.omitted:
+            raise GitFault(
+                f"There are too many new files in {self._git.folder} for git to record. Add folders that should not be "
+                "committed to .gitignore, and run the pipeline again."
+            )
+        names = (os.fsdecode(name) for name in listed.output.split(b"\0") if name)
+        return [name for name in names if not name.startswith(_TICKETS) and name != _LOCK and not why_left_out(name)]
+
+    async def _submodule(self, name: str, prefix: bytes) -> bytes:
+        """The index entry of a submodule; empty if its commit is the same."""
+        flags = ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty")
+        printed = await self._git.run("diff", *flags, "--", f":(literal){name}")
+        found = _COMMIT.search(printed)  # of another file it shows other lines
+        return b"%b %b\t%b" % (_SUBMODULE, found[1], prefix + os.fsencode(name)) if found else b""
+
+    async def _filtered(self, names: Sequence[str]) -> frozenset[str]:
+        """Those of the files whose filter the repository defines."""
+        listed = await self._git.attempt(*GIT_PROGRAMS, limit=NAMES)
+        if listed.exit_code not in (0, 1) or listed.omitted:  # 1: there is none
+            raise self._git.fault("config", listed)
+        fields = listed.output.split(b"\0")
+        keys = [
+            setting.partition(b"\n")[0]
+            for scope, setting in zip(fields[::2], fields[1::2], strict=False)
+            if scope in _OF_THE_REPOSITORY
+        ]
+        filters = {key.removeprefix(b"filter.").rpartition(b".")[0] for key in keys if key.startswith(b"filter.")}
+        if not filters:
+            return frozenset()
+        stdin = b"".join(os.fsencode(name) + b"\0" for name in names)
+        fields = (await self._git.whole("check-attr", "-z", "--stdin", "filter", stdin=stdin, limit=NAMES)).split(b"\0")
+        return frozenset(
+            os.fsdecode(name) for name, value in zip(fields[::3], fields[2::3], strict=False) if value in filters
+        )
+
+    async def _through_filter(self, entry: Entry, prefix: bytes) -> bytes:
+        """The index entry of a file whose filter may need the other files of the project."""
+        given = ("hash-object", "-w", "--stdin", "--no-filters" if entry.mode == LINK else f"--path={entry.name}")
+        stored = (await self._git.run(*given, stdin=entry.content)).strip()
+        return b"%o %b\t%b" % (entry.mode, stored, prefix + os.fsencode(entry.name))
+
+    async def _to_index(self, lines: Sequence[bytes]) -> None:
+        if lines:
+            stdin = b"".join(line + b"\0" for line in lines)
+            await self._git.run("update-index", "-z", "--add", "--replace", "--index-info", stdin=stdin)
+
+    async def _store(self, entries: Sequence[Entry], prefix: bytes) -> None:
+        if entries:
+            stdin = await in_thread(lambda: b"".join(_packed(entries, prefix)))
+            folder = await self._git.place("--absolute-git-dir")
+            add = ("update-index", "--add", "--replace", "-z", "--stdin")
+            await self._git.run(*add, through=_PRIVATE, env={"GIT_DIR": str(folder)}, stdin=stdin)
+
+
+def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
+    """What `private_tree.py` reads."""
+    for entry in entries:
+        name = prefix + os.fsencode(entry.name)
+        yield b"%d %d %d\n%b" % (entry.mode, len(name), len(entry.content), name)
+        yield entry.content
+
+
+def _order(file: tuple[str, bool]) -> tuple[bool, str]:
+    """The attributes of files come first: they hold for the others."""
+    name, _ = file
+    return name.rpartition("/")[2] != ".gitattributes", name
