@@ -25,6 +25,7 @@ from ...util.failures import is_failure, told
 from ...util.threads import in_thread
 from ..hook_runner import HookRunner
 from ..parts import SessionParts
+from ..side_by_side import side_by_side
 from .context import CallContext, ContextOfCall
 from .leaving import asked, held_back
 from .permission import Pending, Permission
@@ -74,7 +75,9 @@ class Dispatcher:
             if len(calls) > 1 and self._parts.setup.asker is not None:
                 await self._ask_together(calls, origin)
             for group in self._groups(calls):
-                tasks = await self._run_group(group, origin, beside)
+                tasks, over = side_by_side([partial(self._in_turn, call, origin, beside) for call in group])
+                self._running.update({call.id: task for call, task in zip(group, tasks, strict=True)})
+                await over
                 outputs.extend(_output_of(call, task) for call, task in zip(group, tasks, strict=True))
         except asyncio.CancelledError:
             await self._cancel_running()
@@ -83,38 +86,6 @@ class Dispatcher:
             outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
             self._running.clear()
             self._fit_all(outputs)
-
-    async def _run_group(
-        self, group: Sequence[ToolCall], origin: CallOrigin, beside: asyncio.Semaphore
-    ) -> list[asyncio.Task[ToolOutput]]:
-        """Run calls in parallel; returns their tasks, which are done."""
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        left = len(group)
-
-        def end() -> None:
-            if not ended.done():
-                ended.set_result(None)
-
-        async def in_turn(call: ToolCall) -> ToolOutput:
-            nonlocal left
-            try:
-                async with beside:
-                    return await self.call(call, origin)
-            finally:
-                left -= 1
-                if not left:  # one turn of the event loop earlier than the callback of the task
-                    end()
-
-        def look(_: asyncio.Task[ToolOutput]) -> None:
-            if all(task.done() for task in tasks):  # one may have been cancelled before it began
-                end()
-
-        tasks = [asyncio.ensure_future(in_turn(call)) for call in group]
-        for call, task in zip(group, tasks, strict=True):
-            self._running[call.id] = task
-            task.add_done_callback(look)
-        await ended
-        return tasks
 
     async def _ask_together(self, calls: Sequence[ToolCall], origin: CallOrigin) -> None:
         """Ask about the calls of an answer in one question; errors of a call are reported in its turn."""
@@ -174,6 +145,10 @@ class Dispatcher:
             return block
         text = self._compactor.fit(block.text, added)
         return block if text is block.text else Text(text=text)
+
+    async def _in_turn(self, call: ToolCall, origin: CallOrigin, beside: asyncio.Semaphore) -> ToolOutput:
+        async with beside:
+            return await self.call(call, origin)
 
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` is its caller."""
