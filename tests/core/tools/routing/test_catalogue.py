@@ -149,7 +149,7 @@ def test_any_other_address_is_opened_at_once(address: str) -> None:
 
 @pytest.mark.parametrize(("said", "action"), [("number 3498", "offer"), ("#28", "offer"), ("Anno 1800", "act")])
 def test_a_number_that_another_tool_nearby_takes_is_no_text_to_search_for(said: str, action: str) -> None:
-    route = router().route(f"which platforms is the game {said} on")
+    route = router().route(f"find the game {said}")
     assert route.action == action
     assert route.proposals[0].spec.name in ("get_game_details", "search_games")
 
