@@ -1,4 +1,4 @@
-"""A text that only goes on after a phrase's words is no value, and a word of another tool keeps a tool from being taken."""
+"""Text that only goes on after a phrase is no value, and a word of another tool keeps a tool from being taken."""
 
 from __future__ import annotations
 

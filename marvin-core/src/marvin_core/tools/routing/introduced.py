@@ -1,8 +1,8 @@
 """Tells whether a request introduces the free text of a phrase, or only goes on after the phrase's words.
 
-The phrase `skill {name}` fits "read the skill pay-slips" and "skills pay the bills" alike. In the first one the text is a value: a
-verb, a preposition or a colon comes before it, or its form is that of a name. In the second one it is the rest of a
-sentence, so that a call would be a guess.
+The phrase `skill {name}` fits both "read the skill pay-slips" and "skills pay the bills". In the first one the text is
+a value: a verb, a preposition or a colon comes before it, or it has the form of a name. In the second one it is the
+rest of a sentence, so that a call would be a guess.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CODED = re.compile(r"(?=.*[\d_/.-]).*\w.*")
 
 
 def introduces(said: Utterance, match: Match) -> bool:
-    """Whether each free text in a request is introduced as a value, and nothing says that the request is a statement."""
+    """Whether each free text of a request is introduced as a value, and the request does not read as a statement."""
     if not said.tokens or said.tokens[0].word in _OWN:
         return False
     is_asked = said.tokens[0].word in _ASKING
