@@ -72,7 +72,6 @@ def routed_without_phrases_of(name: str, text: str) -> Route:
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("remember in my notes that Anna likes tulips", "write_note"),
         ("release date of Stardew Valley", "get_game_details"),
         ("have I got anything uncommitted", "git_status"),
         ("any tickets left?", "ticket_list"),

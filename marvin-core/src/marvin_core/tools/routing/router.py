@@ -29,9 +29,7 @@ _TELLING = 2
 _AHEAD = 0.95
 """The maximum score of another tool then, relative to its own."""
 _BEHIND = 1.1
-"""The maximum score of another tool, relative to its own, where a phrase has free text or several values."""
-_BESIDE = 1.25
-"""The same where a phrase has one value of recognisable form, whose words may belong to any tool."""
+"""The maximum score of another tool, relative to its own, where a call is made at once or has several values."""
 _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
@@ -200,18 +198,20 @@ class Router:
     def _is_certain(
         self, said: Utterance, ranked: Sequence[tuple[ToolSpec, float]], spec: ToolSpec, match: Match
     ) -> bool:
-        """Whether a request with values means the tool of this phrase, so that it is more than one of the offers."""
-        says_little = bool(match.free) and _says_little(match)
-        is_of_form = not match.free and match.typed == 1
-        if not _is_likely(spec, ranked, _AHEAD if says_little else _BESIDE if is_of_form else _BEHIND):
+        """Whether a request with values means the tool of this phrase, so that it is more than one of the offers.
+
+        A tool that only reads is called at once. Others are shown first, so that less certainty is enough.
+        """
+        says_little, is_called = bool(match.free) and _says_little(match), spec.reads_only and not spec.confirm
+        least = _BEHIND if match.typed > 1 or (is_called and match.free) else _MARGIN
+        if (match.free or match.typed > 1) and not _is_likely(spec, ranked, _AHEAD if says_little else least):
             return False
-        if not match.free:
-            return True
-        if says_little and not introduces(said, match):
-            return False
-        if self._ranking.is_of_another(plain_text(said, match), spec, ranked):
-            return False
-        return _takes_its_words(spec, match, ranked)
+        if match.free and is_called:
+            if says_little and not introduces(said, match):
+                return False
+            if not match.typed and self._ranking.is_of_another(plain_text(said, match), spec, ranked):
+                return False
+        return not match.free or _takes_its_words(spec, match, ranked)
 
     def _is_asked_for(self, spec: ToolSpec, left: set[str]) -> bool:
         """Whether these words are all of the tool's name or of a phrase, so that they ask for it.
