@@ -203,13 +203,14 @@ class Router:
         A tool that only reads is called at once. Others are shown first, so that less certainty is enough.
         """
         says_little, is_called = bool(match.free) and _says_little(match), spec.reads_only and not spec.confirm
-        least = _BEHIND if match.typed > 1 or (is_called and match.free) else _MARGIN
+        is_guess = bool(match.free) and is_called and not match.typed
+        least = _BEHIND if match.typed > 1 or is_guess else _MARGIN
         if (match.free or match.typed > 1) and not _is_likely(spec, ranked, _AHEAD if says_little else least):
             return False
         if match.free and is_called:
             if says_little and not introduces(said, match):
                 return False
-            if not match.typed and self._ranking.is_of_another(plain_text(said, match), spec, ranked):
+            if is_guess and self._ranking.is_of_another(plain_text(said, match), spec, ranked):
                 return False
         return not match.free or _takes_its_words(spec, match, ranked)
 
