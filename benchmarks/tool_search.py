@@ -16,6 +16,7 @@ from benchmarks.catalogue.requests import (
     by_another_author,
     by_the_fifth_author,
     by_the_fourth_author,
+    by_the_sixth_author,
     requests,
     set_aside,
     third_party_tools,
@@ -79,6 +80,7 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
         ("those by a third author", by_another_author(THIRD_AUTHOR), False),
         ("those by a fourth author", by_the_fourth_author()[1], False),
         ("those by a fifth author", by_the_fifth_author()[1], False),
+        ("those by a sixth author", by_the_sixth_author()[1], False),
         ("all by a fifth author, half of them for tuning", [*chain.from_iterable(by_the_fifth_author())], False),
     )
     beside = None if missing() else Comparison(lab.folder, requests()[0])

@@ -26,6 +26,8 @@ FOURTH_AUTHOR = Path(__file__).with_name("fourth_author.txt")
 """Requests and talk by a fourth author, half for tuning and half held out."""
 FIFTH_AUTHOR = Path(__file__).with_name("fifth_author.txt")
 """The same by a fifth author, with questions on Marvin itself."""
+SIXTH_AUTHOR = Path(__file__).with_name("sixth_author.txt")
+"""Fewer requests and talk by a sixth author; nothing was tuned on either half so far."""
 _GROUP, _TUNED = 5, 3
 """Of each five requests the first three are for tuning."""
 
@@ -101,6 +103,11 @@ def by_the_fourth_author() -> tuple[list[tuple[str, str]], list[tuple[str, str]]
 def by_the_fifth_author() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The requests of the fifth author: those for tuning, and those held out."""
     return requests(FIFTH_AUTHOR, group=2, for_tuning=1)
+
+
+def by_the_sixth_author() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The requests of the sixth author: those that may be looked at, and those held out."""
+    return requests(SIXTH_AUTHOR, group=2, for_tuning=1)
 
 
 def by_another_author(file: Path = OTHER_AUTHOR) -> list[tuple[str, str]]:

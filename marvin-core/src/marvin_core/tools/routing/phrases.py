@@ -128,15 +128,15 @@ class Match(Record):
     """A phrase found in a request: the arguments of the call, and how well the request matches.
 
     `words` is the number of words that phrase and request share, and `typed` that of slots filled with a value of
-    recognisable form. `telling` counts the words that are not merely those of a question, such as `how do`. `is_free`
-    means that another slot accepted arbitrary text.
+    recognisable form. `telling` counts the words that are not merely those of a question, such as `how do`. `free` has
+    the first token and the end of each arbitrary text, which the other slots accepted.
     """
 
     arguments: Mapping[str, Any]
     words: int
     typed: int
     telling: int = 0
-    is_free: bool = False
+    free: tuple[tuple[int, int], ...] = ()
 
 
 class Phrase:
@@ -169,13 +169,12 @@ class Phrase:
             return None
         values = {slot: said.value(self._kinds[slot], *span) for slot, span in spans.items()}
         filled = {name: _filled(value, values) for name, value in self._arguments.items()}
-        typed = sum(kind in TYPED for kind in self._kinds.values())
         return Match(
             arguments=filled,
             words=len(self.words),
-            typed=typed,
+            typed=sum(kind in TYPED for kind in self._kinds.values()),
             telling=len(self.words - ASKING_WORDS),
-            is_free=typed < len(self._kinds),
+            free=tuple(sorted(span for slot, span in spans.items() if self._kinds[slot] not in TYPED)),
         )
 
     def _spans(self, said: Utterance, part: int, at: int) -> dict[str, tuple[int, int]] | None:

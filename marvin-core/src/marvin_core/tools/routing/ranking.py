@@ -179,6 +179,14 @@ class Ranking:
         others = [self._specs[number] for number, _ in ranked if "net" in self._specs[number].access]
         return [other for other in others if any(pattern.search(_told(other)) for pattern in named)]
 
+    def is_of_another(self, text: str, spec: ToolSpec, near: Sequence[tuple[ToolSpec, float]]) -> bool:
+        """Whether one of the nearest tools has a word of the text that this tool does not have."""
+        names = {found.name for found, _ in near} | {spec.name}
+        has = {one.name: self._documents[number] for number, one in enumerate(self._specs) if one.name in names}
+        own = has.pop(spec.name)
+        told = {stem(word) for word in words(text) if word not in _COMMON and not word.isdigit()}
+        return any(word in document for word in told if word not in own for document in has.values())
+
     def asked(self, text: str) -> Asked:
         """The search terms of a text."""
         said = Utterance(text[:_LONGEST_QUERY])

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from .intent import features, knows, likelihood
+from .introduced import introduces, plain_text
 from .phrases import Match, Phrase
 from .ranking import Ranking
 from .shapes import ID, shapes, shapes_of
@@ -27,8 +28,8 @@ _TELLING = 2
 """A phrase with free text and at most this many telling words and typed values says little: its tool must be ahead."""
 _AHEAD = 0.95
 """The maximum score of another tool then, relative to its own."""
-_BEHIND = 1.15
-"""The maximum score of another tool, relative to its own, where a phrase has several values of recognisable form."""
+_BEHIND = 1.1
+"""The maximum score of another tool, relative to its own, where a call is made at once or has several values."""
 _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
@@ -176,10 +177,7 @@ class Router:
     ) -> Proposal | None:
         if spoken:
             (spec, match), *others = spoken
-            margin = _AHEAD if _says_little(match) else _MARGIN
-            if match.is_free and not (_is_likely(spec, ranked, margin) and _takes_its_words(spec, match, ranked)):
-                return None
-            if match.typed > 1 and not _is_likely(spec, ranked, _BEHIND):
+            if (match.free or match.typed) and not self._is_certain(said, ranked, spec, match):
                 return None
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
@@ -196,6 +194,25 @@ class Router:
             return None
         best, score = complete[0]
         return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None
+
+    def _is_certain(
+        self, said: Utterance, ranked: Sequence[tuple[ToolSpec, float]], spec: ToolSpec, match: Match
+    ) -> bool:
+        """Whether a request with values means the tool of this phrase, so that it is more than one of the offers.
+
+        A tool that only reads is called at once. Others are shown first, so that less certainty is enough.
+        """
+        says_little, is_called = bool(match.free) and _says_little(match), spec.reads_only and not spec.confirm
+        is_guess = bool(match.free) and is_called and not match.typed
+        least = _BEHIND if match.typed > 1 or is_guess else _MARGIN
+        if (match.free or match.typed > 1) and not _is_likely(spec, ranked, _AHEAD if says_little else least):
+            return False
+        if match.free and is_called:
+            if says_little and not introduces(said, match):
+                return False
+            if is_guess and self._ranking.is_of_another(plain_text(said, match), spec, ranked):
+                return False
+        return not match.free or _takes_its_words(spec, match, ranked)
 
     def _is_asked_for(self, spec: ToolSpec, left: set[str]) -> bool:
         """Whether these words are all of the tool's name or of a phrase, so that they ask for it.
@@ -244,7 +261,7 @@ def _takes_a_number(spec: ToolSpec) -> bool:
 
 def _needed(spoken: Sequence[tuple[ToolSpec, Match]]) -> float:
     """The minimum likelihood for which the tool of the closest phrase is taken: `stack overflow {query}` fits talk."""
-    if not spoken or not spoken[0][1].is_free:
+    if not spoken or not spoken[0][1].free:
         return 0.0
     return _CERTAIN if _says_little(spoken[0][1]) else _LIKELY
 
@@ -262,7 +279,7 @@ def _of_phrase(spoken: Sequence[tuple[ToolSpec, Match]]) -> dict[str, float]:
         "phrase": 1.0,
         "phrase words": min(5, match.words) / 3,
         "phrase value": float(match.typed > 0),
-        "phrase text": float(match.is_free),
+        "phrase text": float(bool(match.free)),
         "phrase telling": min(4, match.telling) / 3,
     }
 
