@@ -22,10 +22,9 @@ from ...guard.permissions.modes import StandingPermissions
 from ...guard.sandbox.leaving import without
 from ...tools.toolbox import LoadedTool
 from ...util.failures import is_failure, told
-from ...util.threads import in_thread
+from ...util.threads import in_thread, side_by_side
 from ..hook_runner import HookRunner
 from ..parts import SessionParts
-from ..side_by_side import side_by_side
 from .context import CallContext, ContextOfCall
 from .leaving import asked, held_back
 from .permission import Pending, Permission
@@ -189,9 +188,9 @@ class Dispatcher:
         self, call: ToolCall, arguments: Mapping[str, Any], origin: CallOrigin, looked: Spellings | None
     ) -> None:
         shown = self._parts.redactor.value(arguments, looked)
-        now = self._parts.clock.now()
-        running = RunningCall(call_id=call.id, name=call.name, arguments=shown, since=now, origin=origin)
-        self._parts.progress.calls[call.id] = running
+        self._parts.progress.calls[call.id] = RunningCall(
+            call_id=call.id, name=call.name, arguments=shown, since=self._parts.clock.now(), origin=origin
+        )
         self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=shown, origin=origin))
 
     def _shown(
