@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 CORE = ROOT / "marvin-core" / "src" / "marvin_core"
 BATCH = ROOT / "marvin-pipeline" / "src" / "marvin_pipeline" / "batch"
 JOBS = ROOT / "marvin-tools-life" / "src" / "marvin_tools_life" / "scheduling"
+CODING = ROOT / "marvin-tools-coding" / "src" / "marvin_tools_coding"
 WEB = ROOT / "marvin-tools-web" / "src" / "marvin_tools_web"
 RUN = ROOT / "marvin-pipeline" / "src" / "marvin_pipeline" / "run"
 REPORTERS = ROOT / "marvin-pipeline/src/marvin_pipeline/evidence/reports/runners/marvin_reporters"
@@ -154,6 +155,7 @@ ENVIRONMENT_ALLOWED = {
     BATCH / "child.py": {"os.environ"},  # hands it on: a worker is no Marvin, and what it starts is one
     JOBS / "program.py": {"os.environ"},  # hands it on: a scheduler starts it, and no Marvin runs then
     WEB / "pages" / "browser.py": {"os.environ"},  # hands it on, with another home folder: it is a program of its own
+    CODING / "git" / "write_inside.py": {"os.environ"},  # hands it on, with another folder for temporary files
     RUN / "git" / "private_tree.py": {"os.environ"},  # runs in the sandbox, where no Marvin is
     REPORTERS / "lines.py": {"os.environ"},  # runs in the Python of a project, where no Marvin is
     CORE / "testing" / "environment.py": {"os.environ", "os.environ.pop", "os.environ.update"},  # where tests run

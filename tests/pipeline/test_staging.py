@@ -113,6 +113,21 @@ def test_a_tracked_file_that_cannot_be_committed_is_named(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_a_file_that_was_changed_in_the_moment_of_the_last_commit_stays_changed(tmp_path: Path) -> None:
+    """git knows such a change by the content only, and has to look at the file whenever it writes the index."""
+    sh(tmp_path, "git init -q .; git config core.checkStat minimal; git config core.trustctime false")
+    sh(tmp_path, "git config user.name Ada; git config user.email ada@example.com; mkdir part; echo 1 > theirs")
+    sh(tmp_path, "touch -d '1 minute ago' theirs; git add .; git commit -qm Begin; echo 1 > part/ours")
+    theirs, index = tmp_path / "theirs", tmp_path / ".git" / "index"
+    moment = theirs.stat().st_mtime_ns
+    theirs.write_text("2\n")
+    for path in (theirs, index):
+        os.utime(path, ns=(moment, moment))
+    assert sh(tmp_path, "git --no-optional-locks status --porcelain").startswith(" M theirs\n")
+    checkpoint(tmp_path / "part")
+    assert sh(tmp_path, "git status --porcelain") == " M theirs\n"
+
+
 def test_nothing_is_left_of_a_checkpoint_but_the_commit(tmp_path: Path) -> None:
     """Neither in the folder for temporary files nor in the git folder."""
     root, temporary = tmp_path / "top" / "part", tmp_path / "temporary"

@@ -100,6 +100,20 @@ def test_what_is_outside_stays_as_it_is(tmp_path: Path, name: str) -> None:
     assert content(outside) == before
 
 
+@pytest.mark.parametrize("name", ["restored", "file", "switched"])
+def test_a_checkout_changes_nothing_outside_without_a_sandbox_either(tmp_path: Path, name: str) -> None:
+    """I4."""
+    called, arguments = CALLS[name]
+    root = tmp_path / "project"
+    outside = prepared(root)
+    before = content(outside)
+    git(root, "switch", "-q", "-")
+    git(root, "switch", "-q", "-")
+    said = said_beside_swaps(root, lambda folder, number: folder.called(called, **arguments), may_be_missing=True)
+    assert said
+    assert content(outside) == before
+
+
 @pytest.mark.parametrize("name", READING)
 def test_what_is_outside_is_not_shown(tmp_path: Path, name: str) -> None:
     """I4."""

@@ -17,7 +17,7 @@ from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread
 from .aside import Aside, aside
 from .contents import unchecked
 from .conversions import Conversion, content_of, conversions, converted, lfs_pointer
-from .place import is_there
+from .here import is_there
 from .running import DIFF_LIMIT, try_read
 
 _TRIES = 3

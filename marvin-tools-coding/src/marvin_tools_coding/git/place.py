@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from marvin_core import Record, ToolContext, ToolError, opened_folder
+from marvin_core import Record, ToolContext, ToolError
 
 from .running import failure, try_read
 
@@ -51,6 +51,13 @@ class Place(Record):
     def prefix(self) -> str:
         """The prefix of the working directory in names that git gives relative to the top."""
         return f"{self.root.relative_to(self.top)}/" if self.top is not None and self.below else ""
+
+    @property
+    def changed_folders(self) -> Sequence[Path]:
+        """The folders in which a checkout changes files: this one, and the repository's own if it is not in it."""
+        is_worktree = self.git_dir.parent.name == "worktrees"
+        own = self.git_dir.parent.parent if is_worktree else self.git_dir
+        return [self.root, *([] if own.is_relative_to(self.root) else [own])]
 
     def name_of(self, path: str) -> str:
         """The name that git gives a path relative to the working directory; empty for the top of the repository."""
@@ -111,17 +118,6 @@ async def find(context: ToolContext, what: str, *, files: bool = True) -> Place:
             "was moved."
         )
     return Place(git_dir=Path(git_dir), top=holder, root=root)
-
-
-def is_there(root: Path, path: str) -> bool:
-    """Whether a file, folder or link is there, reached through no link."""
-    folder, _, name = path.rstrip("/").rpartition("/")
-    try:
-        with opened_folder(root, folder) as descriptor:
-            os.lstat(name, dir_fd=descriptor)
-    except OSError:
-        return False
-    return True
 
 
 def _real(path: Path | str) -> Path:

@@ -3,6 +3,7 @@ reading commands run no program that the repository's configuration names."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -19,12 +20,15 @@ from marvin_core import (
     output_text,
 )
 
+from .here import without_names_elsewhere
+
 DIFF_LIMIT = 50_000
 LIST_LIMIT = 20_000
 ERROR_LIMIT = 6_000
 _NAMES_LIMIT = 20_000_000
 
 
+_WRITING_INSIDE = (sys.executable, "-I", "-S", "-B", str(Path(__file__).with_name("write_inside.py")))
 _WRITING = (*git_command(alone=False), "--literal-pathspecs")
 _PRIVATE = (*git_command(), "--literal-pathspecs")
 """Options for what Marvin writes for itself: no hooks, no file system monitor."""
@@ -39,6 +43,10 @@ commit's if it takes both for the same (`reuse_worktree_file` in its diff.c), an
 _UNSUPPORTED = {"check-ignore": ("--literal-pathspecs",)}
 """Options that a command refuses. Names that it gets begin with `./`, so that none is a pathspec with magic."""
 
+_ELSEWHERE = (
+    "[git_checkout changes files in the working directory and in .git only. If a filter or a hook needs others, "
+    "run_command: git switch, or git checkout]"
+)
 _ADVICE = {
     "dubious ownership": (
         "The repository belongs to another user, so git refuses it. If the user trusts it, run_command: "
@@ -108,6 +116,24 @@ async def try_write(context: ToolContext, arguments: Sequence[str], *, stdin: by
     """The same, for callers that check the exit code. Output of hooks is shown while they run."""
     on_output = None if "--dry-run" in arguments else context.progress
     return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=on_output)
+
+
+async def change_files(
+    context: ToolContext, what: str, arguments: Sequence[str], folders: Sequence[Path]
+) -> ProcessResult:
+    """The same as `write`, for commands that change files of the working tree; those elsewhere stay as they are.
+
+    Args:
+        folders: where files may change. Elsewhere a link may lead that a folder was replaced by.
+    """
+    through = (*_WRITING_INSIDE, *map(str, folders), "--") if sys.platform == "linux" else ()
+    result = await run(context, [*through, *_WRITING, *arguments], on_output=context.progress)
+    if result.exit_code == 0:
+        return result
+    error = failure(context, what, result)
+    if through and b"Permission denied" in result.stderr:
+        raise ToolError(f"{error}\n{_ELSEWHERE}")
+    raise error
 
 
 async def keep(
@@ -219,6 +245,7 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
     """git's error message, with advice if there is any."""
     said = output_text(result.stderr + result.output, result.omitted, "")[:ERROR_LIMIT].strip()
     said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints its usage
+    said = without_names_elsewhere(context.paths.root, said)
     for sign, advice in _ADVICE.items():
         if sign.lower() in said.lower():
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")

@@ -17,7 +17,8 @@ from marvin_core import (
     why_left_out,
 )
 
-from .place import Place, is_there
+from .here import is_there
+from .place import Place
 from .running import failure, names, try_write, write
 
 _NEVER = re.compile(r"(?:^|/)\.marvin/(?:logs|memories|undo|worktrees)(?:/|$)")

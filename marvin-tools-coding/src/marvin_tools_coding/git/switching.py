@@ -14,7 +14,7 @@ from .aside import aside
 from .contents import FILE_MODES, Stored, differing, in_tree, why_differing
 from .conversions import content_of, conversions
 from .place import Place, find
-from .running import LIST_LIMIT, failure, hash_of, keep, names, read, try_read, write
+from .running import LIST_LIMIT, change_files, failure, hash_of, keep, names, read, try_read, write
 
 _SNAPSHOTS = "refs/marvin/snapshots"
 _AUTHOR = {
@@ -85,15 +85,15 @@ async def _switched(context: ToolContext, place: Place, target: str) -> str:
             f"files outside of the working directory. Change to {place.top} with set_working_dir; to restore single "
             "files here, pass path."
         )
-    options = ["switch", "--no-overwrite-ignore", "--no-recurse-submodules"]
+    what, options = "git checkout", ["switch", "--no-overwrite-ignore", "--no-recurse-submodules"]
     if target == "-":
-        return _told(await write(context, "git checkout", [*options, "-"]), place)
+        return _told(await change_files(context, what, [*options, "-"], place.changed_folders), place)
     if target.startswith("-") or "\0" in target:
         raise ToolError(f"{target!r} is not a branch or commit: names do not start with '-'. git_branch lists them.")
     if await _is_branch(context, target):
-        return _told(await write(context, "git checkout", [*options, "--guess", target]), place)
+        return _told(await change_files(context, what, [*options, "--guess", target], place.changed_folders), place)
     commit = await hash_of(context, target)
-    result = await write(context, "git checkout", [*options, "--detach", commit])
+    result = await change_files(context, what, [*options, "--detach", commit], place.changed_folders)
     hint = "[No branch is current now. Use git_checkout with create_branch=true to keep commits that you make here.]"
     return f"{_told(result, place)}\n{hint}"
 
@@ -127,7 +127,8 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     options = ["--porcelain", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=dirty"]
     changed = await names(context, what, ["status", *options, "--no-renames", "--", located])
     snapshot = await _snapshot(context, place, located) if changed else ""
-    result = await write(context, what, ["checkout", "--no-recurse-submodules", commit, "--", located])
+    options = ["checkout", "--no-recurse-submodules", commit, "--", located]
+    result = await change_files(context, what, options, place.changed_folders)
     said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
     text = f"Restored {path} from {target} ({commit[:8]}). {said}".rstrip()
     head = await _head_with(context, place, located)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from marvin_core import GIT_PROGRAMS, Record, in_thread, why_content_left_out, why_left_out
@@ -139,11 +141,27 @@ class Staging:
             await self._git.run("update-index", "-z", "--add", "--replace", "--index-info", stdin=stdin)
 
     async def _store(self, entries: Sequence[Entry], prefix: bytes) -> None:
-        if entries:
-            stdin = await in_thread(lambda: b"".join(_packed(entries, prefix)))
-            folder = await self._git.place("--absolute-git-dir")
-            add = ("update-index", "--add", "--replace", "-z", "--stdin")
-            await self._git.run(*add, through=_PRIVATE, env={"GIT_DIR": str(folder)}, stdin=stdin)
+        """Stage files from a private folder.
+
+        git does so in a copy of the index: whenever it writes an index, it looks at files that were changed right after
+        the last time, and those are not in the private folder.
+        """
+        if not entries:
+            return
+        stdin = await in_thread(lambda: b"".join(_packed(entries, prefix)))
+        folder = await self._git.place("--absolute-git-dir")
+        index = await self._git.place("--path-format=absolute", "--git-path", "index")
+        copy = folder / f"marvin-index-{os.urandom(6).hex()}"
+        env = {"GIT_DIR": str(folder), "GIT_INDEX_FILE": str(copy)}
+        add = ("update-index", "--add", "--replace", "-z", "--stdin")
+        try:
+            await in_thread(lambda: _copied(index, copy))
+            await self._git.run(*add, through=_PRIVATE, env=env, stdin=stdin)
+            listed = await self._git.whole("ls-files", "--stage", "--full-name", "-z", env=env, limit=NAMES)
+        finally:
+            await in_thread(lambda: copy.unlink(missing_ok=True))
+        names = {prefix + os.fsencode(entry.name) for entry in entries}
+        await self._to_index([line for line in listed.split(b"\0") if line.partition(b"\t")[2] in names])
 
 
 def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
@@ -152,6 +170,11 @@ def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
         name = prefix + os.fsencode(entry.name)
         yield b"%d %d %d\n%b" % (entry.mode, len(name), len(entry.content), name)
         yield entry.content
+
+
+def _copied(index: Path, copy: Path) -> None:
+    with suppress(FileNotFoundError):  # nothing was staged yet
+        shutil.copyfile(index, copy)
 
 
 def _order(file: tuple[str, bool]) -> tuple[bool, str]:

@@ -1,0 +1,41 @@
+"""What lies in the working directory, reached through no link."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from marvin_core import opened_folder
+
+_UNREAD = re.compile(
+    r"(\bopen\(|\b(?:unable to|could not|cannot|failed to) (?:stat|lstat|open|read|index file|readlink|access) ?)"
+    r"(['\"])((?!/).+?)\2"
+)
+"""What git says of a file that it could not read, with a path from the working directory."""
+_GONE = r"\1a file that is not here"
+
+
+def is_there(root: Path, path: str) -> bool:
+    """Whether a file, folder or link is there, reached through no link."""
+    folder, _, name = path.rstrip("/").rpartition("/")
+    try:
+        with opened_folder(root, folder) as descriptor:
+            os.lstat(name, dir_fd=descriptor)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def without_names_elsewhere(root: Path, said: str) -> str:
+    """An error of git without the names of files that are not here: a folder may have been a link for a moment."""
+    return _UNREAD.sub(lambda found: found[0] if _is_named(root, found[3]) else found.expand(_GONE), said)
+
+
+def _is_named(root: Path, name: str) -> bool:
+    """Whether a name of git is of something here; it may begin with the path from the top of the repository."""
+    parts = tuple(name.split("/"))
+    return any(
+        root.parts[len(root.parts) - cut :] == parts[:cut] and is_there(root, "/".join(parts[cut:]))
+        for cut in range(min(len(parts), len(root.parts)))
+    )
