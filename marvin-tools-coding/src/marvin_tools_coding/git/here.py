@@ -10,7 +10,7 @@ from marvin_core import opened_folder
 
 _UNREAD = re.compile(
     r"(\bopen\(|\b(?:unable to|could not|cannot|failed to) (?:stat|lstat|open|read|index file|readlink|access) ?)"
-    r"(['\"])((?!/).+?)\2"
+    r"(['\"])((?!/).+)\2"
 )
 """What git says of a file that it could not read, with a path from the working directory."""
 _GONE = r"\1a file that is not here"

@@ -1,0 +1,112 @@
+"""What a checkout may change, whatever its hooks and filters do, and what errors of git name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from marvin_tools_coding.git.here import without_names_elsewhere
+from marvin_tools_coding.git.switching import git_checkout
+
+from .support_shell import Folder
+
+AUTHOR = {"GIT_AUTHOR_NAME": "A U Thor", "GIT_AUTHOR_EMAIL": "a@example.org"}
+AUTHOR |= {"GIT_COMMITTER_NAME": "A U Thor", "GIT_COMMITTER_EMAIL": "a@example.org"}
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is a part of Linux")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Folder:
+    """A repository with two branches."""
+    root = tmp_path / "project"
+    root.mkdir()
+    folder = Folder(root, **AUTHOR)
+    folder.sh("git init -qb main; echo one > a.txt; git add .; git commit -qm first; git switch -qc other")
+    folder.sh("echo two > a.txt; mkdir sub; echo b > sub/b.txt; git add .; git commit -qm second; git switch -q main")
+    return folder
+
+
+def hook(repo: Folder, script: str) -> None:
+    file = repo.root / ".git" / "hooks" / "post-checkout"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def left(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_a_hook_changes_files_here_and_temporary_ones(repo: Folder, tmp_path: Path) -> None:
+    hook(repo, 'echo made > made.txt; echo kept > "$TMPDIR/x"; mv "$TMPDIR/x" moved.txt; echo $TMPDIR > where.txt')
+    repo.call(git_checkout, target="other")
+    assert [(repo.root / name).read_text() for name in ("a.txt", "sub/b.txt", "made.txt")] == ["two\n", "b\n", "made\n"]
+    assert (repo.root / "moved.txt").read_text() == "kept\n"
+    where = Path((repo.root / "where.txt").read_text().strip())
+    assert not where.exists() or sys.platform != "linux"
+    assert left(tmp_path) == ["home", "project"]
+
+
+@on_linux
+def test_a_hook_that_changes_other_files_fails_and_the_error_says_what_to_do(repo: Folder, tmp_path: Path) -> None:
+    hook(repo, f"echo x > {tmp_path}/elsewhere.txt")
+    told = repo.error(git_checkout, target="other")
+    assert "Permission denied" in told
+    assert "run_command: git switch, or git checkout" in told
+    assert left(tmp_path) == ["home", "project"]
+
+
+@on_linux
+def test_a_worktree_is_checked_out_whose_repository_lies_elsewhere(repo: Folder, tmp_path: Path) -> None:
+    repo.sh("git worktree add -q ../tree -b third")
+    tree = Folder(tmp_path / "tree", **AUTHOR)
+    tree.call(git_checkout, target="other")
+    assert tree.sh("git status --porcelain --branch") == "## other\n"
+    tree.call(git_checkout, target="main~0", path="a.txt")
+    assert (tree.root / "a.txt").read_text() == "one\n"
+
+
+def test_a_part_of_a_repository_is_restored(repo: Folder) -> None:
+    repo.sh("git switch -q other; echo changed > sub/b.txt")
+    part = Folder(repo.root / "sub", **AUTHOR)
+    part.call(git_checkout, target="HEAD", path="b.txt")
+    assert (part.root / "b.txt").read_text() == "b\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'error: open("gone/secret.pem"): No such file or directory',
+        "error: unable to index file 'gone/secret.pem'",
+        "fatal: unable to stat 'gone/secret.pem': No such file or directory",
+        "warning: could not open 'link/secret.pem'",
+        "error: could not read 'link/it's a secret.pem'",
+        "error: unable to index file 'gone/it's: secret.pem'\nfatal: adding files failed",
+    ],
+)
+def test_an_error_names_no_file_that_is_not_here(tmp_path: Path, said: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path.parent)
+    told = without_names_elsewhere(tmp_path, said)
+    assert "a file that is not here" in told
+    assert "secret" not in told
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'error: open("part/own.txt"): Permission denied',
+        "error: unable to index file 'own.txt'",
+        "fatal: unable to read 'part'",
+        "error: pathspec 'nothing' did not match any file(s) known to git",
+        "fatal: Unable to create '/repository/.git/index.lock': File exists.",
+        "fatal: could not open '/etc/gitattributes'",
+    ],
+)
+def test_an_error_names_what_is_here_and_what_is_no_file_of_the_folder(tmp_path: Path, said: str) -> None:
+    root = tmp_path / "part"
+    root.mkdir()
+    for name in ("own.txt", "part"):
+        (root / name).touch()
+    assert without_names_elsewhere(root, said) == said
