@@ -373,6 +373,43 @@ def test_a_change_of_a_file_with_keys_that_nothing_shows_counts(file: Path, old:
     assert read(file) == parse_settings(changed.encode(), file)
 
 
+def test_of_two_servers_with_one_key_each_gets_its_own_when_one_is_changed(file: Path) -> None:
+    file.write_text(KEYS)
+    read(file)
+    status = file.stat()
+    changed = KEYS.replace("FIRST-SECRET", "OTHER-SECRET", 1)
+    file.write_text(changed)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert read(file) == parse_settings(changed.encode(), file)
+    assert read(file)["providers"]["p"]["headers"] == {"X": "FIRST-SECRET-OF-MINE"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mcp_servers: {one: {url: 'https://x.example/mcp?api_key=ONLY-SECRET-OF-MINE'}}\n",
+        "mcp_servers: {one: {command: npx, args: [--token, ONLY-SECRET-OF-MINE]}}\n",
+        "providers: {p: {base_url: 'https://user:ONLY-SECRET-OF-MINE@x.example'}}\n",
+    ],
+)
+def test_a_key_in_an_address_or_an_argument_is_not_kept(file: Path, text: str) -> None:
+    file.write_text(text)
+    first = read(file)
+    assert "ONLY-SECRET" not in (file.parent / "cache.json").read_text()
+    assert read(file) == first == parse_settings(text.encode(), file)
+
+
+@pytest.mark.parametrize("damage", ["5", "x:y", "1:2:3", ":", "999999:9999999"])
+def test_damaged_places_of_keys_are_ignored(file: Path, damage: str) -> None:
+    file.write_text(KEYS)
+    first = read(file)
+    kept = file.parent / "cache.json"
+    content = json.loads(kept.read_text())
+    content["places"]["texts"]["mcp_servers"]["one"]["env"]["API_TOKEN"] = damage
+    kept.write_text(json.dumps(content))
+    assert read(file) == first
+
+
 def test_keys_that_are_written_with_escapes_are_read_as_they_are_meant(file: Path) -> None:
     file.write_text('mcp_servers: {one: {command: npx, env: {API_TOKEN: "FIRST-\\x53ECRET-OF-MINE"}}}\n')
     assert read(file) == read(file)

@@ -80,13 +80,15 @@ def test_a_server_with_another_setup_is_asked_again(kept: Path) -> None:
     assert Listings(kept).of(SERVERS[0].replace(args=("-q",))) is None
 
 
-@pytest.mark.parametrize("damage", ["cut", "line", "entry", "nothing"])
+@pytest.mark.parametrize("damage", ["cut", "line", "entry", "tool", "rest", "nothing"])
 def test_a_damaged_file_is_as_none_and_is_written_again(kept: Path, damage: str) -> None:
     lines = (kept / FILE).read_bytes().split(b"\n")
     whole = {
         "cut": b"\n".join(lines)[:-20],
         "line": b"\n".join([*lines[:2], *lines[3:]]),
         "entry": b"\n".join([lines[0].replace(b'"called"', b'"caller"'), *lines[1:]]),
+        "tool": b"\n".join([lines[0], lines[1][:-1] + b"#", *lines[2:]]),
+        "rest": b"\n".join([*lines[:-2], b"[]", lines[-1]]),
         "nothing": b"",
     }
     (kept / FILE).write_bytes(whole[damage])

@@ -15,6 +15,7 @@ from ..version import __version__
 from .file import sections
 from .file.parsing import parsed_config, place_of, read_config
 from .file.sections import PackChoices
+from .secret_files import secrets_of_address, secrets_of_server
 
 _MAY_HOLD_KEYS: Mapping[str, Sequence[str]] = {
     "providers": ("headers", "base_url", "auth_url"),
@@ -83,9 +84,12 @@ def _changed(file: str) -> int:
 def _holds_keys(data: Mapping[str, Any]) -> bool:
     if any("headers" in entry for entry in data.get("providers", {}).values()):
         return True
-    servers = data.get("mcp_servers", {}).values()
-    texts = [text for one in servers for name in ("env", "headers") for text in one.get(name, {}).values()]
-    texts += [one["client_secret"] for one in servers if "client_secret" in one]
+    servers = data.get("mcp_servers", {})
+    texts = [text for one in servers.values() for name in ("env", "headers") for text in one.get(name, {}).values()]
+    texts += [one["client_secret"] for one in servers.values() if "client_secret" in one]
+    texts += [text for name, one in servers.items() for text in secrets_of_server(config.McpServer(name=name, **one))]
+    places = (one.get(name, "") for one in data.get("providers", {}).values() for name in ("base_url", "auth_url"))
+    texts += [text for place in places for text in secrets_of_address(place)]
     return any(len(text) >= _SHORTEST_KEY and "${" not in text for text in texts)
 
 
@@ -131,22 +135,19 @@ def _places(data: Mapping[str, Any], content: bytes) -> dict[str, Any] | None:
 
 def _rest(places: Any, content: bytes) -> int:
     """A checksum of the file without the texts at these places: a checksum of a key would tell something about it."""
-    spans: list[tuple[int, int]] = []
+    texts: set[bytes] = set()
 
     def collect(value: Any) -> None:
         if isinstance(value, str):
-            start, _, end = value.partition(":")
-            spans.append((int(start), int(end)))
+            texts.add(_at(value, content))
         else:
             for one in value.values() if isinstance(value, dict) else value:
                 collect(one)
 
     collect(places)
-    found = at = 0
-    for start, end in sorted(spans):
-        found = crc32(content[at:start], found)
-        at = max(at, end)
-    return crc32(content[at:], found)
+    for text in sorted(texts, key=lambda one: (-len(one), one)):  # wherever it occurs: two servers may have one key
+        content = content.replace(text, b"")
+    return crc32(content)
 
 
 def _filled(places: Any, content: bytes) -> Any:
@@ -155,8 +156,16 @@ def _filled(places: Any, content: bytes) -> Any:
         return {name: _filled(one, content) for name, one in places.items()}
     if isinstance(places, list):
         return [_filled(one, content) for one in places]
-    start, _, end = places.partition(":")
-    return content[int(start) : int(end)].decode()
+    return _at(places, content).decode()
+
+
+def _at(place: str, content: bytes) -> bytes:
+    """The text at a place. Raises `ValueError` if the file is too short for it."""
+    start, _, end = place.partition(":")
+    found = content[int(start) : int(end)]
+    if len(found) != int(end) - int(start):
+        raise ValueError(place)
+    return found
 
 
 def _whole(data: Mapping[str, Any], places: Any, path: Path) -> dict[str, Any]:
@@ -171,7 +180,7 @@ def _whole(data: Mapping[str, Any], places: Any, path: Path) -> dict[str, Any]:
             whole[section] = {
                 name: {**entry, **_as_checked(section, written[section][name])} for name, entry in data[section].items()
             }
-    except (KeyError, AttributeError, TypeError, UnicodeDecodeError):  # such a file, too
+    except (KeyError, AttributeError, TypeError, ValueError):  # such a file, too, or a damaged cache
         return parse_settings(content, path)
     return {**data, **whole}
 

@@ -1,7 +1,8 @@
 """The cached lists of servers, as far as a start needs them, so that it contacts no server.
 
 All servers share one file. Its first line has an entry for each server. The next lines are those of the servers: one
-for each tool with its description and parameters, then one with all else. A start parses the first line only.
+for each tool with its description and parameters, then one with all else. The last line is a checksum of the others. A
+start parses the first line only.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from fnmatch import fnmatchcase
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from ..api.config import McpServer
 from ..api.tools import Access, ToolSpec
@@ -19,8 +21,6 @@ from ..util.state_files import read_trusted, trusted_json
 
 FILE = "mcp-servers.json"
 FORMAT = 3
-END = "end"
-"""The last line. If it is missing, the file is incomplete."""
 GROUP = "mcp"
 LOGINS = "mcp-logins.json"
 """The file with the logins, in the configuration folder."""
@@ -35,7 +35,8 @@ class CachedServers:
         content = read_trusted(folder / FILE) or b""
         found = trusted_json(content[: content.find(b"\n")])
         right = isinstance(found, dict) and found.get("format") == FORMAT and isinstance(found.get("servers"), dict)
-        whole = right and found.get("lines") == content.count(b"\n") and content.endswith(b'\n"%b"' % END.encode())
+        end = content.rfind(b"\n")
+        whole = right and content[end + 1 :] == b"%d" % crc32(memoryview(content)[:end])
         self.entries: dict[str, Any] = found["servers"] if whole else {}
         """The entries of the first line, by the names of the servers."""
         self.text = LateText(content)

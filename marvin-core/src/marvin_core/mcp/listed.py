@@ -9,12 +9,13 @@ from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
+from zlib import crc32
 
 from ..api.config import McpServer
 from ..api.record import Record
 from ..api.tools import ToolSpec
 from ..util.state_files import write_cache
-from .cached import END, FILE, FORMAT, CachedServers, access_of, common, setup_of
+from .cached import FILE, FORMAT, CachedServers, access_of, common, setup_of
 from .naming import tool_name
 
 _CALLS = f"{__package__}.calls"
@@ -184,8 +185,9 @@ class Listings:
         for name, (entry, own) in kept.items():
             servers[name] = {**entry, "first": len(lines)}
             lines += own
-        head = {"format": FORMAT, "lines": len(lines) + 1, "servers": servers}
-        write_cache(self._folder / FILE, head, *lines, END)
+        content = [{"format": FORMAT, "servers": servers}, *lines]
+        text = "\n".join(json.dumps(one, separators=(",", ":")) for one in content)  # as `write_cache` writes it
+        write_cache(self._folder / FILE, *content, crc32(text.encode()))
         self._cached = None
 
     def _read(self) -> CachedServers:
