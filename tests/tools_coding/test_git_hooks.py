@@ -54,6 +54,17 @@ def test_what_a_hook_stages_from_elsewhere_is_not_committed_with_what_was_staged
     assert repo.sh("git show :a.txt") == "x\n"
 
 
+def test_a_commit_that_somebody_else_makes_right_after_is_not_undone(repo: Folder) -> None:
+    hook(repo, ELSEWHERE)
+    theirs = '[ -n "$THEIRS" ] || THEIRS=1 git commit -q --allow-empty --no-verify -m theirs'
+    hook(repo, theirs, "post-commit")
+    repo.sh("echo x > a.txt")
+    told = repo.error(git_commit, message="ours")
+    assert "was made, but git stored other content of b.txt than is there." in told
+    assert repo.sh("git log --format=%s") == "theirs\nours\nfirst\n"
+    assert repo.sh("git reflog --format=%gs | head -1") == "commit: theirs\n"
+
+
 @pytest.mark.parametrize("is_first", [False, True], ids=["later", "first"])
 def test_a_commit_that_was_undone_is_not_shown_by_the_reflog(repo: Folder, *, is_first: bool) -> None:
     """It has what git read elsewhere, and the reflog names it."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from marvin_tools_coding.git import write_inside
 from marvin_tools_coding.git.here import without_names_elsewhere
 from marvin_tools_coding.git.switching import git_checkout
 
-from .support_shell import Folder
+from .support_shell import Folder, text
 
 AUTHOR = {"GIT_AUTHOR_NAME": "A U Thor", "GIT_AUTHOR_EMAIL": "a@example.org"}
 AUTHOR |= {"GIT_COMMITTER_NAME": "A U Thor", "GIT_COMMITTER_EMAIL": "a@example.org"}
@@ -59,6 +62,67 @@ def test_a_hook_that_changes_other_files_fails_and_the_error_says_what_to_do(rep
 
 
 @on_linux
+@pytest.mark.parametrize("temporary", ["missing", "relative/folder", "file"])
+def test_git_needs_no_folder_for_temporary_files(tmp_path: Path, repo: Folder, temporary: str) -> None:
+    (tmp_path / "file").touch()
+    given = temporary if temporary.startswith("relative") else str(tmp_path / temporary)
+    folder = Folder(repo.root, **AUTHOR, TMPDIR=given)
+    folder.call(git_checkout, target="other")
+    assert (folder.root / "a.txt").read_text() == "two\n"
+
+
+@on_linux
+def test_a_filter_that_cannot_change_other_files_is_told(repo: Folder, tmp_path: Path) -> None:
+    """git goes on without it, with another content."""
+    repo.sh(
+        f"git config filter.up.smudge 'tee {tmp_path}/elsewhere.txt'; echo 'a.txt filter=up' > .git/info/attributes"
+    )
+    told = text(repo.call(git_checkout, target="other"))
+    assert "git_checkout changes files in the working directory and in .git only" in told
+    assert left(tmp_path) == ["home", "project"]
+
+
+@on_linux
+def test_the_way_back_is_told_if_a_hook_fails_after_a_file_was_restored(repo: Folder, tmp_path: Path) -> None:
+    hook(repo, "exit 3")
+    (repo.root / "a.txt").write_text("work\n")
+    told = repo.error(git_checkout, target="HEAD", path="a.txt")
+    assert "a.txt had uncommitted changes, which were saved. To restore them:" in told
+    (snapshot,) = repo.sh("git for-each-ref --format='%(refname)' | grep -v heads").split()
+    assert snapshot.rpartition("/")[2] in told
+    assert repo.sh(f"git show {snapshot}:a.txt") == "work\n"
+
+
+@on_linux
+def test_the_parent_of_a_folder_with_the_name_that_git_uses_for_worktrees_stays_as_it_is(tmp_path: Path) -> None:
+    root = tmp_path / "parent" / "worktrees"
+    root.mkdir(parents=True)
+    folder = Folder(root, **AUTHOR)
+    folder.sh(
+        "git init -qb main; mkdir part; echo 1 > part/a.txt; git add .; git commit -qm first; echo 2 > part/a.txt"
+    )
+    hook(folder, f"echo x > {tmp_path}/parent/sibling.txt")
+    part = Folder(root / "part", **AUTHOR)
+    assert "Permission denied" in part.error(git_checkout, target="HEAD", path="a.txt")
+    assert left(tmp_path / "parent") == ["home", "worktrees"]
+
+
+@on_linux
+def test_nothing_is_left_of_a_checkout_that_is_ended(repo: Folder, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    program = [sys.executable, "-I", "-S", "-B", str(Path(write_inside.__file__)), str(repo.root), "--"]
+    env = {"TMPDIR": str(temporary), "PATH": os.environ["PATH"]}
+    with subprocess.Popen([*program, "sh", "-c", "echo ready; sleep 60"], stdout=subprocess.PIPE, env=env) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        assert len(left(temporary)) == 1
+        running.terminate()
+        subprocess.run(["pkill", "-P", str(running.pid)], check=False)
+    assert left(temporary) == []
+
+
+@on_linux
 def test_a_worktree_is_checked_out_whose_repository_lies_elsewhere(repo: Folder, tmp_path: Path) -> None:
     repo.sh("git worktree add -q ../tree -b third")
     tree = Folder(tmp_path / "tree", **AUTHOR)
@@ -82,6 +146,7 @@ def test_a_part_of_a_repository_is_restored(repo: Folder) -> None:
         "error: unable to index file 'gone/secret.pem'",
         "fatal: unable to stat 'gone/secret.pem': No such file or directory",
         "warning: could not open 'link/secret.pem'",
+        "warning: could not open directory 'gone/secret-folder/': Permission denied",
         "error: could not read 'link/it's a secret.pem'",
         "error: unable to index file 'gone/it's: secret.pem'\nfatal: adding files failed",
     ],
@@ -102,6 +167,7 @@ def test_an_error_names_no_file_that_is_not_here(tmp_path: Path, said: str) -> N
         "error: pathspec 'nothing' did not match any file(s) known to git",
         "fatal: Unable to create '/repository/.git/index.lock': File exists.",
         "fatal: could not open '/etc/gitattributes'",
+        "cp: cannot stat 'dist/bundle.js': No such file or directory",
     ],
 )
 def test_an_error_names_what_is_here_and_what_is_no_file_of_the_folder(tmp_path: Path, said: str) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from marvin_core import Processes, Timeouts, in_thread, output_text
+from marvin_core import Processes, ProcessResult, Timeouts, in_thread, output_text
 
 from .git.commits import BETWEEN_COMMITS, Commits
 from .git.project_git import NAMES, OUTPUT, GitFault, ProjectGit
-from .git.staging import ALL, RAW, Staging
+from .git.staging import ALL, RAW, Staging, removed
 
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
@@ -34,6 +34,7 @@ _UNFINISHED = {
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _BLAMED = re.compile(rb"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d{1,9})(?: \d+)?")
 _HUNK = re.compile(rb"@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@")
+_TRIES = 9
 _COMMITS = 50_000
 """Commits of a history that are read."""
 
@@ -117,18 +118,32 @@ class Checkpoints:
             await self._git.run(*commit, who=who, stdin=stdin)
             return
         # With paths, git would read the files once more, and the repository around the project has its own changes. So
-        # the commit is made from an index of its own.
+        # the commit is made from an index of its own. Others may commit there meanwhile, so all of it is of one HEAD.
+        for left in reversed(range(_TRIES)):
+            failed = await self._commit_on(await self.newest(), who, stdin)
+            if failed is None:
+                break
+            if not left:
+                raise self._git.fault("update-ref", failed)
+        await self._git.attempt("update-index", "-q", "--refresh")
+
+    async def _commit_on(self, head: str, who: Sequence[str], message: bytes) -> ProcessResult | None:
+        """Commit what is staged of the project on top of a commit; returns why not if that is not the newest one."""
         index = await self._git.place("--absolute-git-dir") / f"marvin-index-{os.urandom(6).hex()}"
         env = {"GIT_INDEX_FILE": str(index)}
+        base, parent = ((head,), ("-p", head)) if head else ((), ())
+        staged = ("diff", "--cached", *RAW, "--no-relative", *base, *ALL)
         try:
-            if await self._has_commits():
-                await self._git.run("read-tree", "HEAD", env=env)
-            lines = _as_index(await self._git.whole("diff", "--cached", *RAW, "--no-relative", *ALL, limit=NAMES))
+            if head:
+                await self._git.run("read-tree", head, env=env)
+            lines = _as_index(await self._git.whole(*staged, limit=NAMES))
             await self._git.run("update-index", "-z", "--add", "--replace", "--index-info", env=env, stdin=lines)
-            await self._git.run(*commit, who=who, env=env, stdin=stdin)
+            tree = (await self._git.run("write-tree", env=env)).decode().strip()
         finally:
-            await in_thread(lambda: index.unlink(missing_ok=True))
-        await self._git.attempt("update-index", "-q", "--refresh")
+            await in_thread(lambda: removed(index))
+        made = (await self._git.run("commit-tree", *parent, "-F", "-", tree, who=who, stdin=message)).decode().strip()
+        moved = await self._git.attempt("update-ref", "-m", "commit: checkpoint", "HEAD", made, head, who=who)
+        return moved if moved.exit_code else None
 
     async def branch(self) -> str:
         """The current branch; empty if HEAD is detached."""

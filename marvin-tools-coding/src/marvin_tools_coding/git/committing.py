@@ -61,7 +61,9 @@ async def git_commit(
             context, "git commit", result
         )
         raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
-    made = await newest(context)
+    made, own = await newest(context), _made(result)
+    if own and not made.commit.startswith(own) and list(made.parents[:1]) != ([before.head] if before.head else []):
+        made = await newest(context, own)  # somebody else has committed since; a hook only amends
     await _confirm(context, place, only, (before, files), made)
     told = _committed(result, what, staged, place)
     back = taken_back(made, before)
@@ -108,13 +110,16 @@ async def _confirm(
         await _clear_index(context, place, scope, files)
         return
     why = why_differing(wrong)
+    index = before.index if list(made.parents[:1]) == ([before.head] if before.head else []) else ""
     try:
-        await undo_commit(context, made.commit, before.index, is_own=True)
+        await undo_commit(context, made.commit, index, is_own=True)
     except ToolError as error:
         raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}") from error
     await forget(context, place.git_dir, made.commit)
     await in_thread(lambda: resume(place.git_dir, before))
-    await unstage(context, list({*wrong, *(one.path for one in files if one.path)}), before.index)
+    # Without an index before, as after conflicts, what was merged stays staged: some of it may be ignored.
+    staged_here = [one.path for one in files if one.path] if index else []
+    await unstage(context, list({*wrong, *staged_here}), index)
     raise ToolError(f"The commit was undone: {why}")
 
 
@@ -131,7 +136,6 @@ async def _clear_index(
 def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -> ToolResult:
     text = output_text(result.output, result.omitted, "git_log and git_diff show more.").strip()
     said = output_text(result.stderr, 0, "")[:ERROR_LIMIT].strip()
-    made = re.match(r"\[.*?([0-9a-f]{4,40})\] ", text)
     parts = (
         f"Committed: {text}",
         what and f"Files: {what}.",
@@ -139,7 +143,13 @@ def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -
         place.next_step(),
         said and f"git and its hooks say:\n{said}",
     )
-    return ToolResult(content="\n".join(filter(None, parts)), details={"commit": made[1] if made else ""})
+    return ToolResult(content="\n".join(filter(None, parts)), details={"commit": _made(result)})
+
+
+def _made(result: ProcessResult) -> str:
+    """The abbreviated name of the commit that git says it has made; empty if it does not."""
+    found = re.match(r"\[.*?([0-9a-f]{4,40})\] ", result.output.decode("utf-8", "replace").lstrip())
+    return found[1] if found else ""
 
 
 def _nothing_to_commit(result: ProcessResult, place: Place, *, staged: bool) -> ToolError | None:

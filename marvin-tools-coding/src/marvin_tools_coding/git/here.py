@@ -9,8 +9,9 @@ from pathlib import Path
 from marvin_core import opened_folder
 
 _UNREAD = re.compile(
-    r"(\bopen\(|\b(?:unable to|could not|cannot|failed to) (?:stat|lstat|open|read|index file|readlink|access) ?)"
-    r"(['\"])((?!/).+)\2"
+    r"^((?:error|fatal|warning): .*?(?:\bopen\(|\b(?:unable to|could not|cannot|failed to) "
+    r"(?:stat|lstat|open(?: directory)?|read|index file|readlink|access) ?))(['\"])((?!/).+)\2",
+    re.MULTILINE,
 )
 """What git says of a file that it could not read, with a path from the working directory."""
 _GONE = r"\1a file that is not here"

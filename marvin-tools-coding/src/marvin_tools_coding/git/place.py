@@ -55,7 +55,7 @@ class Place(Record):
     @property
     def changed_folders(self) -> Sequence[Path]:
         """The folders in which a checkout changes files: this one, and the repository's own if it is not in it."""
-        is_worktree = self.git_dir.parent.name == "worktrees"
+        is_worktree = (self.git_dir / "commondir").exists()
         own = self.git_dir.parent.parent if is_worktree else self.git_dir
         return [self.root, *([] if own.is_relative_to(self.root) else [own])]
 

@@ -128,10 +128,11 @@ async def change_files(
     """
     through = (*_WRITING_INSIDE, *map(str, folders), "--") if sys.platform == "linux" else ()
     result = await run(context, [*through, *_WRITING, *arguments], on_output=context.progress)
-    if result.exit_code == 0:
-        return result
+    is_denied = bool(through) and b"permission denied" in result.stderr.lower()
+    if result.exit_code == 0:  # git goes on without a filter that fails and is not required
+        return result.replace(stderr=result.stderr + f"\n{_ELSEWHERE}".encode()) if is_denied else result
     error = failure(context, what, result)
-    if through and b"Permission denied" in result.stderr:
+    if is_denied:
         raise ToolError(f"{error}\n{_ELSEWHERE}")
     raise error
 

@@ -128,13 +128,17 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     changed = await names(context, what, ["status", *options, "--no-renames", "--", located])
     snapshot = await _snapshot(context, place, located) if changed else ""
     options = ["checkout", "--no-recurse-submodules", commit, "--", located]
-    result = await change_files(context, what, options, place.changed_folders)
+    saved = f"\n{path} had uncommitted changes, which were saved. To restore them: {_way_back(snapshot, path)}"
+    try:
+        result = await change_files(context, what, options, place.changed_folders)
+    except ToolError as error:  # such as that of a hook, once the file was restored
+        raise ToolError(f"{error}{saved if snapshot else ''}") from error
     said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
     text = f"Restored {path} from {target} ({commit[:8]}). {said}".rstrip()
     head = await _head_with(context, place, located)
     undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
     if snapshot:
-        text += f"\n{path} had uncommitted changes, which were saved. To restore them: {_way_back(snapshot, path)}"
+        text += saved
     return ToolResult(content=text, undo=undo)
 
 

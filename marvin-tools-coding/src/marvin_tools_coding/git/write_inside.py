@@ -4,8 +4,9 @@ git opens files by their names, and a folder may become a link at any moment. La
 folders themselves: https://docs.kernel.org/userspace-api/landlock.html
 
 It is a separate script, so it imports the standard library only. The arguments are the folders, `--`, and the command.
-Besides these folders, the program may write to devices, and to a private folder for temporary files. Where Linux has no
-Landlock of version 2 (Linux 5.19), the program runs without it.
+Besides these folders, the program may write to devices, and to a private folder for temporary files. Two programs run
+without all this: one in Marvin's sandbox, where what lies around the first folder is read-only, and one where Linux has
+no Landlock of version 2 (Linux 5.19).
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import signal
 import struct
 import sys
+from contextlib import suppress
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _ASK_VERSION = 1
@@ -33,25 +36,34 @@ def main() -> int:
     """Run the command; returns its exit code."""
     end = sys.argv.index("--")
     folders, command = sys.argv[1:end], sys.argv[end + 1 :]
-    temporary = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"marvin-{os.urandom(12).hex()}")
-    try:
-        os.mkdir(temporary, 0o700)
-    except OSError as error:
-        sys.stderr.write(f"{error.strerror} ({temporary})\n")
-        return _FAILED
+    if os.statvfs(os.path.dirname(folders[0])).f_flag & os.ST_RDONLY:
+        os.execvp(command[0], command)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the folder is removed
+    temporary = _temporary()
     try:
         child = os.fork()
         if not child:
-            _become(command, [*folders, temporary], temporary)
+            _become(command, [*folders, *filter(None, [temporary])], temporary)
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _temporary() -> str:
+    """A new private folder; empty if none can be made, which git itself does not need."""
+    for base in (os.environ.get("TMPDIR") or "/tmp", "/tmp"):
+        folder = os.path.join(os.path.abspath(base), f"marvin-{os.urandom(12).hex()}")
+        with suppress(OSError):
+            os.mkdir(folder, 0o700)
+            return folder
+    return ""
 
 
 def _become(command: list[str], folders: list[str], temporary: str) -> None:
     try:
         _restrict([*folders, _DEVICES])
-        os.execvpe(command[0], command, {**os.environ, "TMPDIR": temporary})
+        os.execvpe(command[0], command, {**os.environ, **({"TMPDIR": temporary} if temporary else {})})
     except OSError as error:
         sys.stderr.write(f"{error}\n")
     finally:

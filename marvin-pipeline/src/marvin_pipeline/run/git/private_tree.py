@@ -8,6 +8,7 @@ and its content, then these two. No other process knows the folder, so git reads
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 _LINK = 0o120000
@@ -15,17 +16,30 @@ _LINK = 0o120000
 
 def main() -> int:
     """Write the files, and run git with their names; returns its exit code."""
-    temporary = os.path.abspath(os.environ.get("TMPDIR") or "/tmp")
-    folder = os.path.join(temporary, f"marvin-{os.urandom(12).hex()}")  # the import of tempfile takes longer than this
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the folder is removed
     try:
-        os.mkdir(folder, 0o700)
+        folder = _made()
         try:
             return _run(folder)
         finally:
             _remove(folder)
     except OSError as error:
-        sys.stderr.write(f"{error.strerror} ({folder})\n")
+        sys.stderr.write(f"{error.strerror} ({error.filename})\n")
         return 1
+
+
+def _made() -> str:
+    """A new private folder; in /tmp if there is no folder TMPDIR that can be written."""
+    name = f"marvin-{os.urandom(12).hex()}"  # the import of tempfile takes longer than this
+    named = os.environ.get("TMPDIR")
+    if named:
+        try:
+            os.mkdir(os.path.join(os.path.abspath(named), name), 0o700)
+            return os.path.join(os.path.abspath(named), name)
+        except OSError:
+            pass  # git itself needs none
+    os.mkdir(f"/tmp/{name}", 0o700)
+    return f"/tmp/{name}"
 
 
 def _run(folder: str) -> int:

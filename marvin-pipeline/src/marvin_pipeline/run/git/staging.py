@@ -159,7 +159,7 @@ class Staging:
             await self._git.run(*add, through=_PRIVATE, env=env, stdin=stdin)
             listed = await self._git.whole("ls-files", "--stage", "--full-name", "-z", env=env, limit=NAMES)
         finally:
-            await in_thread(lambda: copy.unlink(missing_ok=True))
+            await in_thread(lambda: removed(copy))
         names = {prefix + os.fsencode(entry.name) for entry in entries}
         await self._to_index([line for line in listed.split(b"\0") if line.partition(b"\t")[2] in names])
 
@@ -170,6 +170,12 @@ def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
         name = prefix + os.fsencode(entry.name)
         yield b"%d %d %d\n%b" % (entry.mode, len(name), len(entry.content), name)
         yield entry.content
+
+
+def removed(index: Path) -> None:
+    """Remove an index that git does not need any more, and the lock of a git that was killed. Blocks."""
+    for path in (index, index.with_name(f"{index.name}.lock")):
+        path.unlink(missing_ok=True)
 
 
 def _copied(index: Path, copy: Path) -> None:
