@@ -12,7 +12,8 @@ from mcp_types import JSONRPCRequest
 
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.processes.runner import ProcessRunner
-from marvin_core.mcp.stdio import Wire, over_stdio
+from marvin_core.mcp.stdio.streams import over_stdio
+from marvin_core.mcp.stdio.wire import Wire
 from tests.support.folders import Folders
 
 LIMIT = 20.0

@@ -8,7 +8,7 @@ import httpx
 import httpx2
 
 from ..api.errors import MarvinError
-from .stdio import FLOOD
+from .stdio.wire import FLOOD
 
 _FAREWELL = 3.0
 """The maximum seconds for a server to process the end of a session."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..api.providers import Request
     from ..conversation.aside import PartialAnswer
-    from .stdio import Wire
+    from .stdio.wire import Wire
 
 T = TypeVar("T")
 
@@ -40,6 +40,8 @@ _LOGGED_IN, _NO = "I am logged in", "no"
 _ENDING = 5.0
 """The seconds for a connection to close, and again for its cancellation."""
 _EXTRA = "marvin-core[mcp]"
+_CLOSED = "Connection closed"
+"""The SDK's words for the end of a connection."""
 
 
 class Surroundings(Record):
@@ -79,6 +81,7 @@ class Connection:
         self._around = around
         self._fault = ""
         self._client: Client | None = None
+        self._wire: Wire | None = None
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._making = asyncio.Lock()
@@ -132,12 +135,20 @@ class Connection:
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> ToolResult:
         """Call a tool. Raises the same errors as `use`."""
-        from .results import result_of
+        from .results import result_in, result_of
 
-        async def progress(progress: float, total: float | None, message: str | None) -> None:
+        def tell(progress: float, total: float | None, message: str | None) -> None:
             caller.progress(cut(one_line(disarm(message or "")), 200), progress, total)
 
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            tell(progress, total, message)
+
         async def work(client: Client) -> ToolResult:
+            direct = self._wire.calls if self._wire is not None else None
+            if direct is not None and direct.are_possible:
+                found = result_in(await direct.call(tool, arguments, tell))
+                if found is not None:
+                    return found
             return result_of(await client.call_tool(tool, dict(arguments), progress_callback=progress))
 
         return await self.use(work, caller)
@@ -185,8 +196,8 @@ class Connection:
                     page = LoginPage(show=self._show, may=lambda: self._around.attended and bool(self.callers))
                     transport = self._around.reach(server, page, self._told)
                 else:
-                    wire = await self._started(server, closing)
-                    from .stdio import over_stdio
+                    wire = self._wire = await self._started(server, closing)
+                    from .stdio.streams import over_stdio
 
                     transport = over_stdio(wire)
                 client = await stack.enter_async_context(self._sdk_client(transport))
@@ -205,7 +216,7 @@ class Connection:
             if not ready.done():
                 ready.set_exception(self._unreachable(self._fault))
         finally:
-            self._client = None
+            self._client = self._wire = None
             if wire is not None:
                 self._fault = self._fault or wire.fault
                 await asyncio.shield(wire.close())
@@ -213,7 +224,7 @@ class Connection:
                 ready.set_exception(self._unreachable(self._fault or "it was ended"))
 
     async def _started(self, server: McpServer, closing: asyncio.Event) -> Wire:
-        from .stdio import Wire
+        from .stdio.wire import Wire
 
         def ended(why: str) -> None:
             self._fault = why
@@ -314,7 +325,8 @@ def _is_end(error: Exception) -> bool:
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
 
-    return isinstance(error, MCPError) and error.error.code == CONNECTION_CLOSED
+    # Servers have errors of their own with the same code.
+    return isinstance(error, MCPError) and (error.error.code, error.error.message) == (CONNECTION_CLOSED, _CLOSED)
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -15,7 +15,7 @@ from ..api.config import Config, McpServer
 from ..http.clients import Clients
 from ..util.threads import in_thread
 from .bridge import Bridge
-from .stdio import LONGEST_LINE
+from .stdio.wire import LONGEST_LINE
 
 _READ = 300.0
 """The maximum seconds between two pieces of a response: a long call may be silent for a while."""

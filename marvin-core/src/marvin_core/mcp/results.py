@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..api.messages import Image, Text
 from ..api.tools import ToolResult
@@ -33,6 +33,21 @@ _LARGEST_IMAGE = 5_000_000
 """The maximum length of base64 that model services accept, in characters."""
 _MOST_IMAGES = 10
 _NAME_SHOWN = 300
+_WHOLE = "complete"
+"""The kind of a result after which nothing is left to ask."""
+
+
+def result_in(answer: Mapping[str, Any]) -> ToolResult | None:
+    """The result of a call, as the server sent it; None if the server first asks for what only the SDK can give.
+
+    Raises:
+        ValueError: it is no result of a tool.
+    """
+    from mcp_types import CallToolResult
+
+    if answer.get("resultType", _WHOLE) != _WHOLE:
+        return None
+    return result_of(CallToolResult.model_validate(answer, by_name=False))
 
 
 def result_of(answer: CallToolResult) -> ToolResult:

@@ -1,4 +1,4 @@
-"""The standard input and output of a server as streams of the official SDK, with limits.
+"""The process of a server, and its messages, with limits.
 
 A message is a line of JSON. A long line is parsed in a thread. A line that never ends, or a server that never stops
 sending, ends the connection.
@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
 
-from ..api.errors import ToolError
-from ..api.processes import Conversation, Processes
-from ..util.threads import in_thread
-from ..util.untrusted_json import parse_json
+from ...api.processes import Conversation, Processes
+from ...util.threads import in_thread
+from ...util.untrusted_json import parse_json
+from .direct import DirectCalls
 
 LONGEST_LINE = 16_000_000
 """The maximum size of a message in bytes."""
@@ -52,6 +51,7 @@ class Wire:
         self._received = 0
         self._errors = bytearray()
         self._talk: Conversation | None = None
+        self.calls = DirectCalls(self._write)
         self._over = asyncio.Event()
         self.fault = ""
         """Why the stream has ended; empty while it is open."""
@@ -66,30 +66,35 @@ class Wire:
 
     def send(self, message: SessionMessage) -> None:
         """Write a message without blocking. Raises `ToolError` if the program has ended, or does not read."""
-        if isinstance(message.message, JSONRPCRequest):  # an answer to the server's own request resets nothing
-            self._received = 0
-        if self._talk is not None:
-            self._talk.send(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        if isinstance(message.message, JSONRPCRequest):
+            self.calls.learn(message.message)
+        line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._write(line.encode(), is_request=isinstance(message.message, JSONRPCRequest))
 
     async def messages(self) -> AsyncGenerator[SessionMessage]:
-        """The messages, until the stream ends."""
+        """The messages for the SDK, until the stream ends."""
         strange = 0
-        while True:
-            while self._lines:
-                line = self._lines.popleft()
-                message = await in_thread(partial(_message, line)) if len(line) > _LONG else _message(line)
-                if message is not None:
-                    yield message
+        try:
+            while True:
+                while self._lines:
+                    line = self._lines.popleft()
+                    value = await in_thread(partial(_parsed, line)) if len(line) > _LONG else _parsed(line)
+                    if not self.calls.take(value):
+                        message = _message(value)
+                        if message is None:
+                            strange += 1
+                            if strange > _NO_MESSAGE:
+                                self.give_up("it sends what is no JSON-RPC")
+                            continue
+                        yield message
                     if self._lines:  # a server that sends much holds up nobody else
                         await asyncio.sleep(0)
-                    continue
-                strange += 1
-                if strange > _NO_MESSAGE:
-                    self.give_up("it sends what is no JSON-RPC")
-            if self.fault:
-                return
-            self._arrived.clear()
-            await self._arrived.wait()
+                if self.fault:
+                    return
+                self._arrived.clear()
+                await self._arrived.wait()
+        finally:
+            self.calls.end()
 
     def give_up(self, fault: str) -> None:
         """Stop reading."""
@@ -113,6 +118,12 @@ class Wire:
         self.give_up("it was ended")
         if self._talk is not None:
             await self._talk.close()
+
+    def _write(self, line: bytes, *, is_request: bool) -> None:
+        if is_request:  # an answer to the server's own request resets nothing
+            self._received = 0
+        if self._talk is not None:
+            self._talk.send(line + b"\n")
 
     def _take(self, chunk: bytes) -> None:
         if self.fault:
@@ -141,76 +152,16 @@ class Wire:
         self.give_up(f"it ended: {last}" if last else "it ended by itself")
 
 
-def _message(line: bytes) -> SessionMessage | None:
+def _parsed(line: bytes) -> Any:
+    """The value of a line; None if it is no JSON."""
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_python(parse_json(line, LONGEST_LINE), by_name=False))
+        return parse_json(line, LONGEST_LINE)
     except ValueError:
         return None
 
 
-class _Incoming:
-    """The messages of a server, as the SDK reads them: in its own task, without handing them over to another."""
-
-    def __init__(self, wire: Wire) -> None:
-        self._messages = wire.messages()
-
-    async def receive(self) -> SessionMessage:
-        """The next message. Raises `anyio.EndOfStream` after the last one."""
-        try:
-            return await anext(self._messages)
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        return await anext(self._messages)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Stop reading."""
-        await self._messages.aclose()
-
-
-class _Outgoing:
-    """The messages to a server, written at once."""
-
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self._closed = False
-
-    async def send(self, message: SessionMessage) -> None:
-        """Write a message. Raises `anyio.BrokenResourceError` if the program has ended, or does not read."""
-        if self._closed:
-            raise anyio.ClosedResourceError
-        try:
-            self._wire.send(message)
-        except ToolError as error:
-            await self._wire.give_up_soon(str(error))
-            raise anyio.BrokenResourceError from error
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Write nothing more."""
-        self._closed = True
-
-
-@asynccontextmanager
-async def over_stdio(wire: Wire) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of a server's program, which is stopped when the context ends."""
+def _message(value: Any) -> SessionMessage | None:
     try:
-        yield _Incoming(wire), _Outgoing(wire)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await wire.close()
+        return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+    except ValueError:
+        return None
