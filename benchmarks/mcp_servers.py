@@ -79,7 +79,8 @@ async def _call(what: str, server: Sequence[str], count: int) -> Row:
     """Calls of one tool through a session, and by the SDK's own client, each with a process of the same server.
 
     The first server answers at once, which leaves the ratio of the two clients. The bare client parses no arguments,
-    checks no permission, redacts nothing, and has neither a time limit nor events.
+    checks no permission, redacts nothing, and has neither a time limit nor events. Marvin sends all calls but the first
+    past the SDK's layers.
     """
     with tempfile.TemporaryDirectory(prefix="marvin-bench-") as folder:
         home, work = Path(folder) / "home", Path(folder) / "work"
