@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_a_hook_changes_files_here_and_temporary_ones(repo: Folder, tmp_path: Pa
 @on_linux
 def test_a_hook_that_changes_other_files_fails_and_the_error_says_what_to_do(repo: Folder, tmp_path: Path) -> None:
     hook(repo, f"echo x > {tmp_path}/elsewhere.txt")
-    told = repo.error(git_checkout, target="other")
+    told = repo.call(git_checkout, target="other")
     assert "Permission denied" in told
     assert "run_command: git switch, or git checkout" in told
     assert left(tmp_path) == ["home", "project"]
@@ -86,7 +87,7 @@ def test_a_filter_that_cannot_change_other_files_is_told(repo: Folder, tmp_path:
 def test_the_way_back_is_told_if_a_hook_fails_after_a_file_was_restored(repo: Folder, tmp_path: Path) -> None:
     hook(repo, "exit 3")
     (repo.root / "a.txt").write_text("work\n")
-    told = repo.error(git_checkout, target="HEAD", path="a.txt")
+    told = repo.call(git_checkout, target="HEAD", path="a.txt")
     assert "a.txt had uncommitted changes, which were saved. To restore them:" in told
     (snapshot,) = repo.sh("git for-each-ref --format='%(refname)' | grep -v heads").split()
     assert snapshot.rpartition("/")[2] in told
@@ -103,7 +104,7 @@ def test_the_parent_of_a_folder_with_the_name_that_git_uses_for_worktrees_stays_
     )
     hook(folder, f"echo x > {tmp_path}/parent/sibling.txt")
     part = Folder(root / "part", **AUTHOR)
-    assert "Permission denied" in part.error(git_checkout, target="HEAD", path="a.txt")
+    assert "Permission denied" in part.call(git_checkout, target="HEAD", path="a.txt")
     assert left(tmp_path / "parent") == ["home", "worktrees"]
 
 
@@ -176,3 +177,24 @@ def test_an_error_names_what_is_here_and_what_is_no_file_of_the_folder(tmp_path:
     for name in ("own.txt", "part"):
         (root / name).touch()
     assert without_names_elsewhere(root, said) == said
+
+
+@on_linux
+@pytest.mark.parametrize(("name", "number"), [("KILL", 9), ("TERM", 15), ("SEGV", 11)])
+def test_a_git_that_is_killed_is_told_as_such(repo: Folder, name: str, number: int) -> None:
+    hook(repo, f"kill -{name} $PPID")
+    told = repo.call(git_checkout, target="other")
+    assert f"ended git (signal {number})" in told
+    assert "other is checked out now nevertheless" in told
+
+
+@on_linux
+def test_a_folder_for_temporary_files_that_was_left_is_removed_a_day_later(repo: Folder, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    day_ago = time.time() - 90_000
+    for name in ("marvin-git-old", "marvin-git-new", "other-old"):
+        (temporary / name / "sub").mkdir(parents=True)
+        if name.endswith("old"):
+            os.utime(temporary / name, (day_ago, day_ago))
+    Folder(repo.root, **AUTHOR, TMPDIR=str(temporary)).call(git_checkout, target="other")
+    assert left(temporary) == ["marvin-git-new", "other-old"]
