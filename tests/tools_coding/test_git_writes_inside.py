@@ -150,6 +150,15 @@ def test_a_part_of_a_repository_is_restored(repo: Folder) -> None:
         "warning: could not open directory 'gone/secret-folder/': Permission denied",
         "error: could not read 'link/it's a secret.pem'",
         "error: unable to index file 'gone/it's: secret.pem'\nfatal: adding files failed",
+        "error: 'link/secret/' does not have a commit checked out\nfatal: adding files failed",
+        "warning: adding embedded git repository: link/secret place",
+        "warning: in the working copy of 'link/secret', LF will be replaced by CRLF the next time Git touches it",
+        "error: link/secret pipe: can only add regular files, symbolic links or git-directories",
+        'error: readlink("link/secret"): Permission denied',
+        "error: short read while indexing gone/secret",
+        "fatal: CRLF would be replaced by LF in gone/secret",
+        "error: failed to encode 'gone/secret' from UTF-16 to UTF-8",
+        "fatal: gone/secret: clean filter 'up' failed",
     ],
 )
 def test_an_error_names_no_file_that_is_not_here(tmp_path: Path, said: str) -> None:
@@ -168,6 +177,11 @@ def test_an_error_names_no_file_that_is_not_here(tmp_path: Path, said: str) -> N
         "error: pathspec 'nothing' did not match any file(s) known to git",
         "fatal: Unable to create '/repository/.git/index.lock': File exists.",
         "fatal: could not open '/etc/gitattributes'",
+        "error: 'part/' does not have a commit checked out\nfatal: adding files failed",
+        "warning: in the working copy of 'own.txt', LF will be replaced by CRLF the next time Git touches it",
+        "error: own.txt: can only add regular files, symbolic links or git-directories",
+        "fatal: 'topic/new' is already checked out at '/repository'",
+        "error: Your local changes to the following files would be overwritten by checkout:\n\tgone.txt",
         "cp: cannot stat 'dist/bundle.js': No such file or directory",
     ],
 )

@@ -140,6 +140,7 @@ async def _confirm(
         staged: the state before the call, and what was staged for the commit.
     """
     before, files = staged
+    changed: Sequence[Stored] = ()
     wrong: Sequence[str] = ()
     if made.tree != before.index:  # otherwise the commit has what was staged before the call
         changed = await in_commit(context, place, made.commit, made.parents)
