@@ -148,6 +148,17 @@ def test_a_file_whose_changes_git_ignores_is_saved_before_it_is_restored(repo: F
     assert repo.sh(f"git show {snapshot}:a.txt; cat a.txt") == "mine\none\n"
 
 
+@pytest.mark.parametrize("path", [".", "out/f"])
+def test_a_file_beside_a_sparse_checkout_is_saved_before_it_is_restored(repo: Folder, path: str) -> None:
+    repo.sh(
+        "mkdir in out; echo 1 > in/f; echo 1 > out/f; git add .; git commit -qm 1; echo 2 > out/f; git commit -qam 2"
+    )
+    repo.sh("git sparse-checkout set in; mkdir -p out; echo mine > out/f")
+    assert "had uncommitted changes, which were saved" in repo.call(git_checkout, target="HEAD~1", path=path)
+    (snapshot,) = repo.sh("git for-each-ref --format='%(refname)' refs/marvin").split()
+    assert repo.sh(f"git show {snapshot}:out/f; cat out/f") == "mine\n1\n"
+
+
 # What a Marvin that was killed has left
 
 

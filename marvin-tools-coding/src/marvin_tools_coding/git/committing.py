@@ -184,7 +184,10 @@ async def _stage_as_before(
     other = await differing(context, now, files)
     known = {(one.name, one.hash) for one in files} if before.index else set()
     ours = [one.path for one in now if one.path and (one.name, one.hash) in known]
-    await unstage(context, [*other, *ours], before.index)
+    try:
+        await unstage(context, [*other, *ours], before.index)
+    except ToolError as error:  # why there is no commit is to be told as well
+        return str(error)
     return _unstaged(now, other)
 
 

@@ -16,7 +16,8 @@ _UNREAD = re.compile(
 """What git says of a file that it could not read, with a path from the working directory."""
 _LISTED = re.compile(
     r"^((?:error|fatal|warning): (?:adding embedded git repository: |in the working copy of |"
-    r"short read while indexing |readlink\(|failed to encode |BOM is (?:prohibited|required) in |(?:CR)?LF would be replaced by (?:CR)?LF in ))"
+    r"short read while indexing |readlink\(|failed to encode |BOM is (?:prohibited|required) in |"
+    r"(?:CR)?LF would be replaced by (?:CR)?LF in ))"
     r"(['\"]?)((?!/).+?)\2(?=\)|, (?:CR)?LF will be | from \S+ to | if encoded |$)",
     re.MULTILINE,
 )

@@ -207,7 +207,8 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
             parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))
         base = parents[0] if head.exit_code == 0 else ""
         await _kept(context, ["read-tree", base or "--empty"], env)
-        await _kept(context, ["add", "--force", "--all", "--", located], env)
+        everywhere = ["-c", "core.sparseCheckout=false"]  # also files that a sparse checkout leaves out, and are there
+        await _kept(context, [*everywhere, "add", "--force", "--all", "--", located], env)
         tree = await _kept(context, ["write-tree"], env)
         saved = await in_tree(context, place, tree, base)
         if other := await differing(context, saved, saved=True):
