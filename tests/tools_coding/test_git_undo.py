@@ -231,3 +231,13 @@ def test_a_restored_file_is_taken_back_though_a_hook_failed(repo: Repo) -> None:
     repo.sh("rm .git/hooks/post-checkout")
     repo.runner.take_back()
     assert repo.sh("cat a") == "mine\n"
+
+
+def test_leaving_a_branch_whose_name_is_no_utf_8_is_taken_back(repo: Repo) -> None:
+    """Neither a call nor its record can name it."""
+    repo.sh("git branch other; git switch -qc \"$(printf 'caf\\351')\"")
+    before = repo.sh("git symbolic-ref HEAD | od -c")
+    assert not repo.runner.call(git_checkout, target="other").is_error
+    assert not repo.runner.call(git_checkout, target="-").is_error
+    assert len(repo.runner.take_back(2)) == 2
+    assert repo.sh("git symbolic-ref HEAD | od -c") == before

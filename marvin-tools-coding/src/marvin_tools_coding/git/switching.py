@@ -65,9 +65,10 @@ async def git_checkout(
         if await current(context) == before:
             raise
     after = await current(context)
+    back, here = (before[0] if before[0].isprintable() else "-"), (after[0] if after[0].isprintable() else after[-1])
     if is_error:
-        text += f"\n{after[0]} is checked out now nevertheless. To switch back: git_checkout(target={before[0]!r})"
-    undo = call_of(git_checkout, target=before[0], expected=after[0]) if before[1:] and before[0] != after[0] else None
+        text += f"\n{here} is checked out now nevertheless. To switch back: git_checkout(target={back!r})"
+    undo = call_of(git_checkout, target=back, expected=here) if before[1:] and before[0] != after[0] else None
     return ToolResult(content=text, undo=undo, is_error=is_error)
 
 
