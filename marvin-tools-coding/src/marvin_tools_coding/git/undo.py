@@ -14,6 +14,9 @@ from .running import failure, keep, read, try_read
 
 _LATEST = 10
 """The number of newest entries of a reflog in which a commit just made is looked for."""
+_TRIES = 3
+"""How often the index is tried to be read: a `git status` of an editor locks it for a moment."""
+_LOCKED = b".lock': File exists"
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
     *("sequencer/head", "sequencer/todo", "sequencer/opts", "sequencer/abort-safety"),
@@ -49,7 +52,10 @@ async def newest(context: ToolContext, commit: str = "HEAD") -> Newest:
 async def _staged_tree(context: ToolContext, what: str) -> str:
     """The tree of what is staged; empty during conflicts. Raises `ToolError` if another git changes it right now."""
     result = await keep(context, ["write-tree"], {})
-    if b".lock': File exists" in result.stderr:
+    for _ in range(_TRIES - 1):
+        if _LOCKED in result.stderr:
+            result = await keep(context, ["write-tree"], {})
+    if _LOCKED in result.stderr:
         raise failure(context, what, result)
     return result.output.decode().strip() if result.exit_code == 0 else ""
 
