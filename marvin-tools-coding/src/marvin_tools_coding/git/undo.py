@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +17,8 @@ _LATEST = 10
 """The number of newest entries of a reflog in which a commit just made is looked for."""
 _TRIES = 3
 """How often the index is tried to be read: a `git status` of an editor locks it for a moment."""
+_PAUSE = 0.1
+"""Seconds between two of these tries."""
 _LOCKED = b".lock': File exists"
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
@@ -54,6 +57,7 @@ async def _staged_tree(context: ToolContext, what: str) -> str:
     result = await keep(context, ["write-tree"], {})
     for _ in range(_TRIES - 1):
         if _LOCKED in result.stderr:
+            await asyncio.sleep(_PAUSE)
             result = await keep(context, ["write-tree"], {})
     if _LOCKED in result.stderr:
         raise failure(context, what, result)
