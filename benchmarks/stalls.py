@@ -8,7 +8,8 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,21 +65,31 @@ class Watched(ToolRunner):
 
 
 async def _beat(gaps: list[float]) -> None:
-    """Note by how much each round of the loop comes late, beside what the machine gave to other programs meanwhile."""
-    before, waited = time.perf_counter(), _queued()
-    while True:
-        await asyncio.sleep(_BEAT)
-        now, queued = time.perf_counter(), _queued()
-        gaps.append(now - before - _BEAT - (queued - waited))
-        before, waited = now, queued
+    """Note by how much each round of the loop comes late, beside what the machine gave to other programs meanwhile.
+
+    To read that time is to let go of the interpreter, which another thread may then hold: that is a delay of its own.
+    """
+    with _run_queue() as queued:
+        waited = queued()
+        while True:
+            begun = time.perf_counter()
+            await asyncio.sleep(_BEAT)
+            woken, before, waited = time.perf_counter(), waited, queued()
+            gaps += [woken - begun - _BEAT - (waited - before), time.perf_counter() - woken]
 
 
-def _queued() -> float:
-    """Seconds that this thread could have run in and had no core for; 0 where the system does not tell."""
+@contextmanager
+def _run_queue() -> Iterator[Callable[[], float]]:
+    """Returns seconds that this thread could have run in and had no core for; always 0 where no system tells."""
     try:
-        return int(Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return 0.0
+        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+    except OSError:
+        yield lambda: 0.0
+        return
+    try:
+        yield lambda: int(os.pread(file, 100, 0).split()[1]) / 1e9
+    finally:
+        os.close(file)
 
 
 def rows(lab: Lab, limit: float | None = None) -> Iterator[Row]:

@@ -134,10 +134,11 @@ def make_client(
     import httpx
 
     from ..version import __version__
+    from .cookies import ModelClient
     from .transport import ACCEPTED, DecodingTransport
 
     timeouts, limits = settings.timeouts, settings.limits
-    make: Callable[..., httpx.AsyncClient] = httpx.AsyncClient
+    make: Callable[..., httpx.AsyncClient] = ModelClient
     finished: Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport] = DecodingTransport
     if guard is not None:
         from .limited import LimitedClient, LimitedTransport, no_cookies
