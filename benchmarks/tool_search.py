@@ -12,6 +12,7 @@ from benchmarks import answers
 from benchmarks.catalogue.embedding import Beside, Comparison, missing
 from benchmarks.catalogue.measure import Measured, measured
 from benchmarks.catalogue.requests import (
+    SEVENTH_AUTHOR,
     THIRD_AUTHOR,
     by_another_author,
     by_the_fifth_author,
@@ -81,6 +82,7 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
         ("those by a fourth author", by_the_fourth_author()[1], False),
         ("those by a fifth author", by_the_fifth_author()[1], False),
         ("those by a sixth author", by_the_sixth_author()[1], False),
+        ("those by a seventh author", by_another_author(SEVENTH_AUTHOR), False),
         ("all by a fifth author, half of them for tuning", [*chain.from_iterable(by_the_fifth_author())], False),
     )
     beside = None if missing() else Comparison(lab.folder, requests()[0])

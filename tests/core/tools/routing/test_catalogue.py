@@ -13,6 +13,7 @@ from benchmarks.catalogue.requests import (
     NOTHING,
     OTHER_AUTHOR,
     PRACTICE,
+    SEVENTH_AUTHOR,
     THIRD_AUTHOR,
     by_another_author,
     by_the_fifth_author,
@@ -82,7 +83,7 @@ def test_requests_find_their_tools_among_ours_and_among_500(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", [OTHER_AUTHOR, THIRD_AUTHOR], ids=["other", "third"])
+@pytest.mark.parametrize("file", [OTHER_AUTHOR, THIRD_AUTHOR, SEVENTH_AUTHOR], ids=["other", "third", "seventh"])
 def test_of_the_requests_by_other_authors_none_is_taken_for_another_tool(tmp_path: Path, file: Path) -> None:
     said = by_another_author(file)
     among_ours = measured(ours(), tmp_path, said)
@@ -91,7 +92,7 @@ def test_of_the_requests_by_other_authors_none_is_taken_for_another_tool(tmp_pat
     assert many.of_five >= 0.90
     assert max(among_ours.wrong, many.wrong) == 0
     assert min(among_ours.offered, many.offered) >= 0.83
-    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.1
+    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.06
     assert len(said) >= among_ours.requests + 30 >= 1.9 * len(ours())
 
 
@@ -108,11 +109,11 @@ def test_hardly_any_request_that_an_author_set_aside_is_taken_for_another_tool(
     many = measured([*ours(), *third_party_tools()][:500], tmp_path, said)
     assert among_ours.wrong <= 1  # a call that is shown first
     assert many.wrong <= 2
-    assert min(among_ours.offered, many.offered) >= 0.85
-    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.1
+    assert min(among_ours.offered, many.offered) >= 0.84
+    assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.05
 
 
-@pytest.mark.parametrize("file", [OTHER_AUTHOR, THIRD_AUTHOR], ids=["other", "third"])
+@pytest.mark.parametrize("file", [OTHER_AUTHOR, THIRD_AUTHOR, SEVENTH_AUTHOR], ids=["other", "third", "seventh"])
 def test_nothing_was_tuned_on_the_requests_by_other_authors(file: Path) -> None:
     tuned = [*requests()[0], *(one for part in requests(PRACTICE) for one in part)]
     assert not {tuple(words(text)) for text, _ in tuned} & {tuple(words(text)) for text, _ in by_another_author(file)}

@@ -34,7 +34,7 @@ _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
 """The length of the shortest word that is checked for spelling, in characters."""
-_LIKELY = 0.65
+_LIKELY = 0.6
 """The minimum likelihood of a request for which tools are offered."""
 _CERTAIN = 0.85
 """The minimum likelihood of a request for which the tool of such a phrase is taken."""
