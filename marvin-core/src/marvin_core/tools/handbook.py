@@ -14,8 +14,9 @@ from ..api.tools import ToolSpec
 from .routing.ranking import Ranking
 from .routing.synonyms import deeds
 from .routing.words import ASKING_WORDS, STOP_WORDS, stem, words
+from .topics import OWN, Section, Topics
 
-_PASSAGES, _QUESTIONS = "handbook.jsonl", "questions.toml"
+_PASSAGES, _QUESTIONS, _TOPICS = "handbook.jsonl", "questions.toml", "topics.toml"
 _LONGEST = 200
 """The maximum number of characters of a question."""
 _LOOKED_AT, _OF_PAGE = 12, 24
@@ -56,9 +57,13 @@ def told(passage: Passage) -> str:
 class Handbook:
     """A search index of the passages. It takes a tenth of a second to build; `handbook` builds it once."""
 
-    def __init__(self, passages: Sequence[Passage], questions: Mapping[str, Sequence[str]]) -> None:
-        """`questions` are questions that a page answers, by page."""
+    def __init__(
+        self, passages: Sequence[Passage], questions: Mapping[str, Sequence[str]], topics: Topics | None = None
+    ) -> None:
+        """`questions` are questions that a page answers, by page; `topics` finds the section of other questions."""
         self._passages = passages
+        self._topics = topics or Topics({})
+        self._sections = {Section(page=one.page, heading=one.heading): one for one in reversed(passages)}
         self._specs = [
             ToolSpec(
                 name=f"{passage.title} {passage.heading}",
@@ -79,13 +84,16 @@ class Handbook:
         """The passage that answers a question about Marvin; None for any other question.
 
         Args:
-            is_known: only for a question that is listed for a page, word for word.
+            is_known: whether the text means a tool; then only a question that certainly asks about Marvin is answered.
         """
         if len(text) > _LONGEST:
             return None
         page = self._known_page(text, 1.0 if is_known else _ALIKE)
         if page:
             return self._of_page(page, text)
+        section = self._topics.section(text, is_strict=is_known)
+        if section:
+            return self._sections[section]
         return None if is_known else self._about(text)
 
     def _known_page(self, text: str, alike: float) -> str:
@@ -116,10 +124,14 @@ class Handbook:
             return next(iter(holding), None)
         ranked = [self._passages[int(spec.source)] for spec, _ in self._ranking.best(text, _LOOKED_AT)]
         is_named = bool(_NAMED.search(text))
+        if not is_named and OWN.search(text):
+            return None
         for passage in ranked:
+            if passage.heading.startswith("`"):  # a row of a table, which is found by its name only
+                continue
             known = asked & (_in_heading(passage) | _in_text(passage))
             nouns = {word for word in asked & _in_heading(passage) if not deeds(word)}
-            if is_named and len(known) == len(asked):
+            if is_named and len(known) == len(asked) > 1 and asked & _in_heading(passage):
                 return passage
             if nouns and len(known) == len(asked) and _HOW.match(text):
                 return passage
@@ -134,7 +146,8 @@ def handbook() -> Handbook:
     folder = files(__package__)
     lines = (folder / _PASSAGES).read_text("utf-8").splitlines()
     questions = tomllib.loads((folder / _QUESTIONS).read_text("utf-8"))
-    return Handbook([Passage(**json.loads(line)) for line in lines], questions)
+    topics = Topics(tomllib.loads((folder / _TOPICS).read_text("utf-8")))
+    return Handbook([Passage(**json.loads(line)) for line in lines], questions, topics)
 
 
 def _is_of(passage: Passage, asked: frozenset[str]) -> bool:

@@ -1,0 +1,147 @@
+"""Finds the section of the documentation that a question is about, by the words that such questions contain."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from math import log
+
+from ..api.record import Record
+from .routing.words import ASKING_WORDS, STOP_WORDS, stem, words
+
+_MARVIN = "@marvin"
+_NAMES = frozenset("you your yours yourself marvin".split())
+_TELLING = frozenset("where who why".split())
+"""Words of questions that say what is asked for."""
+_WEAK = frozenset(
+    "hey hello hi marvin me for so just now here exactly actually thing use used using get got work do go went want"
+    " need like try possible way one really please ok well mean also still yet even ever always every again already"
+    " when thats whats im ive dont isnt cant i'm i've don't isn't can't won't i'd you're you've that's what's where's"
+    " it's else something anything able support supported happen".split()
+)
+"""Words that identify no section."""
+_SAME = """
+delete remove erase wipe rid purge uninstall
+save store keep kept stored saved live
+where location path located
+make add create write build develop define
+change switch alter set adjust choose pick customise customize
+stop abort interrupt cancel end halt
+off disable deactivate
+colour color
+licence license licensed
+connect hook plug link integrate
+send sent transmit
+show display
+update upgrade newest latest
+internet network online
+picture image photo screenshot
+cost price spend money budget billed
+limit ceiling cap
+environment env
+variable var
+ask confirm confirmation approval approve prompting asking
+session conversation chat
+internet offline web
+script scripts automation
+continue resume
+error failure
+computer machine laptop
+line lines
+exit quit
+authentication auth
+"""
+"""Groups of words that mean the same in questions about Marvin."""
+_OF_NAMED, _OF_OTHER = 0.34, 0.67
+"""The least fraction of the words of a question that a section knows: if it names Marvin, and if not."""
+_ASKING = re.compile(
+    r"\W*(?:(?:hi|hello|hey|please|and|so|but|ok|well|marvin)\W+)*(?:how|where|what|which|when|why|who|can|could|may"
+    r"|does|do|is|are|tell|explain|should|will|would|did)(?:['’]?s)?\b|.*\b(?:how (?:do|can|to)|where (?:do|is))\b"
+    r"|.*\?\W*$",
+    re.IGNORECASE | re.DOTALL,
+)
+OWN = re.compile(r"\b(?:my|our|i have|did i|have i|do i have|am i)\b", re.IGNORECASE)
+"""Words of questions about what a tool knows: `what notes do I have`."""
+
+
+class Section(Record):
+    """A section of a page of the documentation."""
+
+    page: str
+    heading: str
+
+
+class Topics:
+    """The words of questions, by section."""
+
+    def __init__(self, topics: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+        self._patterns = [
+            (meaning(words_), Section(page=page, heading=heading))
+            for page, sections in topics.items()
+            for heading, patterns in sections.items()
+            for words_ in patterns
+        ]
+        self._patterns = [(pattern, section) for pattern, section in self._patterns if _content(pattern)]
+        self._holders = Counter(word for pattern, _ in self._patterns for word in pattern)
+
+    def section(self, text: str, *, is_strict: bool = False) -> Section | None:
+        """The section that a question is about, if enough of its words are known there.
+
+        Args:
+            is_strict: for a text that means a tool: only a question that names Marvin, all of whose words are known.
+        """
+        if not _ASKING.match(text):
+            return None
+        asked = meaning(text)
+        found = list(self._matching(text, asked, is_strict))
+        if not found:
+            return None
+        support = Counter(section for _, section in found)
+        return max(found, key=lambda one: (round(self._weight(one[0]), 3), support[one[1]]))[1]
+
+    def _matching(self, text: str, asked: frozenset[str], is_strict: bool) -> Iterator[tuple[frozenset[str], Section]]:
+        content = _content(asked)
+        is_named = _MARVIN in asked
+        least = 1.0 if is_strict else _OF_NAMED if is_named else _OF_OTHER
+        if is_strict and not is_named:
+            return
+        for pattern, section in self._patterns:
+            known = _content(pattern)
+            if not pattern <= asked or len(known) < least * len(content):
+                continue
+            if is_named or len(pattern) > 1 or not OWN.search(text):
+                yield pattern, section
+
+    def _weight(self, pattern: frozenset[str]) -> float:
+        return sum(log(1 + len(self._patterns) / self._holders[word]) for word in pattern)
+
+
+def meaning(text: str) -> frozenset[str]:
+    """The significant words of a text, in one form for words that mean the same."""
+    return frozenset(filter(None, map(_meaning, words(text.replace("_", " ")))))
+
+
+def _content(asked: frozenset[str]) -> frozenset[str]:
+    return asked - _TELLING - {_MARVIN}
+
+
+@cache
+def _meaning(word: str) -> str:
+    if word in _NAMES:
+        return _MARVIN
+    if word not in _TELLING and word in STOP_WORDS | ASKING_WORDS | _WEAK:
+        return "off" if word == "off" else ""
+    return _same().get(stem(word), stem(word))
+
+
+@cache
+def _same() -> dict[str, str]:
+    groups = [line.split() for line in _SAME.strip().splitlines()]
+    same: dict[str, str] = {}
+    for group in groups:
+        first = next((same[stem(word)] for word in group if stem(word) in same), stem(group[0]))
+        first = group[0] if group[0] in _TELLING else first
+        same.update((stem(word), first) for word in group)
+    return same
