@@ -17,6 +17,8 @@ from .routing.words import ASKING_WORDS, STOP_WORDS, stem, words
 from .topics import OWN, Section, Topics
 
 _PASSAGES, _QUESTIONS, _TOPICS = "handbook.jsonl", "questions.toml", "topics.toml"
+_BY_TOPIC = "how-to/questions.md"
+"""The page whose sections are found by their topics only: their headings are common words."""
 _LONGEST = 200
 """The maximum number of characters of a question."""
 _LOOKED_AT, _OF_PAGE = 12, 24
@@ -36,7 +38,7 @@ _HOW = re.compile(
     r"|which .* (?:can|do|must) i\b)",
     re.IGNORECASE,
 )
-_WHAT = re.compile(r"\s*(?:what(?:'s|’s)?|explain|tell me about)\b", re.IGNORECASE)
+_WHAT = re.compile(r"\s*(?:what(?:'s|’s| is| are(?! you)| does)|explain|tell me about)\b", re.IGNORECASE)
 
 
 class Passage(Record):
@@ -63,7 +65,7 @@ class Handbook:
         """`questions` are questions that a page answers, by page; `topics` finds the section of other questions."""
         self._passages = passages
         self._topics = topics or Topics({})
-        self._sections = {Section(page=one.page, heading=one.heading): one for one in reversed(passages)}
+        self.sections = {Section(page=one.page, heading=one.heading): one for one in reversed(passages)}
         self._specs = [
             ToolSpec(
                 name=f"{passage.title} {passage.heading}",
@@ -93,7 +95,7 @@ class Handbook:
             return self._of_page(page, text)
         section = self._topics.section(text, is_strict=is_known)
         if section:
-            return self._sections[section]
+            return self.sections[section]
         return None if is_known else self._about(text)
 
     def _known_page(self, text: str, alike: float) -> str:
@@ -124,16 +126,18 @@ class Handbook:
             return next(iter(holding), None)
         ranked = [self._passages[int(spec.source)] for spec, _ in self._ranking.best(text, _LOOKED_AT)]
         is_named = bool(_NAMED.search(text))
+        of_things = {word for word in asked if not deeds(word)}
         if not is_named and OWN.search(text):
             return None
         for passage in ranked:
-            if passage.heading.startswith("`"):  # a row of a table, which is found by its name only
-                continue
+            if passage.heading.startswith("`") or passage.page == _BY_TOPIC:
+                continue  # a row of a table is found by its name only
             known = asked & (_in_heading(passage) | _in_text(passage))
             nouns = {word for word in asked & _in_heading(passage) if not deeds(word)}
             if is_named and len(known) == len(asked) > 1 and asked & _in_heading(passage):
                 return passage
-            if nouns and len(known) == len(asked) and _HOW.match(text):
+            is_told = len(asked) > 1 or text.lower().startswith("how")
+            if nouns and is_told and nouns == of_things and len(known) == len(asked) and _HOW.match(text):
                 return passage
             if _WHAT.match(text) and _is_of(passage, asked):
                 return passage

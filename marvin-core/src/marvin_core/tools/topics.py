@@ -16,23 +16,25 @@ _NAMES = frozenset("you your yours yourself marvin".split())
 _TELLING = frozenset("where who why".split())
 """Words of questions that say what is asked for."""
 _WEAK = frozenset(
-    "hey hello hi marvin me for so just now here exactly actually thing use used using get got work do go went want"
-    " need like try possible way one really please ok well mean also still yet even ever always every again already"
-    " when thats whats im ive dont isnt cant i'm i've don't isn't can't won't i'd you're you've that's what's where's"
-    " it's else something anything able support supported happen".split()
+    "able accept actually again already also always anything available both but can't cant do doe don't dont"
+    " either else even ever every exactly explain for get go got happen hello here hey hi i'd i'm i've im isn't"
+    " isnt it's ive just like look lot marvin me mean need now ok one please possible really recommend simple so"
+    " something still support supported tell thanks that's thats thing try turn use used using want way well went"
+    " what's whatever whats when where's won't work yes yet you're you've".split()
 )
 """Words that identify no section."""
 _SAME = """
-delete remove erase wipe rid purge uninstall
+delete remove erase wipe rid purge
 save store keep kept stored saved live
 where location path located
-make add create write build develop define
-change switch alter set adjust choose pick customise customize
+make made add create write wrote written build built develop define
+change switch alter adjust choose pick customise customize
 stop abort interrupt cancel end halt
 off disable deactivate
 colour color
 licence license licensed
-connect hook plug link integrate
+connect plug link integrate
+config configuration configure settings setting
 send sent transmit
 show display
 update upgrade newest latest
@@ -42,7 +44,7 @@ cost price spend money budget billed
 limit ceiling cap
 environment env
 variable var
-ask confirm confirmation approval approve prompting asking
+ask confirm confirmation approval approve asking
 session conversation chat
 internet offline web
 script scripts automation
@@ -54,14 +56,17 @@ exit quit
 authentication auth
 """
 """Groups of words that mean the same in questions about Marvin."""
-_OF_NAMED, _OF_OTHER = 0.34, 0.67
-"""The least fraction of the words of a question that a section knows: if it names Marvin, and if not."""
+_OF_NAMED, _OF_OTHER, _OF_ENOUGH = 0.4, 0.5, 0.25
+"""The least fraction of the words of a question that a section knows: if it names Marvin, if not, and if the words of
+the section are enough."""
 _ASKING = re.compile(
     r"\W*(?:(?:hi|hello|hey|please|and|so|but|ok|well|marvin)\W+)*(?:how|where|what|which|when|why|who|can|could|may"
     r"|does|do|is|are|tell|explain|should|will|would|did)(?:['’]?s)?\b|.*\b(?:how (?:do|can|to)|where (?:do|is))\b"
     r"|.*\?\W*$",
     re.IGNORECASE | re.DOTALL,
 )
+_JOINED = re.compile(r"(?<=\w)_(?=\w)")
+"""Within a name such as LEGACY_MODE, which is one word."""
 OWN = re.compile(r"\b(?:my|our|i have|did i|have i|do i have|am i)\b", re.IGNORECASE)
 """Words of questions about what a tool knows: `what notes do I have`."""
 
@@ -77,14 +82,15 @@ class Topics:
     """The words of questions, by section."""
 
     def __init__(self, topics: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        self._patterns = [
-            (meaning(words_), Section(page=page, heading=heading))
+        """`topics` are the words of questions, by page and heading; `!` stands before those that are enough."""
+        listed = [
+            (words, Section(page=page, heading=heading))
             for page, sections in topics.items()
             for heading, patterns in sections.items()
-            for words_ in patterns
+            for words in patterns
         ]
-        self._patterns = [(pattern, section) for pattern, section in self._patterns if _content(pattern)]
-        self._holders = Counter(word for pattern, _ in self._patterns for word in pattern)
+        self._patterns = [(meaning(words), section, words.startswith("!")) for words, section in listed]
+        self._holders = Counter(word for pattern, *_ in self._patterns for word in pattern)
 
     def section(self, text: str, *, is_strict: bool = False) -> Section | None:
         """The section that a question is about, if enough of its words are known there.
@@ -107,11 +113,11 @@ class Topics:
         least = 1.0 if is_strict else _OF_NAMED if is_named else _OF_OTHER
         if is_strict and not is_named:
             return
-        for pattern, section in self._patterns:
-            known = _content(pattern)
-            if not pattern <= asked or len(known) < least * len(content):
+        for pattern, section, is_enough in self._patterns:
+            known = len(_content(pattern))
+            if not pattern <= asked or known < (_OF_ENOUGH if is_enough and not is_strict else least) * len(content):
                 continue
-            if is_named or len(pattern) > 1 or not OWN.search(text):
+            if is_named or is_enough or known > 1 or (known == len(content) and not OWN.search(text)):
                 yield pattern, section
 
     def _weight(self, pattern: frozenset[str]) -> float:
@@ -120,7 +126,7 @@ class Topics:
 
 def meaning(text: str) -> frozenset[str]:
     """The significant words of a text, in one form for words that mean the same."""
-    return frozenset(filter(None, map(_meaning, words(text.replace("_", " ")))))
+    return frozenset(filter(None, map(_meaning, words(_JOINED.sub("", text)))))
 
 
 def _content(asked: frozenset[str]) -> frozenset[str]:
@@ -133,15 +139,12 @@ def _meaning(word: str) -> str:
         return _MARVIN
     if word not in _TELLING and word in STOP_WORDS | ASKING_WORDS | _WEAK:
         return "off" if word == "off" else ""
-    return _same().get(stem(word), stem(word))
+    return _same().get(word) or _same().get(stem(word)) or stem(word)
 
 
 @cache
 def _same() -> dict[str, str]:
+    """The first word of its group for each word, and for its stem unless that is a word of another group."""
     groups = [line.split() for line in _SAME.strip().splitlines()]
-    same: dict[str, str] = {}
-    for group in groups:
-        first = next((same[stem(word)] for word in group if stem(word) in same), stem(group[0]))
-        first = group[0] if group[0] in _TELLING else first
-        same.update((stem(word), first) for word in group)
-    return same
+    same = {word: group[0] for group in groups for word in group}
+    return {**{stem(word): group[0] for group in groups for word in group if word != "setting"}, **same}
