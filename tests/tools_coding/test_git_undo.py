@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from marvin_tools_coding.git.committing import git_commit
 from marvin_tools_coding.git.switching import git_checkout
 from marvin_tools_coding.shell.commands import run_command
 from tests.support.undoing import Desk
+
+from .support_shell import Folder
 
 AUTHOR = {f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
@@ -134,3 +137,107 @@ def test_commands_commits_and_files_are_taken_back_in_their_order(repo: Repo) ->
     while states:
         assert len(repo.runner.take_back()) == 1
         assert repo.state == states.pop()
+
+
+def test_marks_of_files_stay_when_a_commit_is_taken_back(repo: Repo) -> None:
+    """Without those of a sparse checkout, the next commit would delete each file that is not checked out."""
+    repo.sh("mkdir in out; echo 1 >in/f; echo 1 >out/f; git add .; git commit -qm Folders; git sparse-checkout set in")
+    repo.sh("git update-index --assume-unchanged a; echo mine >a; echo 2 >in/f")
+    seen = "git rev-parse HEAD; git status -s; git ls-files -v; cat a in/f"
+    before = repo.sh(seen)
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    repo.runner.take_back()
+    assert repo.sh(seen) == before
+
+
+def test_a_commit_is_not_taken_back_during_a_merge(repo: Repo) -> None:
+    """To abort the merge would then discard what was committed."""
+    repo.sh(
+        "git switch -qc other; echo 2 >a; git commit -qam Other; git switch -q main; echo 2 >b; git commit -qam Main"
+    )
+    repo.sh("echo work >c")
+    repo.runner.call(git_commit, message="Second")
+    repo.sh("git merge -q --no-commit other")
+    assert "was not undone. A merge is in progress." in repo.refused()
+    repo.sh("git merge --abort")
+    assert repo.sh("cat c") == "work\n"
+    assert len(repo.runner.take_back()) == 1
+
+
+def test_a_first_commit_is_not_taken_back_without_a_branch(repo: Repo) -> None:
+    """Without HEAD, there would be no repository any more."""
+    repo.sh("rm -rf .git; git init -q -b main")
+    repo.runner.call(git_commit, message="First")
+    repo.sh("git switch -q --detach")
+    assert "no branch is checked out" in repo.refused()
+    assert repo.sh("git log --format=%s") == "First\n"
+
+
+def test_what_still_has_a_commit_that_is_taken_back_is_told(repo: Repo) -> None:
+    repo.sh("echo 2 >a")
+    repo.runner.call(git_commit, message="Second")
+    repo.sh("git switch -qc topic; git tag v1")
+    commit = repo.sh("git rev-parse HEAD").strip()
+    told = repo.runner.call(git_commit, message="Second", take_back=commit)
+    assert told.text.endswith("These still have it: main, v1.")
+
+
+def test_a_commit_right_after_one_of_somebody_else_is_taken_back(repo: Repo) -> None:
+    theirs = "git update-ref HEAD $(git commit-tree HEAD^{tree} -p HEAD -m Theirs)"
+    repo.sh(f"printf '%s\\n' '[ -e .git/done ] || {theirs}; touch .git/done; cat' >.git/theirs")
+    repo.sh("git config filter.theirs.clean 'sh .git/theirs'; echo 'a filter=theirs' >.git/info/attributes; echo 2 >a")
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    assert repo.sh("git log --format=%s") == "Second\nTheirs\nFirst\n"
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s; git status -s") == "Theirs\nFirst\nM  a\n"
+
+
+def test_two_undo_one_commit_at_once(repo: Repo) -> None:
+    """One of them does; the other one says why not, and no commit before is lost."""
+    repo.sh("echo 2 >a")
+    repo.runner.call(git_commit, message="Second")
+    commit, index = repo.sh("git rev-parse HEAD HEAD~^{tree}").split()
+    folder = Folder(repo.project, **AUTHOR)
+
+    async def both() -> list[object]:
+        calls = [git_commit.function(folder.context, message="m", take_back=f"{commit} {index}") for _ in range(2)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    told = sorted(map(str, folder.run(both)))
+    assert sum("was undone" in one for one in told) == 1
+    assert repo.sh("git log --format=%s; git status -s") == "First\n M a\n"
+
+
+@pytest.mark.parametrize("arguments", [{"target": "other"}, {"target": "new", "create_branch": True}], ids=str)
+def test_a_checkout_whose_hook_fails_is_told_and_taken_back(repo: Repo, arguments: dict[str, object]) -> None:
+    """git switches first, and runs the hook then."""
+    repo.sh("git branch other; printf '#!/bin/sh\\necho broken >&2; exit 3\\n' >.git/hooks/post-checkout")
+    repo.sh("chmod +x .git/hooks/post-checkout")
+    told = repo.runner.call(git_checkout, **arguments)
+    assert told.is_error
+    assert (
+        f"{arguments['target']} is checked out now nevertheless. To switch back: git_checkout(target='main')"
+        in told.text
+    )
+    repo.sh("rm .git/hooks/post-checkout")
+    repo.runner.take_back()
+    assert repo.sh("git branch --show-current") == "main\n"
+
+
+def test_a_restored_file_is_taken_back_though_a_hook_failed(repo: Repo) -> None:
+    repo.sh("printf '#!/bin/sh\\nexit 3\\n' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; echo mine >a")
+    assert repo.runner.call(git_checkout, target="HEAD", path="a").is_error
+    assert repo.sh("cat a") == "1\n"
+    repo.sh("rm .git/hooks/post-checkout")
+    repo.runner.take_back()
+    assert repo.sh("cat a") == "mine\n"
+
+
+def test_leaving_a_branch_whose_name_is_no_utf_8_is_taken_back(repo: Repo) -> None:
+    """Neither a call nor its record can name it."""
+    repo.sh("git branch other; git switch -qc \"$(printf 'caf\\351')\"")
+    before = repo.sh("git symbolic-ref HEAD | od -c")
+    assert not repo.runner.call(git_checkout, target="other").is_error
+    assert not repo.runner.call(git_checkout, target="-").is_error
+    assert len(repo.runner.take_back(2)) == 2
+    assert repo.sh("git symbolic-ref HEAD | od -c") == before

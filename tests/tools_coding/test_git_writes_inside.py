@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_a_hook_changes_files_here_and_temporary_ones(repo: Folder, tmp_path: Pa
 @on_linux
 def test_a_hook_that_changes_other_files_fails_and_the_error_says_what_to_do(repo: Folder, tmp_path: Path) -> None:
     hook(repo, f"echo x > {tmp_path}/elsewhere.txt")
-    told = repo.error(git_checkout, target="other")
+    told = repo.call(git_checkout, target="other")
     assert "Permission denied" in told
     assert "run_command: git switch, or git checkout" in told
     assert left(tmp_path) == ["home", "project"]
@@ -86,7 +87,7 @@ def test_a_filter_that_cannot_change_other_files_is_told(repo: Folder, tmp_path:
 def test_the_way_back_is_told_if_a_hook_fails_after_a_file_was_restored(repo: Folder, tmp_path: Path) -> None:
     hook(repo, "exit 3")
     (repo.root / "a.txt").write_text("work\n")
-    told = repo.error(git_checkout, target="HEAD", path="a.txt")
+    told = repo.call(git_checkout, target="HEAD", path="a.txt")
     assert "a.txt had uncommitted changes, which were saved. To restore them:" in told
     (snapshot,) = repo.sh("git for-each-ref --format='%(refname)' | grep -v heads").split()
     assert snapshot.rpartition("/")[2] in told
@@ -103,7 +104,7 @@ def test_the_parent_of_a_folder_with_the_name_that_git_uses_for_worktrees_stays_
     )
     hook(folder, f"echo x > {tmp_path}/parent/sibling.txt")
     part = Folder(root / "part", **AUTHOR)
-    assert "Permission denied" in part.error(git_checkout, target="HEAD", path="a.txt")
+    assert "Permission denied" in part.call(git_checkout, target="HEAD", path="a.txt")
     assert left(tmp_path / "parent") == ["home", "worktrees"]
 
 
@@ -149,6 +150,15 @@ def test_a_part_of_a_repository_is_restored(repo: Folder) -> None:
         "warning: could not open directory 'gone/secret-folder/': Permission denied",
         "error: could not read 'link/it's a secret.pem'",
         "error: unable to index file 'gone/it's: secret.pem'\nfatal: adding files failed",
+        "error: 'link/secret/' does not have a commit checked out\nfatal: adding files failed",
+        "warning: adding embedded git repository: link/secret place",
+        "warning: in the working copy of 'link/secret', LF will be replaced by CRLF the next time Git touches it",
+        "error: link/secret pipe: can only add regular files, symbolic links or git-directories",
+        'error: readlink("link/secret"): Permission denied',
+        "error: short read while indexing gone/secret",
+        "fatal: CRLF would be replaced by LF in gone/secret",
+        "error: failed to encode 'gone/secret' from UTF-16 to UTF-8",
+        "fatal: gone/secret: clean filter 'up' failed",
     ],
 )
 def test_an_error_names_no_file_that_is_not_here(tmp_path: Path, said: str) -> None:
@@ -167,6 +177,11 @@ def test_an_error_names_no_file_that_is_not_here(tmp_path: Path, said: str) -> N
         "error: pathspec 'nothing' did not match any file(s) known to git",
         "fatal: Unable to create '/repository/.git/index.lock': File exists.",
         "fatal: could not open '/etc/gitattributes'",
+        "error: 'part/' does not have a commit checked out\nfatal: adding files failed",
+        "warning: in the working copy of 'own.txt', LF will be replaced by CRLF the next time Git touches it",
+        "error: own.txt: can only add regular files, symbolic links or git-directories",
+        "fatal: 'topic/new' is already checked out at '/repository'",
+        "error: Your local changes to the following files would be overwritten by checkout:\n\tgone.txt",
         "cp: cannot stat 'dist/bundle.js': No such file or directory",
     ],
 )
@@ -176,3 +191,24 @@ def test_an_error_names_what_is_here_and_what_is_no_file_of_the_folder(tmp_path:
     for name in ("own.txt", "part"):
         (root / name).touch()
     assert without_names_elsewhere(root, said) == said
+
+
+@on_linux
+@pytest.mark.parametrize(("name", "number"), [("KILL", 9), ("TERM", 15), ("SEGV", 11)])
+def test_a_git_that_is_killed_is_told_as_such(repo: Folder, name: str, number: int) -> None:
+    hook(repo, f"kill -{name} $PPID")
+    told = repo.call(git_checkout, target="other")
+    assert f"ended git (signal {number})" in told
+    assert "other is checked out now nevertheless" in told
+
+
+@on_linux
+def test_a_folder_for_temporary_files_that_was_left_is_removed_a_day_later(repo: Folder, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    day_ago = time.time() - 90_000
+    for name in ("marvin-git-old", "marvin-git-new", "other-old"):
+        (temporary / name / "sub").mkdir(parents=True)
+        if name.endswith("old"):
+            os.utime(temporary / name, (day_ago, day_ago))
+    Folder(repo.root, **AUTHOR, TMPDIR=str(temporary)).call(git_checkout, target="other")
+    assert left(temporary) == ["marvin-git-new", "other-old"]

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ import pytest
 from marvin_core.api.errors import MarvinError
 from marvin_core.api.events import Notice
 from marvin_core.api.limits import Limits
-from marvin_core.guard.undo.ledger import this_process
+from marvin_core.guard.undo.ledger import Inverse, LedgerEntry, UndoLedger, this_process
 from marvin_core.guard.undo.stores import sweep_stores
 from marvin_core.testing import ToolRunner
 from marvin_core.tools.schema import describe
@@ -365,6 +366,21 @@ def test_rewind_of_files_alone_and_of_the_conversation_alone(tmp_path: Path) -> 
     assert "Three." in said[1], "the branch that was left is there"
 
 
+def test_rewind_goes_past_long_commands_of_another_marvin(tmp_path: Path) -> None:
+    """They began before the prompt, and ended after it."""
+    made = make(tmp_path, calls(("a", "put", '{"files": {"a": "1"}}')), says("Done."), specs=SPECS, asker=yes)
+
+    async def work(chat: Chat) -> None:
+        (await chat.session.submit("Go.")).check()
+        ledger = UndoLedger(made.config.data_folder / "undo", tmp_path / "project", Limits())
+        other = LedgerEntry(path=tmp_path, time=1.0, session="other", process=(1, 1), tool="shell", what="x")
+        ledger.record(other, Inverse())
+        assert "created a" in await chat.do("/rewind 1 files")
+
+    chatting(made, work)
+    assert files(tmp_path / "project") == {}
+
+
 def test_rewind_says_how_it_is_used(tmp_path: Path) -> None:
     said, texts, _ = rewinding(tmp_path, "/rewind 9", "/rewind 1 all")
     assert all(text.startswith("Error: Use /rewind") for text in said)
@@ -467,6 +483,62 @@ def test_what_marvin_keeps_in_a_project_is_not_taken_back(desk: Commands) -> Non
     assert desk.runner.take_back()[0].endswith(": changed .marvin/spec.md")
 
 
+@pytest.mark.parametrize(
+    "command", ["sed -i /secret/d .gitignore", "rm -rf .git", "git -C sub init -q", "rm .gitignore sub/.gitignore"]
+)
+@pytest.mark.parametrize("part", ["", "part"])
+def test_files_that_a_command_no_longer_has_ignored_are_not_removed(tmp_path: Path, command: str, part: str) -> None:
+    """They look like new ones, but are the user's."""
+    desk = Commands(tmp_path)
+    desk.git("init", "-q")
+    (desk.project / ".git/info/exclude").write_text("private\n")
+    if part:
+        desk.runner.close()
+        desk.project /= part
+        desk.project.mkdir()
+        desk.runner = ToolRunner(desk.home, desk.project)
+        command = command.replace(".git;", "../.git;")
+    desk.write(**{".gitignore": "secret\nnode_modules/\n", "secret": "1", "private": "1", "kept": "1"})
+    desk.write(**{"sub/node_modules/deep/x": "1", "sub/.gitignore": "own\n", "sub/own": "1"})
+    before = desk.tree
+    desk.sh(f"{command}; echo 2 >kept; mkdir new; echo 1 >new/made; echo 1 >sub/made; echo 1 >':(x'")
+    desk.runner.take_back()
+    assert desk.tree == before
+    desk.runner.close()
+
+
+@pytest.mark.parametrize(("size", "name"), [(900, "large"), (1100, "small")])
+def test_a_file_that_a_command_makes_smaller_or_too_large_is_left_alone(tmp_path: Path, size: int, name: str) -> None:
+    """The earlier content of the one, or the later content of the other, is not stored."""
+    made = make(tmp_path, specs=SPECS, yaml="limits: {undo_file: 1000}")
+    project = tmp_path / "project"
+    project.mkdir(exist_ok=True)
+    (project / "large").write_text("x" * 1001)
+    (project / "small").write_text("x" * 1000)
+    (project / "other").write_text("x")
+    said: list[str] = []
+
+    async def work(chat: Chat) -> None:
+        await chat.session.call_tool("shell", {"command": f"truncate -s {size} {name}; rm other"})
+        said.append(await chat.do("/undo"))
+
+    chatting(made, work)
+    assert said[0].endswith(": removed other")
+    assert (project / "other").exists()
+    assert (project / name).stat().st_size == size
+
+
+@pytest.mark.slow
+def test_of_very_many_repositories_none_is_taken_for_a_new_one(desk: Commands) -> None:
+    for number in range(70):
+        desk.at(f"r{number:02}/a", "1")
+        subprocess.run(["git", "init", "-q"], cwd=desk.project / f"r{number:02}", check=True)
+    desk.sh("rm -rf r69 r30 r00")
+    left = desk.tree
+    desk.runner.take_back()
+    assert left.items() <= desk.tree.items()
+
+
 def test_special_files_and_those_that_are_too_large_are_passed_over(tmp_path: Path) -> None:
     made = make(tmp_path, specs=SPECS, yaml="limits: {undo_file: 1000}")
     project = tmp_path / "project"
@@ -514,6 +586,36 @@ def test_what_cannot_be_kept_is_told_once_and_commands_run(tmp_path: Path, why: 
     assert said == ["There is nothing to undo in this folder."]
 
 
+def test_commands_whose_result_cannot_be_kept_do_not_block_the_calls_before_them(tmp_path: Path) -> None:
+    made = make(tmp_path, specs=SPECS, yaml="limits: {undo_snapshots: 2000}")
+    said: list[str] = []
+
+    async def work(chat: Chat) -> None:
+        await chat.session.call_tool("put", {"files": {"a": "1"}})
+        await chat.session.call_tool("shell", {"command": "head -c 3000 /dev/zero >b"})
+        said.extend([await chat.do("/undo"), await chat.do("/undo")])
+
+    chatting(made, work)
+    assert "It cannot be undone: the folder has more than 2,000 bytes (limits.undo_snapshots)." in said[0]
+    assert said[1] == "Undone: put: created a"
+
+
+def test_commands_whose_result_could_not_be_kept_are_undone_once_it_was_shown(desk: Commands) -> None:
+    """For example after the disk was full."""
+    desk.write(a="1")
+    stores, aside = desk.home / ".local/share/marvin/snapshots", desk.home / "aside"
+    desk.sh(f"rm a; mv {stores} {aside}; touch {stores}")
+    with suppress(MarvinError):
+        desk.runner.take_back()
+    stores.unlink()
+    aside.rename(stores)
+    text = desk.refused()
+    assert "No snapshot was taken when its commands ended, so some of these changes may come from elsewhere" in text
+    assert "removed a" in text
+    desk.runner.take_back()
+    assert desk.tree["a"][1] == b"1"
+
+
 # --- processes that end, and several of them ------------------------------------------------------------------------
 
 
@@ -541,7 +643,7 @@ def test_what_a_command_did_before_marvin_was_killed_is_taken_back_once_it_was_s
         os.kill(process.pid, signal.SIGKILL)
         process.join(50)
         text = desk.refused()
-        assert "Marvin ended before its commands did, so some of these changes may come from elsewhere" in text
+        assert "No snapshot was taken when its commands ended, so some of these changes may come from elsewhere" in text
         assert "created ready, removed src/a.py" in text
         desk.at("README.md", "changed after it was shown")
         assert len(desk.runner.take_back()) == 1
@@ -623,6 +725,61 @@ def test_a_store_that_somebody_removed_is_told_and_the_next_one_is_made(desk: Co
     desk.sh("rm a")
     desk.runner.take_back()
     assert desk.tree["a"][1] == b"2"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [": >index", "truncate -s 50 index", "head -c 99 /dev/zero >index", ": >HEAD", "rm -r objects", "rm -r objects/??"],
+)
+def test_a_damaged_store_is_repaired(desk: Commands, damage: str) -> None:
+    """For example after a loss of power: nothing is written with a wait for the disk."""
+    desk.write(a="1")
+    desk.sh("true")
+    (store,) = (desk.home / ".local/share/marvin/snapshots").iterdir()
+    subprocess.run(["sh", "-c", damage], cwd=store, check=True)
+    desk.again()
+    desk.sh("rm a")
+    assert desk.runner.take_back() == ("shell: rm a: removed a",)
+    assert desk.tree["a"][1] == b"1"
+
+
+@pytest.mark.slow
+def test_several_marvins_know_the_permissions_of_all_files(desk: Commands) -> None:
+    """A private file never becomes readable by others."""
+    desk.sh("true")
+    for number in range(60):
+        desk.at(str(number), str(number)).chmod(0o600)
+    with ToolRunner(desk.home, desk.project) as other:
+        other.call(shell, command="true")
+        desk.at("more", "1").chmod(0o600)
+        desk.sh("true")
+        desk.sh("rm 1 more")
+    before = desk.tree
+    desk.runner.take_back()
+    assert desk.tree["1"][0] == desk.tree["more"][0] == "0o600"
+    with ToolRunner(desk.home, desk.project) as third:
+        third.call(shell, command="rm 2")
+        third.take_back()
+    assert desk.tree["2"] == before["2"]
+
+
+@pytest.mark.slow
+def test_a_file_that_is_changed_while_others_are_put_back_stays(desk: Commands) -> None:
+    for number in range(2000):
+        desk.at(f"{number:04}", "1")
+    desk.sh("for file in *; do echo 2 >$file; done")
+    first, last = desk.project / "0000", desk.project / "1999"
+
+    def change() -> None:
+        while first.read_text() != "1":
+            pass
+        last.write_text("mine")
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    assert "1999 was changed at the same moment" in desk.refused()
+    changing.join()
+    assert last.read_text() == "mine"
 
 
 def test_an_object_of_the_repository_that_is_not_what_its_name_says_is_never_put_back(desk: Commands) -> None:

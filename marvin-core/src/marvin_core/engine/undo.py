@@ -69,8 +69,9 @@ class Undo:
         this = self._parts.writer.id
 
         def found() -> Sequence[LedgerEntry]:
-            entries = takewhile(lambda one: one.time >= time, self._ledger().entries())
-            return [one for one in entries if one.session == this]
+            # Those of other sessions are not in the order of their times: long commands are stored when they end.
+            own = (one for one in self._ledger().entries() if one.session == this)
+            return list(takewhile(lambda one: one.time >= time, own))
 
         return await self._all_of(found)
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..api.errors import MarvinError
-from ..guard.undo.ledger import Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live
+from ..guard.undo.ledger import Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live, this_process
 from ..guard.undo.restoring import FOLDER, blocked_by, put_files_back, read_now, remove_created, state_of
-from ..guard.undo.snapshots import Change, Kept, SnapshotFailure, Snapshots
+from ..guard.undo.snapshots import SnapshotFailure, Snapshots
+from ..guard.undo.trees import Change, Kept
 from ..kit.files.diffs import unified_diff
 from ..util.text import counted, cut, shortened
 from ..util.threads import in_thread
@@ -42,7 +43,8 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
     root = Path(span.root)
     snapshots = snapshots_of(parts, root)
     if not span.after:
-        await _complete(snapshots, entry, span, claim)
+        ended = (entry.session, entry.process) == (parts.writer.id, this_process())  # /undo waits for this session's
+        await _complete(snapshots, span, claim, is_running=is_live(entry.process) and not ended)
         return
     try:
         changes = await snapshots.changes(span.before, span.after)
@@ -54,9 +56,7 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
                 f"{_named(changes)}. Repeat the command to undo all of them."
             )
     except SnapshotFailure as error:
-        raise NeverTakenBack(
-            f"{error} It is no longer listed; the next /undo applies to the call before it."
-        ) from error
+        raise _never(str(error)) from error
     todo = await _unchanged_since(snapshots, root, changes)
     await in_thread(lambda: remove_created(root, [change for change in todo if change.before is None]))
     for piece in _pieces(todo, sizes):
@@ -67,19 +67,30 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
         )
 
 
-async def _complete(snapshots: Snapshots, entry: LedgerEntry, span: Span, claim: Claim) -> None:
-    """If Marvin crashed during commands, the current files count as their result, once they were shown."""
-    if is_live(entry.process):
+async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_running: bool) -> None:
+    """Without a snapshot after commands, the current files count as their result, once they were shown.
+
+    Marvin crashed during the commands, or the snapshot failed.
+    """
+    if is_running:
         raise MarvinError("Its commands are still running. Wait until they end.")
-    after = await snapshots.take()
-    changes = await snapshots.changes(span.before, after)
+    try:
+        after, changes = await snapshots.settled(span.before, await snapshots.take())
+    except SnapshotFailure as error:
+        if error.is_lasting or error.is_damaged:
+            raise _never(f"It cannot be undone: {error}.") from error
+        raise
     if not changes:
         return
     claim.complete(Inverse(span=span.replace(after=after, modes=snapshots.modes_of(changes))))
     raise MarvinError(
-        f"Marvin ended before its commands did, so some of these changes may come from elsewhere: {_named(changes)}. "
-        "Repeat the command to undo all of them."
+        "No snapshot was taken when its commands ended, so some of these changes may come from elsewhere: "
+        f"{_named(changes)}. Repeat the command to undo all of them."
     )
+
+
+def _never(why: str) -> NeverTakenBack:
+    return NeverTakenBack(f"{why} It is no longer listed; the next /undo applies to the call before it.")
 
 
 async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[Change]) -> Sequence[Change]:

@@ -12,7 +12,7 @@ from marvin_core import Processes, ProcessResult, Timeouts, in_thread, output_te
 
 from .git.commits import BETWEEN_COMMITS, Commits
 from .git.project_git import NAMES, OUTPUT, GitFault, ProjectGit
-from .git.staging import ALL, RAW, Staging, removed
+from .git.staging import ALL, RAW, Staging, own_index, remove_left, removed
 
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
@@ -78,6 +78,8 @@ class Checkpoints:
                 await self._git.run("config", "user.name", _NAME, outside=True)
                 await self._git.run("config", "user.email", _ADDRESS, outside=True)
         await self._refuse_unfinished()
+        folder = await self._git.place("--absolute-git-dir")
+        await in_thread(lambda: remove_left(folder))
         return made
 
     async def _is_kept(self) -> bool:
@@ -104,18 +106,24 @@ class Checkpoints:
             GitFault: a merge or the like is not finished, or git fails.
         """
         await self._refuse_unfinished()
-        await Staging(self._git).stage()
+        await self._stage()
         staged = await self._git.attempt("diff", "--cached", "--quiet", *ALL)
         if staged.exit_code == 1 or not await self._has_commits():
             await self._commit(message)
         return await self.newest()
 
+    async def _stage(self) -> None:
+        for _ in range(_TRIES):
+            head = await self.newest()
+            await Staging(self._git).stage()
+            if await self.newest() == head:
+                break  # else somebody has committed files that were read before, and may be newer there
+
     async def _commit(self, message: str) -> None:
         who = () if await self._knows_who() else _WHO
-        commit = ("commit", "--quiet", "--allow-empty", "--no-verify", "--file=-")
         stdin = message.encode("utf-8", "replace")
         if not await self._git.prefix():
-            await self._git.run(*commit, who=who, stdin=stdin)
+            await self._commit_all(who, stdin)
             return
         # With paths, git would read the files once more, and the repository around the project has its own changes. So
         # the commit is made from an index of its own. Others may commit there meanwhile, so all of it is of one HEAD.
@@ -127,9 +135,20 @@ class Checkpoints:
                 raise self._git.fault("update-ref", failed)
         await self._git.attempt("update-index", "-q", "--refresh")
 
+    async def _commit_all(self, who: Sequence[str], message: bytes) -> None:
+        """Commit what is staged in the whole repository; again if somebody else commits in the same moment."""
+        for left in reversed(range(_TRIES)):
+            head = await self.newest()
+            commit = ("commit", "--quiet", "--allow-empty", "--no-verify", "--file=-")
+            done = await self._git.attempt(*commit, who=who, stdin=message)
+            if done.exit_code == 0:
+                return
+            if not left or await self.newest() == head:
+                raise self._git.fault("commit", done)
+
     async def _commit_on(self, head: str, who: Sequence[str], message: bytes) -> ProcessResult | None:
         """Commit what is staged of the project on top of a commit; returns why not if that is not the newest one."""
-        index = await self._git.place("--absolute-git-dir") / f"marvin-index-{os.urandom(6).hex()}"
+        index = own_index(await self._git.place("--absolute-git-dir"))
         env = {"GIT_INDEX_FILE": str(index)}
         base, parent = ((head,), ("-p", head)) if head else ((), ())
         staged = ("diff", "--cached", *RAW, "--no-relative", *base, *ALL)
@@ -186,9 +205,13 @@ class Checkpoints:
         ranges = (range(int(head[1]), int(head[1]) + int(head[2] or 1)) for head in heads if head)
         return [line for lines in ranges for line in lines]
 
-    async def copy_to(self, folder: Path) -> None:
-        """Write the project's tracked files, as of the last checkpoint, to another folder. Raises `GitFault`."""
+    async def copy_to(self, folder: Path) -> Path:
+        """Write the project's tracked files, as of the last checkpoint, to another folder; returns where they begin.
+
+        That is below the folder if the project is a part of a repository. Raises `GitFault`.
+        """
         await self._git.run("checkout-index", "--all", "--force", f"--prefix={folder}/")
+        return folder / await self._git.prefix()
 
     async def came_with(self, file: str, lines: Sequence[int]) -> Mapping[int, str]:
         """The commit that added each of these lines of a file; uncommitted lines are left out.

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
-from .contents import FILE_MODES, Stored, differing, in_commit, in_index, staged_as_is, unstage, why_differing
+from .contents import (
+    FILE_MODES,
+    Stored,
+    differing,
+    in_commit,
+    in_index,
+    staged_as_is,
+    unresolve,
+    unstage,
+    why_differing,
+)
 from .place import Place, find
 from .running import ERROR_LIMIT, failure, names, try_write
 from .staging import Staged, shortened, stage, summary
@@ -17,6 +30,8 @@ from .undo import Before, Newest, forget, newest, resume, state_before, taken_ba
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
+_COMMANDS = 5
+"""How many commands an answer lists."""
 
 
 @tool(
@@ -43,7 +58,7 @@ async def git_commit(
         raise ToolError("The commit message is empty. Describe in one line what changes, and why.")
     place = await find(context, "git commit")
     if take_back:
-        return await undo_commit(context, *take_back.partition(" ")[::2])
+        return await _undone(context, place, take_back)
     before = await state_before(context, place)
     scope = [context.paths.locate(path) for path in paths or ()]
     await _refuse_conflicts(context, place)
@@ -52,22 +67,42 @@ async def git_commit(
     only = scope or (place.scope if add_all and place.below else [])
     staged, files = await _staged(context, place, scope, before, add_all=add_all)
     what = summary(one.summary for one in files)
-    arguments = ["commit", "--file=-", "--cleanup=whitespace", *(["--only", "--", *only] if only else [])]
-    stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
-    result = await try_write(context, arguments, stdin=stdin)
+    result = await _commit(context, place, only, (before, files), message)
     if result.exit_code != 0:
-        await _clear_index(context, place, only, files, before.index)
+        said = await _stage_as_before(context, place, only, (before, files))
         error = _nothing_to_commit(result, place, staged=add_all or bool(scope)) or failure(
             context, "git commit", result
         )
-        raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
+        what = what and (f"Files: {what}. They are staged as before this call." if before.index else f"Staged: {what}.")
+        raise ToolError("\n".join(filter(None, (str(error), staged.note, what, said))))
     made, own = await newest(context), _made(result)
     if own and not made.commit.startswith(own) and list(made.parents[:1]) != ([before.head] if before.head else []):
         made = await newest(context, own)  # somebody else has committed since; a hook only amends
-    await _confirm(context, place, only, (before, files), made)
-    told = _committed(result, what, staged, place)
-    back = taken_back(made, before)
+    said = await _confirm(context, place, only, (before, files), made)
+    told = _committed(result, what, "\n".join(filter(None, (staged.note, said))), place)
+    back = taken_back(made, before, own)
     return told.replace(undo=call_of(git_commit, message=message, take_back=back)) if back else told
+
+
+async def _undone(context: ToolContext, place: Place, take_back: str) -> ToolResult:
+    if step := place.next_step():  # `git merge --abort` would then discard what was committed
+        raise ToolError(f"The commit was not undone. {step}")
+    return await undo_commit(context, *take_back.partition(" ")[::2])
+
+
+async def _commit(
+    context: ToolContext, place: Place, scope: Sequence[str], staged: tuple[Before, Sequence[Stored]], message: str
+) -> ProcessResult:
+    """Commit what is staged, or the paths if any are given."""
+    arguments = ["commit", "--file=-", "--cleanup=whitespace", *(["--only", "--", *scope] if scope else [])]
+    stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
+    try:
+        return await try_write(context, arguments, stdin=stdin)
+    except asyncio.CancelledError:
+        with suppress(ToolError):
+            if (await newest(context)).commit == staged[0].head:
+                await _stage_as_before(context, place, scope, staged)
+        raise
 
 
 async def _staged(
@@ -92,23 +127,26 @@ async def _confirm(
     scope: Sequence[str],
     staged: tuple[Before, Sequence[Stored]],
     made: Newest,
-) -> None:
+) -> str:
     """Undo the commit just made if it has other content than was staged and than is in the files.
 
     Given paths, git reads each file twice, for the commit and for the index. Without them, only a hook may have read
     files, and one that deletes a file from the index may mean it.
 
+    Returns:
+        What is not staged any more; empty if all of it is.
+
     Args:
         staged: the state before the call, and what was staged for the commit.
     """
     before, files = staged
+    changed: Sequence[Stored] = ()
     wrong: Sequence[str] = ()
     if made.tree != before.index:  # otherwise the commit has what was staged before the call
         changed = await in_commit(context, place, made.commit, made.parents)
         wrong = await differing(context, [one for one in changed if scope or one.status != "D"], files)
     if not wrong:
-        await _clear_index(context, place, scope, files)
-        return
+        return await _clear_index(context, place, scope, files)
     why = why_differing(wrong)
     index = before.index if list(made.parents[:1]) == ([before.head] if before.head else []) else ""
     try:
@@ -120,26 +158,62 @@ async def _confirm(
     # Without an index before, as after conflicts, what was merged stays staged: some of it may be ignored.
     staged_here = [one.path for one in files if one.path] if index else []
     await unstage(context, list({*wrong, *staged_here}), index)
-    raise ToolError(f"The commit was undone: {why}")
+    if not index:
+        await unresolve(context, wrong)
+    said = _unstaged(changed, wrong) if before.index else ""
+    raise ToolError("\n".join(filter(None, (f"The commit was undone: {why}", said))))
 
 
-async def _clear_index(
-    context: ToolContext, place: Place, scope: Sequence[str], staged: Sequence[Stored], tree: str = ""
-) -> None:
-    """Stage as in a tree, or in the newest commit, what is staged with another content than it had and the files have.
+async def _clear_index(context: ToolContext, place: Place, scope: Sequence[str], staged: Sequence[Stored]) -> str:
+    """Stage as in the newest commit what is staged with another content than it had and the files have.
 
-    A commit of some paths may have read it, or a hook.
+    A commit of some paths may have read it, or a hook. Returns how to stage it again: it may be from somebody else.
     """
-    await unstage(context, await differing(context, await in_index(context, place, scope), staged), tree)
+    now = await in_index(context, place, scope)
+    other = await differing(context, now, staged)
+    await unstage(context, other)
+    return _unstaged(now, other)
 
 
-def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -> ToolResult:
+async def _stage_as_before(
+    context: ToolContext, place: Place, scope: Sequence[str], staged: tuple[Before, Sequence[Stored]]
+) -> str:
+    """The same once a commit has failed, but as before the call, together with what the call has staged."""
+    before, files = staged
+    now = await in_index(context, place, scope or place.scope)
+    other = await differing(context, now, files)
+    known = {(one.name, one.hash) for one in files} if before.index else set()
+    ours = [one.path for one in now if one.path and (one.name, one.hash) in known]
+    try:
+        await unstage(context, [*other, *ours], before.index)
+    except ToolError as error:  # why there is no commit is to be told as well
+        return str(error)
+    return _unstaged(now, other)
+
+
+def _unstaged(stored: Sequence[Stored], paths: Sequence[str]) -> str:
+    """How to stage again what of some paths was staged; empty without paths."""
+    told = [
+        f"git update-index --add --cacheinfo {one.mode},{one.hash},{shlex.quote(one.name)}"
+        for one in stored
+        if one.path in paths and one.status != "D"
+    ]
+    if not told:
+        return ""
+    rest = f" ({len(told) - _COMMANDS:,} more are not listed)" if len(told) > _COMMANDS else ""
+    return (
+        "This was staged during the call, with other content than the files have, and is not staged any more. If the "
+        f"user staged it on purpose, it can be staged again{rest}: {'; '.join(told[:_COMMANDS])}"
+    )
+
+
+def _committed(result: ProcessResult, what: str, notes: str, place: Place) -> ToolResult:
     text = output_text(result.output, result.omitted, "git_log and git_diff show more.").strip()
     said = output_text(result.stderr, 0, "")[:ERROR_LIMIT].strip()
     parts = (
         f"Committed: {text}",
         what and f"Files: {what}.",
-        staged.note,
+        notes,
         place.next_step(),
         said and f"git and its hooks say:\n{said}",
     )

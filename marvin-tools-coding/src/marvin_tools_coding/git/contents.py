@@ -120,7 +120,19 @@ async def unstage(context: ToolContext, paths: Sequence[str], index: str = "") -
     result = await keep(context, arguments, {}, stdin=stdin)
     if result.exit_code != 0:
         said = failure(context, "git reset", result)
-        raise ToolError(f"git staged other content of {shortened(paths)} than is there, and it is still staged. {said}")
+        raise ToolError(
+            f"What is staged of {shortened(paths)} could not be replaced. It may be other content than is there. {said}"
+        )
+
+
+async def unresolve(context: ToolContext, paths: Sequence[str]) -> None:
+    """Have files be in conflict again whose conflicts were resolved: their resolution is in the files only."""
+    asked = ["ls-files", "--resolve-undo", "--full-name", "-z", "--", *paths[:_AT_ONCE]]
+    entries = await names(context, "git ls-files", asked) if paths else []
+    gone = {f"0 {'0' * len(entry.split(' ')[1])}\t{entry.partition(chr(9))[2]}": None for entry in entries}
+    if entries:
+        stdin = "".join(f"{entry}\0" for entry in (*gone, *entries)).encode("utf-8", "surrogateescape")
+        await keep(context, ["update-index", "-z", "--index-info"], {}, stdin=stdin)
 
 
 def why_differing(paths: Sequence[str], instead: str = "git commit") -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from marvin_core import Record, ToolContext, ToolError
@@ -27,6 +30,10 @@ _STEPS = {
 """The next step, by the file or folder in the git directory that shows an operation in progress; the first one
 counts."""
 _POINTER_LIMIT = 10_000
+_LEFT = ("marvin-index-", "marvin-objects-", "marvin-snapshot-")
+"""The first characters of names in a git directory, of what is needed during a call only."""
+_LEFT_AFTER = 86_400
+"""Seconds after which no call needs it."""
 
 
 class Place(Record):
@@ -96,7 +103,10 @@ async def find(context: ToolContext, what: str, *, files: bool = True) -> Place:
         if holder is not None and b"not a git repository" in result.stderr and b"parent up to" not in result.stderr:
             raise ToolError(_broken(what, holder, result.stderr.decode("utf-8", "replace")))
         raise failure(context, what, result)
-    git_dir, common, inside = result.output.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
+    lines = result.output.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
+    if len(lines) != 3:
+        raise ToolError(f"{what} is refused: the path of the repository, {root}, has a line break. Rename its folder.")
+    git_dir, common, inside = lines
     if holder is None:
         return _bare(what, root, Path(git_dir), files=files)
     top_of = await try_read(context, ["rev-parse", "--path-format=absolute", "--show-toplevel"])
@@ -118,6 +128,19 @@ async def find(context: ToolContext, what: str, *, files: bool = True) -> Place:
             "was moved."
         )
     return Place(git_dir=Path(git_dir), top=holder, root=root)
+
+
+def remove_left(git_dir: Path) -> None:
+    """Remove what a Marvin that was killed has left in a git directory. Blocks."""
+    oldest = time.time() - _LEFT_AFTER
+    with suppress(OSError), os.scandir(git_dir) as entries:
+        for entry in entries:
+            if not entry.name.startswith(_LEFT) or entry.stat(follow_symlinks=False).st_mtime > oldest:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
 
 
 def _real(path: Path | str) -> Path:

@@ -61,6 +61,7 @@ _ADVICE = {
         "Another git command is running here, or one was killed. Try again. If this continues and no git is "
         "running, remove the .lock file in the message with run_command."
     ),
+    "but expected": "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again.",
     "would be overwritten by checkout": (
         "Nothing was switched. Commit the listed files first with git_commit, or run_command: git stash"
     ),
@@ -250,6 +251,11 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
     for sign, advice in _ADVICE.items():
         if sign.lower() in said.lower():
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")
+    if result.exit_code is not None and result.exit_code < 0:
+        return ToolError(
+            f"{what} failed: a program, or the system for lack of memory, ended git (signal {-result.exit_code}). "
+            f"git_status shows what is done; then try again. git says: {said or '(nothing)'}"
+        )
     return ToolError(f"{what} failed with exit code {result.exit_code}. git says: {said or '(nothing)'}")
 
 

@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, output_text, tool
+from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
 from .aside import aside
-from .contents import FILE_MODES, Stored, differing, in_tree, why_differing
+from .contents import FILE_MODES, Stored, differing, in_tree, unchecked, why_differing
 from .conversions import content_of, conversions
-from .place import Place, find
+from .here import is_there
+from .place import Place, find, remove_left
 from .running import LIST_LIMIT, change_files, failure, hash_of, keep, names, read, try_read, write
 
 _SNAPSHOTS = "refs/marvin/snapshots"
@@ -56,18 +57,28 @@ async def git_checkout(
             f"Nothing was switched: {before[0] or 'a new branch'} is the current branch now, not {expected}. Switch "
             "by hand, without expected."
         )
-    text = await (_created(context, place, target) if create_branch else _switched(context, place, target))
+    is_error = False
+    try:
+        text = await (_created(context, place, target) if create_branch else _switched(context, place, target))
+    except ToolError as error:  # such as that of a hook, once the branch was switched
+        text, is_error = str(error), True
+        if await current(context) == before:
+            raise
     after = await current(context)
-    undo = call_of(git_checkout, target=before[0], expected=after[0]) if before[1:] and before[0] != after[0] else None
-    return ToolResult(content=text, undo=undo)
+    back, here = (before[0] if before[0].isprintable() else "-"), (after[0] if after[0].isprintable() else after[-1])
+    if is_error:
+        text += f"\n{here} is checked out now nevertheless. To switch back: git_checkout(target={back!r})"
+    undo = call_of(git_checkout, target=back, expected=here) if before[1:] and before[0] != after[0] else None
+    return ToolResult(content=text, undo=undo, is_error=is_error)
 
 
 async def current(context: ToolContext) -> tuple[str, ...]:
     """The current branch and its commit; the commit alone if HEAD is detached, the branch alone before the first
     commit."""
-    branch = await try_read(context, ["symbolic-ref", "--quiet", "--short", "HEAD"])
+    branch = await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])  # a short name may be that of a tag
     commit = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
-    name, found = branch.output.decode().strip(), commit.output.decode().strip()
+    name = branch.output.decode("utf-8", "surrogateescape").strip().removeprefix("refs/heads/")
+    found = commit.output.decode().strip()
     return ((name or found), found) if found else (name,)
 
 
@@ -126,32 +137,43 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     what = "git checkout"
     options = ["--porcelain", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=dirty"]
     changed = await names(context, what, ["status", *options, "--no-renames", "--", located])
-    snapshot = await _snapshot(context, place, located) if changed else ""
+    snapshot = await _snapshot(context, place, located) if changed or await _unseen(context, located) else ""
     options = ["checkout", "--no-recurse-submodules", commit, "--", located]
     saved = f"\n{path} had uncommitted changes, which were saved. To restore them: {_way_back(snapshot, path)}"
+    saved, is_error = saved if snapshot else "", False
     try:
         result = await change_files(context, what, options, place.changed_folders)
+        said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
     except ToolError as error:  # such as that of a hook, once the file was restored
-        raise ToolError(f"{error}{saved if snapshot else ''}") from error
-    said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
+        said, is_error = str(error), True
+        if await _differs(context, located, commit):
+            raise ToolError(f"{error}{saved}") from error
     text = f"Restored {path} from {target} ({commit[:8]}). {said}".rstrip()
     head = await _head_with(context, place, located)
     undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
-    if snapshot:
-        text += saved
-    return ToolResult(content=text, undo=undo)
+    return ToolResult(content=f"{text}{saved}", undo=undo, is_error=is_error)
+
+
+async def _unseen(context: ToolContext, located: str) -> bool:
+    """Whether there are files at a path that git does not look at: status does not list changes in them."""
+    unseen = await unchecked(context, [located])
+    return await in_thread(lambda: any(is_there(context.paths.root, path) for path in unseen))
 
 
 async def _check_as_expected(context: ToolContext, located: str, expected: str) -> None:
     """Refuse to restore a path that changed since the commit."""
     if not expected:
         return
-    commit = await hash_of(context, expected)
-    options = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat"]
-    differs = await try_read(context, ["diff", *options, commit, "--", located])
-    if differs.exit_code != 0 or differs.output.strip():
-        said = differs.output.decode("utf-8", "replace").strip()[:LIST_LIMIT]
+    said = await _differs(context, located, await hash_of(context, expected))
+    if said:
         raise ToolError(f"Nothing was restored: {located} was changed since then. Save that change first.\n{said}")
+
+
+async def _differs(context: ToolContext, located: str, commit: str) -> str:
+    """What git says of how a path differs from a commit; empty if it does not."""
+    options = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat"]
+    result = await try_read(context, ["diff", *options, commit, "--", located])
+    return (result.output if result.exit_code == 0 else result.stderr).decode("utf-8", "replace").strip()[:LIST_LIMIT]
 
 
 async def _head_with(context: ToolContext, place: Place, located: str) -> str:
@@ -177,6 +199,7 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
     index = place.git_dir / f"marvin-snapshot-{os.getpid()}-{time.monotonic_ns()}"
     env = {**_AUTHOR, "GIT_INDEX_FILE": str(index)}
     title = f"Before git_checkout of {located}\n".encode("utf-8", "surrogateescape")
+    await in_thread(lambda: remove_left(place.git_dir))
     try:
         staged = await keep(context, ["write-tree"], _AUTHOR)
         if staged.exit_code == 0:  # fails during conflicts
@@ -185,7 +208,8 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
             parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))
         base = parents[0] if head.exit_code == 0 else ""
         await _kept(context, ["read-tree", base or "--empty"], env)
-        await _kept(context, ["add", "--force", "--all", "--", located], env)
+        everywhere = ["-c", "core.sparseCheckout=false"]  # also files that a sparse checkout leaves out, and are there
+        await _kept(context, [*everywhere, "add", "--force", "--all", "--", located], env)
         tree = await _kept(context, ["write-tree"], env)
         saved = await in_tree(context, place, tree, base)
         if other := await differing(context, saved, saved=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,13 +10,21 @@ from pathlib import Path
 
 from marvin_core import Record, ToolContext, ToolError, ToolResult, in_thread, open_without_links, opened_folder
 
-from .place import Place
+from .place import Place, remove_left
 from .running import failure, keep, read, try_read
 
 _LATEST = 10
 """The number of newest entries of a reflog in which a commit just made is looked for."""
-_IN_PROGRESS = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-"""The files of an operation in progress that git removes once its commit is made."""
+_TRIES = 3
+"""How often the index is tried to be read: a `git status` of an editor locks it for a moment."""
+_PAUSE = 0.1
+"""Seconds between two of these tries."""
+_LOCKED = b".lock': File exists"
+_IN_PROGRESS = (
+    *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
+    *("sequencer/head", "sequencer/todo", "sequencer/opts", "sequencer/abort-safety"),
+)
+"""The files of an operation in progress that git removes once its commit, or the last of several, is made."""
 
 
 class Before(Record):
@@ -43,14 +52,27 @@ async def newest(context: ToolContext, commit: str = "HEAD") -> Newest:
     return Newest(commit=commit, tree=tree, parents=parents)
 
 
+async def _staged_tree(context: ToolContext, what: str) -> str:
+    """The tree of what is staged; empty during conflicts. Raises `ToolError` if another git changes it right now."""
+    result = await keep(context, ["write-tree"], {})
+    for _ in range(_TRIES - 1):
+        if _LOCKED in result.stderr:
+            await asyncio.sleep(_PAUSE)
+            result = await keep(context, ["write-tree"], {})
+    if _LOCKED in result.stderr:
+        raise failure(context, what, result)
+    return result.output.decode().strip() if result.exit_code == 0 else ""
+
+
 async def state_before(context: ToolContext, place: Place) -> Before:
-    """The current state of the repository."""
+    """The current state of the repository. Raises `ToolError` if another git changes what is staged."""
     head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
-    index = await keep(context, ["write-tree"], {})
+    index = await _staged_tree(context, "git commit")
+    await in_thread(lambda: remove_left(place.git_dir))
     is_plain = not place.next_step()  # in a merge or a rebase, moving the branch back would not be enough
     return Before(
         head=head.output.decode().strip() if head.exit_code == 0 else "",
-        index=index.output.decode().strip() if index.exit_code == 0 else "",
+        index=index,
         is_plain=is_plain,
         files=() if is_plain else await in_thread(lambda: _in_progress(place.git_dir)),
     )
@@ -68,6 +90,7 @@ def resume(git_dir: Path, before: Before) -> None:
     """Have a merge, cherry-pick or revert be in progress again, whose commit was undone."""
     for name, content in before.files:
         with suppress(OSError):
+            (git_dir / name).parent.mkdir(exist_ok=True)
             descriptor = os.open(git_dir / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
             with open(descriptor, "wb") as file:
                 file.write(content)
@@ -100,11 +123,19 @@ def _forget_first(git_dir: Path, commit: bytes) -> None:
             lock.unlink(missing_ok=True)
 
 
-def taken_back(made: Newest, before: Before) -> str:
-    """The new commit, and what was staged before it, as `take_back` takes it; empty if there is nothing to undo."""
-    if not made.commit or not before.is_plain or made.parents != ([before.head] if before.head else []):
+def taken_back(made: Newest, before: Before, own: str) -> str:
+    """The new commit, and what was staged before it, as `take_back` takes it; empty if there is nothing to undo.
+
+    If somebody else has committed in between, what was staged before is not what they left staged.
+
+    Args:
+        own: the abbreviated name of the commit, as git has told it.
+    """
+    if not made.commit or not before.is_plain:
         return ""
-    return f"{made.commit} {before.index}".rstrip()
+    if made.parents == ([before.head] if before.head else []):
+        return f"{made.commit} {before.index}".rstrip()
+    return made.commit if own and made.commit.startswith(own) and len(made.parents) == 1 else ""
 
 
 async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: bool = False) -> ToolResult:
@@ -128,13 +159,24 @@ async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: 
             f"The commit was not undone: {commit[:8]} was already pushed. Create a commit that reverts it: git "
             f"revert {commit[:8]}"
         )
-    staged = await keep(context, ["write-tree"], {})
+    if not head.parents and (await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])).exit_code != 0:
+        raise ToolError(f"The commit was not undone: {commit[:8]} is the first one, and no branch is checked out.")
+    staged = await _staged_tree(context, "Taking back the commit")
     move = ["update-ref", "-m", "git_commit: undone"]
     back = ["HEAD", head.parents[0], commit] if head.parents else ["-d", "HEAD", commit]
     moved = await keep(context, [*move, *back], {})
     if moved.exit_code != 0:
         raise failure(context, "Taking back the commit", moved)
-    if index and staged.output.decode().strip() == head.tree:
-        await keep(context, ["read-tree", index], {})
+    said = f"Commit {commit[:8]} was undone; the files were not changed. git_status shows them."
+    if index and staged == head.tree:
+        restored = await keep(
+            context, ["read-tree", "--reset", index], {}
+        )  # marks of files, as of a sparse checkout, stay
+        if restored.exit_code != 0:
+            said += f"\n{failure(context, 'Staging what was staged before', restored)}"
         await keep(context, ["update-index", "-q", "--refresh"], {})
-    return ToolResult(content=f"Commit {commit[:8]} was undone; the files were not changed. git_status shows them.")
+    held = ["for-each-ref", "--contains", commit, "--count=5", "--format=%(refname:short)", "refs/heads", "refs/tags"]
+    others = await try_read(context, held)
+    if names := others.output.decode("utf-8", "replace").split():
+        said += f"\nThese still have it: {', '.join(names)}."
+    return ToolResult(content=said)

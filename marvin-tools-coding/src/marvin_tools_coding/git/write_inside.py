@@ -17,6 +17,7 @@ import shutil
 import signal
 import struct
 import sys
+import time
 from contextlib import suppress
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
@@ -30,6 +31,8 @@ _IN_FOLDERS = sum(1 << right for right in range(4, 14))
 _DEVICES = "/dev"
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _FAILED = 126
+_BEGIN = "marvin-git-"
+_LEFT_AFTER = 86_400
 
 
 def main() -> int:
@@ -44,20 +47,37 @@ def main() -> int:
         child = os.fork()
         if not child:
             _become(command, [*folders, *filter(None, [temporary])], temporary)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     finally:
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)
+    if code < 0:  # end as the command did
+        with suppress(OSError):  # some signals cannot be handled otherwise
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    return code
 
 
 def _temporary() -> str:
     """A new private folder; empty if none can be made, which git itself does not need."""
     for base in (os.environ.get("TMPDIR") or "/tmp", "/tmp"):
-        folder = os.path.join(os.path.abspath(base), f"marvin-{os.urandom(12).hex()}")
+        folder = os.path.join(os.path.abspath(base), f"{_BEGIN}{os.urandom(12).hex()}")
         with suppress(OSError):
             os.mkdir(folder, 0o700)
+            _remove_left(os.path.dirname(folder))
             return folder
     return ""
+
+
+def _remove_left(base: str) -> None:
+    """Remove the folders that killed launchers have left: no checkout takes that long."""
+    oldest = time.time() - _LEFT_AFTER
+    with suppress(OSError), os.scandir(base) as entries:
+        for entry in entries:
+            if entry.name.startswith(_BEGIN) and entry.is_dir(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                if status.st_uid == os.getuid() and status.st_mtime < oldest:
+                    shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _become(command: list[str], folders: list[str], temporary: str) -> None:

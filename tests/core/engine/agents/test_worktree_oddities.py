@@ -121,3 +121,30 @@ def test_a_shallow_repository_and_one_with_lines_of_another_system(repository: T
     assert "merged into main" in repository.agent(work)
     assert (repository.root / "w.txt").read_bytes() == b"a\r\nb\r\nc\r\n"
     assert repository.dirty() == ""
+
+
+def test_git_keeps_nothing_of_a_worktree_that_it_names_by_a_relative_path(repository: TestRepository) -> None:
+    """As since git 2.48 with worktree.useRelativePaths."""
+
+    def work(folder: Path) -> None:
+        change(folder)
+        (place,) = (repository.root / ".git/worktrees").iterdir()
+        (place / "gitdir").write_text(os.path.relpath(folder / ".git", place) + "\n")
+
+    assert "The worktree and its branch were removed" in repository.agent(work)
+    assert not list((repository.root / ".git").glob("worktrees/*"))
+
+
+def test_a_file_that_git_ignores_in_the_main_folder_is_not_replaced(repository: TestRepository) -> None:
+    """An agent committed one with the same name."""
+    repository.write(".git/info/exclude", "secret\n")
+    secret = repository.write("secret", "the user's\n")
+
+    def work(folder: Path) -> None:
+        repository.write("secret", "the agent's\n", folder)
+        repository.git("add", "--force", "secret", at=folder)
+        repository.git("commit", "--quiet", "-m", "Add it", at=folder)
+
+    told = repository.agent(work)
+    assert secret.read_text() == "the user's\n"
+    assert "not merged: the main folder has uncommitted changes" in told

@@ -86,7 +86,8 @@ class Merging:
         outside = [name for name in files if not name.startswith(main.prefix)]
         if outside:
             return Merged(refusal=f"it changes files outside of the working directory: {shortened(outside)}")
-        moved = await self._git.attempt(main, "merge", "--ff-only", "--quiet", "--no-verify", commit)
+        how = ("--ff-only", "--no-overwrite-ignore", "--quiet", "--no-verify")
+        moved = await self._git.attempt(main, "merge", *how, commit)
         if moved.exit_code != 0:
             return Merged(refusal=f"the main folder has uncommitted changes or new commits. git says: {said(moved)}")
         return Merged(commit=commit, files=tuple(files))

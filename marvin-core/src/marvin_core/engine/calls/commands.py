@@ -12,7 +12,9 @@ from ...api.errors import MarvinError
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...guard.undo.ledger import Inverse, LedgerEntry, Span
-from ...guard.undo.snapshots import Change, SnapshotFailure, Snapshots
+from ...guard.undo.snapshots import SnapshotFailure, Snapshots
+from ...guard.undo.trees import Change
+from ...guard.undo.unseen import Seen
 from ...util.text import one_line, shortened
 from ...util.threads import in_thread
 from ..parts import SessionParts
@@ -26,6 +28,7 @@ class _Open(Record):
     """Unfinished commands: the folder before the first, and the data in the ledger until they finish."""
 
     snapshots: Snapshots
+    seen: Seen
     span: Span
     entry: LedgerEntry
     kept: Path
@@ -76,7 +79,7 @@ class CommandSpans:
             if isinstance(error, SnapshotFailure) and error.is_lasting:
                 self._hopeless.add(root)  # every command would wait for it
         else:
-            self._open = _Open(snapshots=snapshots, span=span, entry=entry, kept=kept)
+            self._open = _Open(snapshots=snapshots, seen=snapshots.seen, span=span, entry=entry, kept=kept)
 
     def _snapshots(self, root: Path) -> Snapshots:
         parts = self._parts
@@ -100,8 +103,7 @@ class CommandSpans:
     async def _close(self, ended: _Open, commands: list[str]) -> None:
         snapshots, span = ended.snapshots, ended.span
         try:
-            after = await snapshots.take()
-            changes = await snapshots.changes(span.before, after)
+            after, changes = await snapshots.settled(span.before, await snapshots.take(), ended.seen)
             span = span.replace(after=after)
             await in_thread(lambda: self._write(ended.replace(span=span), commands, changes))
         except (MarvinError, OSError) as error:

@@ -61,15 +61,17 @@ def _git_folders(base: Path, place: str, tree: Path) -> list[str]:
             names = os.listdir(opened)
     except OSError:
         return []
-    return [name for name in names if _worktree_of(base, f"{place}/{name}") == os.fsencode(tree / ".git")]
+    return [name for name in names if _worktree_of(base, f"{place}/{name}") == str(tree / ".git")]
 
 
-def _worktree_of(base: Path, folder: str) -> bytes:
+def _worktree_of(base: Path, folder: str) -> str:
+    """What `gitdir` names; with `worktree.useRelativePaths` it does so relative to its folder."""
     try:
         with open_without_links(base, f"{folder}/gitdir") as file:
-            return file.read(_LONGEST).removesuffix(b"\n")
+            named = os.fsdecode(file.read(_LONGEST).removesuffix(b"\n"))
     except OSError:
-        return b""
+        return ""
+    return os.path.normpath(os.path.join(base, folder, named))
 
 
 def _removed(root: Path, place: str, name: str) -> bool:

@@ -6,12 +6,13 @@ folder.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha1
 from pathlib import Path
 
@@ -68,14 +69,24 @@ def _folders(root: Path) -> Iterator[Folders]:
         folders.close()
 
 
-def read_files(root: Path, names: Iterable[bytes], largest: int) -> Iterator[tuple[bytes, Read | None]]:
-    """Each of the files in order; None for one that is missing, behind a link, too large, or not a file."""
+def read_files(
+    root: Path, names: Iterable[bytes], largest: int, passed: set[bytes]
+) -> Iterator[tuple[bytes, Read | None]]:
+    """Each of the files in order; None for one that is missing, behind a link, too large, unreadable, or not a file.
+
+    Args:
+        passed: the files that are there, but too large or unreadable, are added to it.
+    """
     with _folders(root) as folders:
         for path in names:
             found: Read | None = None
-            with suppress(OSError):
+            try:
                 folder, _, name = os.fsdecode(path).rpartition("/")
                 found = _read(path, name, folders.of(folder), largest)
+            except (FileNotFoundError, NotADirectoryError):
+                pass
+            except OSError:
+                passed.add(path)
             yield path, found
 
 
@@ -84,12 +95,14 @@ def _read(path: bytes, name: str, folder: int, largest: int) -> Read | None:
     if stat.S_ISLNK(status.st_mode):
         target = os.fsencode(os.readlink(name, dir_fd=folder))
         return Read(path=path, mode=0o120000, permissions=0o777, content=target)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
+    if not stat.S_ISREG(status.st_mode):
         return None
+    if status.st_size > largest:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     descriptor = os.open(name, READ, dir_fd=folder)
     try:
         opened = os.fstat(descriptor)
-        if not stat.S_ISREG(opened.st_mode) or opened.st_size > largest:
+        if not stat.S_ISREG(opened.st_mode) or opened.st_size > largest:  # it was replaced just now
             return None
         content = os.read(descriptor, opened.st_size)
         while len(content) < opened.st_size and (more := os.read(descriptor, opened.st_size - len(content))):

@@ -14,7 +14,7 @@ from ...api.errors import MarvinError
 from ..files.no_links import READ, opened_folder
 from ..files.writing import temporary_name
 from .contents import name_of
-from .snapshots import Change, Kept
+from .trees import Change, Kept
 
 _BLOCK = 1_000_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -94,6 +94,7 @@ def remove_created(root: Path, changes: Sequence[Change]) -> None:
     folders: set[str] = set()
     for change in changes:
         folder, _, name = os.fsdecode(change.path).rpartition("/")
+        _check_unchanged(root, change)
         with suppress(FileNotFoundError), opened_folder(root, folder) as descriptor:
             os.unlink(name, dir_fd=descriptor)
         while folder:
@@ -120,10 +121,18 @@ def put_files_back(
     for change in changes:
         if change.before is not None:
             try:
+                _check_unchanged(root, change)
                 _put(root, change, contents[change.before.content], modes.get(os.fsdecode(change.path)))
             except OSError as error:
                 name = os.fsdecode(change.path)
                 raise MarvinError(f"{name} cannot be written: {error.strerror}. Free space, then try again.") from error
+
+
+def _check_unchanged(root: Path, change: Change) -> None:
+    """Raise `MarvinError` if a file was changed while the others were restored."""
+    now = state_of(root, change.path)
+    if now != change.after and not (change.after is None and now == Kept(mode=FOLDER, content="")):
+        raise MarvinError(f"{os.fsdecode(change.path)} was changed at the same moment. Try again.")
 
 
 def _put(root: Path, change: Change, content: bytes, mode: int | None) -> None:

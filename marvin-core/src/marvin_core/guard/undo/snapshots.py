@@ -13,22 +13,25 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...api.errors import MarvinError
 from ...api.limits import Limits
-from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...util.git_calls import GIT_ALONE, git_command
 from ...util.threads import in_thread
 from ..files.path_checks import PROTECTED
 from ..files.writing import TEMPORARY
-from .contents import Read, contents_in, index_lines, name_lines, name_of, pack_of, read_files
+from .contents import contents_in, index_lines, name_lines, pack_of, read_files
+from .pieces import Piece, next_piece
 from .repositories import exclude_file_of, top_of
-from .stores import make_store, read_modes, shares_objects, used, write_modes
+from .stores import make_store, read_modes, renew_store, shares_objects, used, write_modes
+from .trees import Change, change_of
+from .unseen import Seen, follow_other_rules, left_out, rules_alone
 
 if TYPE_CHECKING:
     from ..processes.runner import ProcessRunner
@@ -50,52 +53,26 @@ _NAMES = 40_000_000
 """The maximum size in bytes of all file names in a snapshot."""
 _NESTED = 64
 """The maximum number of nested repositories to examine."""
-_PIECE_FILES, _PIECE_BYTES = 5_000, 64_000_000
-"""The size of one batch to write; finished batches stay written after a time-out."""
 _BATCH = ("cat-file", "--buffer")
 """Git prints several lines at a time for many objects; each line would wake the reader."""
 _STALE = 50
 """The number of files that are re-read each time before the index is updated with their times."""
 _PACKED = 100
 """The number of files from which one pack is made; fewer are written as single objects."""
-_USUAL = (0o644, 0o755, 0o664, 0o775)
 _SPECIAL = re.compile(rb"([*?\[\]\\ ])")
 
 
 class SnapshotFailure(MarvinError):
     """A snapshot could not be taken, or is no longer stored; the text says why.
 
-    `is_lasting` means that another try would fail in the same way, after the same wait.
+    `is_lasting` means that another try would fail in the same way, after the same wait; `is_damaged` that git cannot
+    read what is stored.
     """
 
-    def __init__(self, text: str, *, is_lasting: bool = False) -> None:
+    def __init__(self, text: str, *, is_lasting: bool = False, is_damaged: bool = False) -> None:
         super().__init__(text)
         self.is_lasting = is_lasting
-
-
-class Kept(Record):
-    """A file in a snapshot: its mode and the name of its content, in git's terms."""
-
-    mode: int
-    content: str
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a symbolic link, whose content is its target."""
-        return self.mode == 0o120000
-
-
-class Change(Record):
-    """A file that differs between two snapshots; None for a side on which it is missing."""
-
-    path: bytes
-    before: Kept | None
-    after: Kept | None
-
-    @property
-    def verb(self) -> str:
-        """The kind of the change."""
-        return "created" if self.before is None else "removed" if self.after is None else "changed"
+        self.is_damaged = is_damaged
 
 
 class Snapshots:
@@ -110,6 +87,8 @@ class Snapshots:
     def __init__(self, base: Path, root: Path, processes: ProcessRunner, limits: Limits, timeouts: Timeouts) -> None:
         self.store = base / sha256(os.fsencode(root)).hexdigest()[:24]
         self.without: Sequence[str] = ()
+        self.seen = Seen()
+        """What the newest snapshot left out."""
         self._base = base
         self._root = root
         self._top = top_of(root)
@@ -134,21 +113,38 @@ class Snapshots:
         deadline = time.monotonic() + self._timeouts.snapshot
         try:
             await self._prepared()
-            index = self.store / f"index.{os.getpid()}-{os.urandom(4).hex()}"
             try:
-                return await self._taken(index, deadline)
-            finally:
-                for left in (index, Path(f"{index}.lock")):
-                    left.unlink(missing_ok=True)
+                return await self._taken(deadline)
+            except SnapshotFailure as failure:
+                if not failure.is_damaged:
+                    raise
+            # A loss of power damages it, for example, as git writes it without waiting for the disk.
+            await in_thread(lambda: renew_store(self._base, self.store, self._limits, self._top))
+            return await self._taken(deadline)
         except OSError as error:
             raise SnapshotFailure(f"{self.store}: {error.strerror}") from error
+
+    async def _taken(self, deadline: float) -> str:
+        with self._own_index() as index:
+            with suppress(FileNotFoundError):
+                await in_thread(lambda: shutil.copy2(self.store / "index", index))  # its time shows stale entries
+            return await self._taken_in(index, deadline)
+
+    @contextmanager
+    def _own_index(self) -> Iterator[Path]:
+        """A name for an index, which is removed at the end."""
+        index = self.store / f"index.{os.getpid()}-{os.urandom(4).hex()}"
+        try:
+            yield index
+        finally:
+            for left in (index, Path(f"{index}.lock")):
+                left.unlink(missing_ok=True)
 
     async def _prepared(self) -> None:
         if self._is_ready:
             return
         if not await in_thread(lambda: used(self.store)):
             await in_thread(lambda: make_store(self._base, self.store, self._limits, self._top))
-        self._modes = await in_thread(lambda: read_modes(self.store))
         self._shares = await in_thread(lambda: shares_objects(self.store))
         found = await self._processes.run(
             ["git", "config", "--global", "--type=path", "--get", "core.excludesFile"], cwd=self.store, outside=True
@@ -157,21 +153,15 @@ class Snapshots:
         self._excludes = ["-c", f"core.excludesFile={os.fsdecode(named)}"] if named else []
         self._is_ready = True
 
-    async def _taken(self, index: Path, deadline: float) -> str:
-        with suppress(FileNotFoundError):
-            await in_thread(lambda: shutil.copy2(self.store / "index", index))  # its time shows stale entries
-        env = {"GIT_INDEX_FILE": str(index)}
-        limit = self._timeouts.snapshot
-        said, new = await asyncio.gather(
-            self._git("diff-files", "diff-files", "--raw", "--abbrev=40", "--relative", "-z", env=env, limit=limit),
-            self._others(index, limit),
-        )
-        fields = said.split(b"\0")
-        known = {path: head.split(b" ") for head, path in zip(fields[::2], fields[1::2], strict=False) if path}
-        files = read_files(self._root, [*known, *new], self._limits.undo_file)
+    async def _taken_in(self, index: Path, deadline: float) -> str:
+        self._modes = await in_thread(lambda: read_modes(self.store))  # another Marvin may have added some
+        env, limit = {"GIT_INDEX_FILE": str(index)}, self._timeouts.snapshot
+        known, (new, seen) = await asyncio.gather(self._differing(env, limit), self._others(index, limit))
+        passed: set[bytes] = set()
+        files = read_files(self._root, [*known, *new], self._limits.undo_file, passed)
         modes, begun, total, stale = dict(self._modes), False, 0, 0
         while True:
-            piece = await in_thread(lambda: _piece(files, known, modes))
+            piece = await in_thread(lambda: next_piece(files, known, modes))
             stale += piece.stale
             if piece.files:
                 if begun and time.monotonic() > deadline:
@@ -187,6 +177,7 @@ class Snapshots:
                 begun = True
             if not piece.has_more:
                 break
+        self.seen = seen.replace(passed=frozenset(passed))
         if stale + (len(new) if begun else 0) > _STALE:  # stale entries are read each time
             await self._git("update-index", "update-index", "-q", "--refresh", env=env, may_fail=True)
         if modes != self._modes:
@@ -194,23 +185,29 @@ class Snapshots:
             await in_thread(lambda: write_modes(self.store, modes))
         if not begun and self._last is not None and self._last[0] == os.stat(index).st_mtime_ns:
             return self._last[1]
-        tree = (await self._git("write-tree", "write-tree", env=env)).strip().decode()
+        tree = await self._tree(env)
         with suppress(FileNotFoundError):  # an empty folder has none
             self._last = os.stat(index).st_mtime_ns, tree
             os.replace(index, self.store / "index")
         return tree
+
+    async def _differing(self, env: Mapping[str, str], limit: float) -> dict[bytes, list[bytes]]:
+        """The files that differ from an index, with their entries in git's diff format."""
+        words = ("diff-files", "--raw", "--abbrev=40", "--relative", "-z")
+        fields = (await self._git("diff-files", *words, env=env, limit=limit)).split(b"\0")
+        return {path: head.split(b" ") for head, path in zip(fields[::2], fields[1::2], strict=False) if path}
 
     def modes_of(self, changes: Sequence[Change]) -> dict[str, int]:
         """The permissions of removed files, if they were unusual."""
         gone = [os.fsdecode(change.path) for change in changes if change.after is None]
         return {name: self._modes[name] for name in gone if name in self._modes}
 
-    async def _others(self, index: Path, limit: float) -> list[bytes]:
-        """The files that are not in the index, including those of nested repositories."""
+    async def _others(self, index: Path, limit: float) -> tuple[list[bytes], Seen]:
+        """The files that are not in the index, including those of nested repositories; and what is not listed."""
         found: list[bytes] = []
-        folders, seen = [b""], 0
-        while folders and seen <= _NESTED:
-            folder, seen = folders.pop(), seen + 1
+        folders, nested = [b""], set[bytes]()
+        while folders and len(nested) <= _NESTED:
+            nested.add(folder := folders.pop())
             where = self._root / os.fsdecode(folder) if folder else self._root
             own = {"GIT_WORK_TREE": str(where)} if folder else {}
             # For a nested repository, the outer index says which files are known, so its own is not used here.
@@ -222,14 +219,15 @@ class Snapshots:
                     folders.append(folder + name)
                 elif name:
                     found.append(folder + name)
-        return found
+        exclude = exclude_file_of(self._top)
+        rules = await in_thread(exclude.read_bytes) if exclude is not None else b""
+        return found, Seen(nested=frozenset(nested), unlisted=tuple(folders), rules=rules)
 
     def _left_out(self, folder: bytes) -> list[str]:
         """Options that exclude Marvin's own files, and those that the repository ignores in this clone only."""
         if folder:
             return []
-        prefix = os.fsencode(self._root.relative_to(self._top)) if self._root != self._top else b""
-        below = b"/" + _SPECIAL.sub(rb"\\\1", prefix) if prefix else b""
+        below = b"/" + _SPECIAL.sub(rb"\\\1", self._prefix[:-1]) if self._prefix else b""
         own_places = [_SPECIAL.sub(rb"\\\1", os.fsencode(name)) for name in self.without]
         places = [*map(os.fsencode, _NEVER), *own_places]
         options = [f"--exclude={os.fsdecode(below + place)}" for place in places]
@@ -237,7 +235,7 @@ class Snapshots:
         options.append(f"--exclude={TEMPORARY}")
         return [*options, f"--exclude-from={own}"] if own is not None else options
 
-    async def _write(self, piece: _Piece, env: Mapping[str, str]) -> None:
+    async def _write(self, piece: Piece, env: Mapping[str, str]) -> None:
         """Store new contents, and add them to the index."""
         contents = await in_thread(piece.contents)
         if self._shares and len(contents) > _PACKED:
@@ -248,11 +246,55 @@ class Snapshots:
             pack = await in_thread(lambda: pack_of(list(contents.values())))
             reader = ["index-pack", "--stdin"] if len(contents) > _PACKED else ["unpack-objects", "-q"]
             await self._git(reader[0], *reader, stdin=pack)
-        prefix = os.fsencode(self._root.relative_to(self._top)) + b"/" if self._root != self._top else b""
-        lines = await in_thread(lambda: index_lines({prefix + path: kept for path, kept in piece.files.items()}))
-        await self._git(
-            "update-index", "update-index", "-z", "--add", "--replace", "--index-info", env=env, stdin=lines
-        )
+        await self._to_index(piece.files, env)
+
+    async def _to_index(self, files: Mapping[bytes, tuple[int, str] | None], env: Mapping[str, str]) -> None:
+        lines = await in_thread(lambda: index_lines({self._prefix + path: kept for path, kept in files.items()}))
+        words = ("update-index", "-z", "--add", "--replace", "--index-info")
+        await self._git("update-index", *words, env=env, stdin=lines)
+
+    async def _tree(self, env: Mapping[str, str]) -> str:
+        return (await self._git("write-tree", "write-tree", env=env)).strip().decode()
+
+    @property
+    def _prefix(self) -> bytes:
+        return os.fsencode(self._root.relative_to(self._top)) + b"/" if self._root != self._top else b""
+
+    async def settled(self, before: str, after: str, seen: Seen | None = None) -> tuple[str, list[Change]]:
+        """The tree after commands and the changes by them, without files that were there and only not seen.
+
+        Args:
+            seen: what the snapshot before them left out, if that is known.
+        """
+        changes = await self.changes(before, after)
+        seen = seen or Seen(nested=self.seen.nested, rules=self.seen.rules)
+        left = left_out(changes, seen, self.seen)
+        created = [change.path for change in changes if change.before is None and change.path not in left]
+        if created and follow_other_rules(changes, seen, self.seen):
+            left |= await self._ignored(before, created, seen.rules)
+        if not left:
+            return after, changes
+        reverted = [(change.path, change.before) for change in changes if change.path in left]
+        with self._own_index() as index:
+            env = {"GIT_INDEX_FILE": str(index)}
+            await self._git("read-tree", "read-tree", after, env=env)
+            await self._to_index({path: (old.mode, old.content) if old else None for path, old in reverted}, env)
+            after = await self._tree(env)
+        return after, [change for change in changes if change.path not in left]
+
+    async def _ignored(self, tree: str, paths: Sequence[bytes], rules: bytes) -> set[bytes]:
+        """Those of the files that the rules in a tree, or these others, ignored."""
+        with rules_alone(self.store, rules) as (other, empty), self._own_index() as index:
+            git = partial(self._git, env={"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(empty)}, cwd=empty)
+            await git("read-tree", "read-tree", tree)
+            found = await git("ls-files", "ls-files", "-z", "--", ":(glob)**/.gitignore")
+            # git reads rules from an index only if they are marked as left out of the working tree.
+            await git("update-index", "update-index", "--skip-worktree", "-z", "--stdin", stdin=found)
+            words = ("-c", f"core.excludesFile={other}", "check-ignore", "-z", "--stdin")
+            below = b"./" + self._prefix  # so that no name begins as a pattern
+            stdin = b"".join(below + path + b"\0" for path in paths)
+            said = await git("check-ignore", *words, stdin=stdin, may_fail=True)  # it fails if it finds none
+        return {path.removeprefix(below) for path in said.split(b"\0") if path}
 
     async def changes(self, before: str, after: str) -> list[Change]:
         """The files that differ between two trees. Raises `SnapshotFailure` if one is no longer stored."""
@@ -261,7 +303,7 @@ class Snapshots:
 
         def found() -> list[Change]:
             fields = said.split(b"\0")
-            return [_change(head, path) for head, path in zip(fields[::2], fields[1::2], strict=False) if path]
+            return [change_of(head, path) for head, path in zip(fields[::2], fields[1::2], strict=False) if path]
 
         return await in_thread(found)
 
@@ -318,74 +360,9 @@ class Snapshots:
         if result.omitted:
             raise SnapshotFailure("the folder has too many files", is_lasting=True)
         if result.exit_code != 0 and not may_fail:
-            raise SnapshotFailure(f"git {what}: {result.stderr.decode('utf-8', 'replace').strip()[-500:]}")
+            said = result.stderr.decode("utf-8", "replace").strip()[-500:]
+            is_damaged = (
+                what in ("diff-files", "ls-files") or re.search("(invalid|bad) object|null sha1", said) is not None
+            )
+            raise SnapshotFailure(f"git {what}: {said}", is_damaged=is_damaged)
         return result.output
-
-
-class _Piece(Record):
-    """A batch of files: their new index entries, those that were read, and the number that is already in the index.
-
-    `size` is the number of bytes read.
-    """
-
-    files: Mapping[bytes, tuple[int, str] | None]
-    read: Sequence[Read]
-    size: int
-    stale: int
-    has_more: bool
-
-    def contents(self, said: bytes | None = None) -> dict[str, bytes]:
-        """The contents by name; only the missing ones, if git was asked for them."""
-        found = {kept[1]: file.content for file in self.read if (kept := self.files[file.path]) is not None}
-        if said is None:
-            return found
-        missing = {line.split()[0].decode() for line in said.splitlines() if line.endswith(b" missing")}
-        return {name: found[name] for name in missing}
-
-
-def _piece(
-    files: Iterator[tuple[bytes, Read | None]], known: Mapping[bytes, Sequence[bytes]], modes: dict[str, int]
-) -> _Piece:
-    """The next batch of files.
-
-    Args:
-        known: their index entries, in git's diff format.
-        modes: the unusual permissions of files by name; those of these files are added.
-    """
-    kept: dict[bytes, tuple[int, str] | None] = {}
-    read: list[Read] = []
-    size = stale = 0
-    for path, found in files:
-        if found is None:
-            if path in known:
-                kept[path] = None
-        else:
-            name = name_of(found.content)
-            _note_mode(modes, found)
-            before = known.get(path)
-            if before is not None and (before[0], before[2]) == (b":%o" % found.mode, name.encode()):
-                stale += 1
-                continue
-            kept[path] = (found.mode, name)
-            read.append(found)
-            size += len(found.content)
-        if len(kept) >= _PIECE_FILES or size > _PIECE_BYTES:
-            return _Piece(files=kept, read=read, size=size, stale=stale, has_more=True)
-    return _Piece(files=kept, read=read, size=size, stale=stale, has_more=False)
-
-
-def _note_mode(modes: dict[str, int], file: Read) -> None:
-    name = os.fsdecode(file.path)
-    if file.is_link or file.permissions in _USUAL:
-        modes.pop(name, None)
-    else:
-        modes[name] = file.permissions
-
-
-def _change(head: bytes, path: bytes) -> Change:
-    old_mode, new_mode, old, new, _ = head.decode().lstrip(":").split(" ")
-    return Change(path=path, before=_kept(old_mode, old), after=_kept(new_mode, new))
-
-
-def _kept(mode: str, content: str) -> Kept | None:
-    return None if set(content) == {"0"} else Kept(mode=int(mode, 8), content=content)

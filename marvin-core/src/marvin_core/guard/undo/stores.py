@@ -48,6 +48,13 @@ def make_store(base: Path, store: Path, limits: Limits, top: Path) -> None:
     _write(store / _READY, _SHARES if shares else "")
 
 
+def renew_store(base: Path, store: Path, limits: Limits, top: Path) -> None:
+    """Repair a damaged store: files are read and stored again; intact objects of earlier snapshots stay."""
+    for name in (_READY, "index"):
+        (store / name).unlink(missing_ok=True)
+    make_store(base, store, limits, top)
+
+
 def _use(store: Path) -> None:
     pid, started = this_process()
     (store / f"{_USER}{pid}-{started}").touch(mode=0o600)

@@ -48,9 +48,9 @@ async def copied(run: Run) -> AsyncIterator[Path]:
     """
     folder = Path(await in_thread(lambda: tempfile.mkdtemp(prefix="mutations-", dir=run.folder / ".marvin")))
     try:
-        await run.git.copy_to(folder)
-        await in_thread(lambda: link_modules(run.folder, folder))
-        yield folder
+        copy = await run.git.copy_to(folder)
+        await in_thread(lambda: link_modules(run.folder, copy))
+        yield copy
     finally:
         await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
 

@@ -16,7 +16,7 @@ BETWEEN_COMMITS = {"GIT_INDEX_FILE": "/marvin-reads-no-index"}
 commit's if it takes both for the same, and the file may lie outside of the project by then."""
 _FILES = (b"100644", b"100755")
 """The modes of regular files, as opposed to links."""
-_NAMES, _CONTENT = 20_000_000, 60_000_000
+_NAMES, _CONTENT = 100_000_000, 60_000_000
 """Bytes of a list of names, and of the contents of files."""
 
 

@@ -24,7 +24,10 @@ def lock_in(said: bytes) -> Path | None:
 
 
 def set_free(lock: Path, repository: Path, top: Path, timeouts: Timeouts) -> bool:
-    """Wait for a lock, and remove it if no git runs in the project; returns whether it is gone. Blocks.
+    """Wait for a lock, and remove it if no git runs in the project; returns whether another try may succeed. Blocks.
+
+    Programs without git, such as editors, take locks as well, but not for long. So only a lock that is still the one
+    from the beginning is removed.
 
     Args:
         lock: the path in git's message.
@@ -32,12 +35,23 @@ def set_free(lock: Path, repository: Path, top: Path, timeouts: Timeouts) -> boo
         top: the top folder of the working tree.
         timeouts: `lock` is the longest wait, `lock_poll` the interval of checks.
     """
-    deadline = time.monotonic() + timeouts.lock
+    deadline, first = time.monotonic() + timeouts.lock, identity(lock)
     while os.path.lexists(lock):
         if time.monotonic() >= deadline:
-            return _is_inside(lock, repository) and not _is_worked_in(top, repository) and _removed(lock)
+            if not _is_inside(lock, repository) or _is_worked_in(top, repository):
+                return False
+            return identity(lock) != first or _removed(lock)
         time.sleep(timeouts.lock_poll)
     return True
+
+
+def identity(lock: Path) -> tuple[int, int] | None:
+    """What tells a lock, or an index, from a later one with the same name; None if there is none."""
+    try:
+        status = os.lstat(lock)
+    except OSError:
+        return None
+    return status.st_ino, status.st_ctime_ns
 
 
 def _is_inside(lock: Path, repository: Path) -> bool:

@@ -26,9 +26,11 @@ _ENVIRONMENT = {
     **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")},
     "GIT_NO_REPLACE_OBJECTS": "1",  # commits must be distinguishable
 }
-NAMES = 20_000_000
+NAMES = 100_000_000
 """Bytes of a list of names."""
 OUTPUT = 4_000
+_TRIES = 20
+"""How often a git command waits for a lock."""
 
 
 class GitFault(MarvinError):
@@ -85,14 +87,17 @@ class ProjectGit:
     async def attempt(self, *arguments: str, **options: Unpack[Options]) -> ProcessResult:
         """The same, for callers that check the exit code."""
         result = await self._once(*arguments, **options)
-        lock = lock_in(result.stderr) if result.exit_code else None
-        if lock is None:
-            return result
+        for _ in range(_TRIES):
+            lock = lock_in(result.stderr) if result.exit_code else None
+            if lock is None or not await self._is_free(lock):
+                break
+            result = await self._once(*arguments, **options)  # another git may have been faster again
+        return result
+
+    async def _is_free(self, lock: Path) -> bool:
         repository = await self.place("--path-format=absolute", "--git-common-dir")
         top = await self.place("--show-toplevel")
-        if not await in_thread(lambda: set_free(lock, repository, top, self._timeouts)):
-            return result
-        return await self._once(*arguments, **options)
+        return await in_thread(lambda: set_free(lock, repository, top, self._timeouts))
 
     async def place(self, *what: str) -> Path:
         """A folder that git names."""

@@ -118,7 +118,8 @@ def _opened(name: str, opened: int, why_not: Callable[[int, bytes], str]) -> Ent
             head = file.read(KEY_SAMPLE)
             if reason := why_not(status.st_size, head):
                 raise _fault(name, reason)
-            content = head + file.read(max(0, status.st_size - len(head)))  # no more, in case it grows
+            file.seek(0)
+            content = file.read(status.st_size)  # no more, in case it grows
         return Entry(name=name, mode=_PROGRAM if status.st_mode & stat.S_IXUSR else _FILE, content=content)
     finally:
         os.close(opened)

@@ -11,12 +11,14 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from marvin_core import GIT_PROGRAMS, Record, in_thread, why_content_left_out, why_left_out
 
+from .locks import identity
 from .project_git import NAMES, GitFault, ProjectGit
 from .reading import LINK, Entry, batches
 
@@ -30,6 +32,12 @@ _COMMIT = re.compile(rb"^\+Subproject commit ([0-9a-f]{40,64})$", re.MULTILINE)
 _PROGRAM = Path(__file__).with_name("private_tree.py")
 _PRIVATE = (sys.executable, "-I", "-S", "-B", str(_PROGRAM))
 _OF_THE_REPOSITORY = (b"local", b"worktree")
+_LARGE = 100_000_000
+"""Bytes of a file that is not copied once more, to a private folder."""
+_TRIES = 9
+_COPY = "marvin-index-"
+_FORGOTTEN = 3_600
+"""Seconds after which a copy of the index was left by a killed process."""
 
 
 class _Changes(Record):
@@ -45,6 +53,10 @@ class _Changes(Record):
     new: tuple[str, ...]
 
 
+class _ChangedError(GitFault):
+    """The index was changed by somebody else while files were read."""
+
+
 class Staging:
     """Stages the changes of one project.
 
@@ -54,6 +66,9 @@ class Staging:
 
     def __init__(self, git: ProjectGit) -> None:
         self._git = git
+        self._index: Path | None = None
+        self._seen: tuple[int, int] | None = None
+        """What is compared before the index is changed: others may have staged something newer."""
 
     async def stage(self) -> None:
         """Stage all changes of the project.
@@ -63,12 +78,22 @@ class Staging:
         Raises:
             GitFault: git fails, or a tracked file cannot be read.
         """
+        index = await self._git.place("--path-format=absolute", "--git-path", "index")
+        for left in reversed(range(_TRIES)):
+            self._index = index if left else None
+            with suppress(_ChangedError):
+                await self._stage()
+                return
+
+    async def _stage(self) -> None:
         changes = await self._changes()
         if not changes.tracked and not changes.new:
             return
         modules = [name for name, mode in changes.tracked.items() if mode == _SUBMODULE]
         prefix = os.fsencode(await self._git.prefix())
-        await self._to_index([line for name in modules if (line := await self._submodule(name, prefix))])
+        commits = [line for name in modules if (line := await self._submodule(name, prefix))]
+        self._seen = self._identity()
+        await self._to_index(commits)
         files = [
             *((name, False) for name in changes.tracked if name not in modules),
             *((name, True) for name in changes.new),
@@ -77,9 +102,10 @@ class Staging:
         found = batches(self._git.folder, sorted(files, key=_order), why_content_left_out)
         while (batch := await in_thread(lambda: next(found, None))) is not None:
             gone = [b"0 %b\t%b" % (changes.none, prefix + os.fsencode(name)) for name in batch.gone]
-            apart = [entry for entry in batch.entries if entry.name in filtered]
-            await self._to_index([*gone, *[await self._through_filter(entry, prefix) for entry in apart]])
-            await self._store([entry for entry in batch.entries if entry.name not in filtered], prefix)
+            is_apart = {entry.name: entry.name in filtered or len(entry.content) > _LARGE for entry in batch.entries}
+            apart = [await self._alone(entry, prefix) for entry in batch.entries if is_apart[entry.name]]
+            await self._to_index([*gone, *apart])
+            await self._store([entry for entry in batch.entries if not is_apart[entry.name]], prefix)
 
     async def _changes(self) -> _Changes:
         listed = await self._git.whole("diff", *RAW, "--relative", "--ignore-submodules=dirty", *ALL, limit=NAMES)
@@ -129,16 +155,22 @@ class Staging:
             os.fsdecode(name) for name, value in zip(fields[::3], fields[2::3], strict=False) if value in filters
         )
 
-    async def _through_filter(self, entry: Entry, prefix: bytes) -> bytes:
-        """The index entry of a file whose filter may need the other files of the project."""
+    async def _alone(self, entry: Entry, prefix: bytes) -> bytes:
+        """The index entry of a large file, or of one whose filter may need the other files of the project."""
         given = ("hash-object", "-w", "--stdin", "--no-filters" if entry.mode == LINK else f"--path={entry.name}")
         stored = (await self._git.run(*given, stdin=entry.content)).strip()
         return b"%o %b\t%b" % (entry.mode, stored, prefix + os.fsencode(entry.name))
 
     async def _to_index(self, lines: Sequence[bytes]) -> None:
+        if self._identity() != self._seen:
+            raise _ChangedError
         if lines:
             stdin = b"".join(line + b"\0" for line in lines)
             await self._git.run("update-index", "-z", "--add", "--replace", "--index-info", stdin=stdin)
+            self._seen = self._identity()
+
+    def _identity(self) -> tuple[int, int] | None:
+        return identity(self._index) if self._index is not None else None
 
     async def _store(self, entries: Sequence[Entry], prefix: bytes) -> None:
         """Stage files from a private folder.
@@ -151,7 +183,7 @@ class Staging:
         stdin = await in_thread(lambda: b"".join(_packed(entries, prefix)))
         folder = await self._git.place("--absolute-git-dir")
         index = await self._git.place("--path-format=absolute", "--git-path", "index")
-        copy = folder / f"marvin-index-{os.urandom(6).hex()}"
+        copy = own_index(folder)
         env = {"GIT_DIR": str(folder), "GIT_INDEX_FILE": str(copy)}
         add = ("update-index", "--add", "--replace", "-z", "--stdin")
         try:
@@ -170,6 +202,20 @@ def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
         name = prefix + os.fsencode(entry.name)
         yield b"%d %d %d\n%b" % (entry.mode, len(name), len(entry.content), name)
         yield entry.content
+
+
+def own_index(repository: Path) -> Path:
+    """A name for another index in git's folder."""
+    return repository / f"{_COPY}{os.urandom(6).hex()}"
+
+
+def remove_left(repository: Path) -> None:
+    """Remove the copies of the index that killed processes left. Blocks."""
+    before = time.time() - _FORGOTTEN
+    for path in repository.glob(f"{_COPY}*"):
+        with suppress(OSError):
+            if path.lstat().st_mtime < before:
+                path.unlink()
 
 
 def removed(index: Path) -> None:
