@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 from ..api.record import Record
@@ -14,7 +14,7 @@ from ..api.tools import ToolSpec
 from .routing.ranking import Ranking
 from .routing.synonyms import deeds
 from .routing.words import ASKING_WORDS, STOP_WORDS, stem, words
-from .topics import OWN, Section, Topics
+from .topics import OWN, Topics
 
 _PASSAGES, _QUESTIONS, _TOPICS = "handbook.jsonl", "questions.toml", "topics.toml"
 _BY_TOPIC = "how-to/questions.md"
@@ -57,7 +57,8 @@ def told(passage: Passage) -> str:
 
 
 class Handbook:
-    """A search index of the passages. It takes a tenth of a second to build; `handbook` builds it once."""
+    """A search index of the passages. It takes a tenth of a second to build; `handbook` builds it once, and the
+    ranking of all passages is built where no list of questions answers."""
 
     def __init__(
         self, passages: Sequence[Passage], questions: Mapping[str, Sequence[str]], topics: Topics | None = None
@@ -65,22 +66,27 @@ class Handbook:
         """`questions` are questions that a page answers, by page; `topics` finds the section of other questions."""
         self._passages = passages
         self._topics = topics or Topics({})
-        self.sections = {Section(page=one.page, heading=one.heading): one for one in reversed(passages)}
-        self._specs = [
-            ToolSpec(
-                name=f"{passage.title} {passage.heading}",
-                description=passage.text,
-                parameters={},
-                access=frozenset({"read"}),
-                source=str(number),
-            )
-            for number, passage in enumerate(passages)
-        ]
-        self._ranking = Ranking(self._specs)
+        self.sections = {(one.page, one.heading): one for one in reversed(passages)}
+        """The first passage of each section, by page and heading."""
         self._first = {passage.page: passage for passage in reversed(passages)}
         self._asked = [
             (_all_words(question), _telling(question), page) for page, asked in questions.items() for question in asked
         ]
+
+    @cached_property
+    def _ranking(self) -> Ranking:
+        return Ranking(
+            [
+                ToolSpec(
+                    name=f"{passage.title} {passage.heading}",
+                    description=passage.text,
+                    parameters={},
+                    access=frozenset({"read"}),
+                    source=str(number),
+                )
+                for number, passage in enumerate(self._passages)
+            ]
+        )
 
     def answer(self, text: str, *, is_known: bool = False) -> Passage | None:
         """The passage that answers a question about Marvin; None for any other question.
@@ -95,7 +101,7 @@ class Handbook:
             return self._of_page(page, text)
         section = self._topics.section(text, is_strict=is_known)
         if section:
-            return self.sections[section]
+            return self.sections[section.page, section.heading]
         return None if is_known else self._about(text)
 
     def _known_page(self, text: str, alike: float) -> str:

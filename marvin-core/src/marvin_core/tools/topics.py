@@ -22,6 +22,7 @@ _WEAK = frozenset(
     " something still support supported tell thanks that's thats thing try turn use used using want way well went"
     " what's whatever whats when where's won't work yes yet you're you've".split()
 )
+_COMMON = (STOP_WORDS | ASKING_WORDS | _WEAK) - _TELLING
 """Words that identify no section."""
 _SAME = """
 delete remove erase wipe rid purge
@@ -84,12 +85,13 @@ class Topics:
     def __init__(self, topics: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
         """`topics` are the words of questions, by page and heading; `!` stands before those that are enough."""
         listed = [
-            (words, Section(page=page, heading=heading))
+            (Section(page=page, heading=heading), patterns)
             for page, sections in topics.items()
             for heading, patterns in sections.items()
-            for words in patterns
         ]
-        self._patterns = [(meaning(words), section, words.startswith("!")) for words, section in listed]
+        self._patterns = [
+            (meaning(pattern), section, pattern.startswith("!")) for section, patterns in listed for pattern in patterns
+        ]
         self._holders = Counter(word for pattern, *_ in self._patterns for word in pattern)
 
     def section(self, text: str, *, is_strict: bool = False) -> Section | None:
@@ -137,7 +139,7 @@ def _content(asked: frozenset[str]) -> frozenset[str]:
 def _meaning(word: str) -> str:
     if word in _NAMES:
         return _MARVIN
-    if word not in _TELLING and word in STOP_WORDS | ASKING_WORDS | _WEAK:
+    if word in _COMMON:
         return "off" if word == "off" else ""
     return _same().get(word) or _same().get(stem(word)) or stem(word)
 
