@@ -321,6 +321,10 @@ def test_a_question_about_having_a_model_is_answered_with_how_to_have_one(text: 
         ("what is play mode?", "/play 0.5", "how-to/work-on-its-own.md"),
         ("does Marvin run on Windows?", "WSL", "explanation/platforms.md"),
         ("how do I commit", "git_commit", "how-to/git.md"),
+        ("how do I delete all data Marvin has about me", "~/.local/share/marvin", "how-to/questions.md"),
+        ("which version of Marvin is this?", "marvin --version", "how-to/questions.md"),
+        ("do you collect telemetry", "reports nothing to its makers", "how-to/questions.md"),
+        ("can you talk, I mean is there voice input?", "no voice input", "how-to/questions.md"),
     ],
 )
 def test_a_question_about_marvin_is_answered_with_a_passage_and_the_name_of_its_page(

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 from ..api.record import Record
@@ -14,8 +14,11 @@ from ..api.tools import ToolSpec
 from .routing.ranking import Ranking
 from .routing.synonyms import deeds
 from .routing.words import ASKING_WORDS, STOP_WORDS, stem, words
+from .topics import OWN, Topics
 
-_PASSAGES, _QUESTIONS = "handbook.jsonl", "questions.toml"
+_PASSAGES, _QUESTIONS, _TOPICS = "handbook.jsonl", "questions.toml", "topics.toml"
+_BY_TOPIC = "how-to/questions.md"
+"""The page whose sections are found by their topics only: their headings are common words."""
 _LONGEST = 200
 """The maximum number of characters of a question."""
 _LOOKED_AT, _OF_PAGE = 12, 24
@@ -35,7 +38,7 @@ _HOW = re.compile(
     r"|which .* (?:can|do|must) i\b)",
     re.IGNORECASE,
 )
-_WHAT = re.compile(r"\s*(?:what(?:'s|’s)?|explain|tell me about)\b", re.IGNORECASE)
+_WHAT = re.compile(r"\s*(?:what(?:'s|’s| is| are(?! you)| does)|explain|tell me about)\b", re.IGNORECASE)
 
 
 class Passage(Record):
@@ -54,38 +57,51 @@ def told(passage: Passage) -> str:
 
 
 class Handbook:
-    """A search index of the passages. It takes a tenth of a second to build; `handbook` builds it once."""
+    """A search index of the passages. It takes a tenth of a second to build; `handbook` builds it once, and the
+    ranking of all passages is built where no list of questions answers."""
 
-    def __init__(self, passages: Sequence[Passage], questions: Mapping[str, Sequence[str]]) -> None:
-        """`questions` are questions that a page answers, by page."""
+    def __init__(
+        self, passages: Sequence[Passage], questions: Mapping[str, Sequence[str]], topics: Topics | None = None
+    ) -> None:
+        """`questions` are questions that a page answers, by page; `topics` finds the section of other questions."""
         self._passages = passages
-        self._specs = [
-            ToolSpec(
-                name=f"{passage.title} {passage.heading}",
-                description=passage.text,
-                parameters={},
-                access=frozenset({"read"}),
-                source=str(number),
-            )
-            for number, passage in enumerate(passages)
-        ]
-        self._ranking = Ranking(self._specs)
+        self._topics = topics or Topics({})
+        self.sections = {(one.page, one.heading): one for one in reversed(passages)}
+        """The first passage of each section, by page and heading."""
         self._first = {passage.page: passage for passage in reversed(passages)}
         self._asked = [
             (_all_words(question), _telling(question), page) for page, asked in questions.items() for question in asked
         ]
 
+    @cached_property
+    def _ranking(self) -> Ranking:
+        return Ranking(
+            [
+                ToolSpec(
+                    name=f"{passage.title} {passage.heading}",
+                    description=passage.text,
+                    parameters={},
+                    access=frozenset({"read"}),
+                    source=str(number),
+                )
+                for number, passage in enumerate(self._passages)
+            ]
+        )
+
     def answer(self, text: str, *, is_known: bool = False) -> Passage | None:
         """The passage that answers a question about Marvin; None for any other question.
 
         Args:
-            is_known: only for a question that is listed for a page, word for word.
+            is_known: whether the text means a tool; then only a question that certainly asks about Marvin is answered.
         """
         if len(text) > _LONGEST:
             return None
         page = self._known_page(text, 1.0 if is_known else _ALIKE)
         if page:
             return self._of_page(page, text)
+        section = self._topics.section(text, is_strict=is_known)
+        if section:
+            return self.sections[section.page, section.heading]
         return None if is_known else self._about(text)
 
     def _known_page(self, text: str, alike: float) -> str:
@@ -116,12 +132,18 @@ class Handbook:
             return next(iter(holding), None)
         ranked = [self._passages[int(spec.source)] for spec, _ in self._ranking.best(text, _LOOKED_AT)]
         is_named = bool(_NAMED.search(text))
+        of_things = {word for word in asked if not deeds(word)}
+        if not is_named and OWN.search(text):
+            return None
         for passage in ranked:
+            if passage.heading.startswith("`") or passage.page == _BY_TOPIC:
+                continue  # a row of a table is found by its name only
             known = asked & (_in_heading(passage) | _in_text(passage))
             nouns = {word for word in asked & _in_heading(passage) if not deeds(word)}
-            if is_named and len(known) == len(asked):
+            if is_named and len(known) == len(asked) > 1 and asked & _in_heading(passage):
                 return passage
-            if nouns and len(known) == len(asked) and _HOW.match(text):
+            is_told = len(asked) > 1 or text.lower().startswith("how")
+            if nouns and is_told and nouns == of_things and len(known) == len(asked) and _HOW.match(text):
                 return passage
             if _WHAT.match(text) and _is_of(passage, asked):
                 return passage
@@ -134,7 +156,8 @@ def handbook() -> Handbook:
     folder = files(__package__)
     lines = (folder / _PASSAGES).read_text("utf-8").splitlines()
     questions = tomllib.loads((folder / _QUESTIONS).read_text("utf-8"))
-    return Handbook([Passage(**json.loads(line)) for line in lines], questions)
+    topics = Topics(tomllib.loads((folder / _TOPICS).read_text("utf-8")))
+    return Handbook([Passage(**json.loads(line)) for line in lines], questions, topics)
 
 
 def _is_of(passage: Passage, asked: frozenset[str]) -> bool:
