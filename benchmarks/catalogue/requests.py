@@ -16,6 +16,8 @@ PRACTICE = Path(__file__).with_name("practice.txt")
 """Further requests, all for tuning."""
 TALK = Path(__file__).with_name("talk.txt")
 """Talk that means no tool, all for tuning."""
+ABOUT_MARVIN = Path(__file__).with_name("about_marvin.txt")
+"""Questions about Marvin, all for tuning."""
 MORE = Path(__file__).with_name("set_aside.txt")
 """Further requests, all held out."""
 OTHER_AUTHOR = Path(__file__).with_name("other_author.txt")
@@ -92,7 +94,7 @@ def set_aside() -> list[tuple[str, str]]:
 
 def for_tuning() -> list[tuple[str, str]]:
     """All requests and talk for tuning."""
-    parts = (*requests(PRACTICE), *requests(TALK))
+    parts = (*requests(PRACTICE), *requests(TALK), *requests(ABOUT_MARVIN))
     said = [*requests()[0], *(request for part in parts for request in part)]
     return [*said, *by_the_fourth_author()[0], *by_the_fifth_author()[0]]
 

@@ -68,8 +68,11 @@ _ASKING = re.compile(
 )
 _JOINED = re.compile(r"(?<=\w)_(?=\w)")
 """Within a name such as LEGACY_MODE, which is one word."""
-OWN = re.compile(r"\b(?:my|our|i have|did i|have i|do i have|am i)\b", re.IGNORECASE)
+_STATE = r"i have|did i|have i|do i have|am i"
+OWN = re.compile(rf"\b(?:my|our|{_STATE})\b", re.IGNORECASE)
 """Words of questions about what a tool knows: `what notes do I have`."""
+_OWN_STATE = re.compile(rf"\b(?:{_STATE})\b", re.IGNORECASE)
+"""Those that no question about Marvin has, unless it names Marvin."""
 
 
 class Section(Record):
@@ -103,6 +106,8 @@ class Topics:
         if not _ASKING.match(text):
             return None
         asked = meaning(text)
+        if _MARVIN not in asked and _OWN_STATE.search(text):
+            return None
         found = list(self._matching(text, asked, is_strict))
         if not found:
             return None
