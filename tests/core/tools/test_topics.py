@@ -27,7 +27,8 @@ ABOUT_MARVIN = {
     "which file do you read your settings from", "where can I find your documentation", "who develops marvin",
     "why are you called marvin", "can you explain your permissions", "how do you work inside",
     "how do I change your language", "do you work offline", "do you speak Italian", "what version of you is this",
-    "are you the same marvin as in the hitchhiker's guide?", "where do you log things", "is there a mode where you only read", "can I write plugins for you",
+    "are you the same marvin as in the hitchhiker's guide?",
+    "where do you log things", "is there a mode where you only read", "can I write plugins for you",
 }  # fmt: skip
 """The texts of talk.txt that ask about Marvin and get a section that answers them."""
 
