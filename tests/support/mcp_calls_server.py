@@ -36,7 +36,8 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
     elif how == "text id":
         send(id=str(number), result=text("with a text"))
     elif how == "strange":
-        for one in (None, 1.5, [], {"a": 1}, True, 10**9 + 500, str(10**9 + 501), "9" * 5000):
+        ids: list[Any] = [None, 1.5, [], {"a": 1}, True, 10**9 + 500, str(10**9 + 501), "9" * 5000]
+        for one in ids:
             send(id=one, result=text("nobody asked"))
         send(id=number, result=text("right"))
     elif how == "error":
