@@ -38,48 +38,12 @@ from tests.support.command_tools import (
 )
 from tests.support.engine import calls, make, says, until
 from tests.support.undo_tools import put
-from tests.support.undoing import Desk
+from tests.support.undoing import Commands
 
 SPECS = (
     *(describe(tool, source="tests", module=undo_tools.__name__) for tool in undo_tools.ALL),
     *(describe(tool, source="tests", module=command_tools.__name__) for tool in command_tools.ALL),
 )
-
-
-class Commands(Desk):
-    """Commands in a project, and what lies in it."""
-
-    def write(self, **files: str | bytes) -> None:
-        for name, content in files.items():
-            self.at(name, content)
-
-    def at(self, name: str, content: str | bytes) -> Path:
-        path = self.project / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    def git(self, *words: str) -> str:
-        settings = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        done = subprocess.run(["git", *settings, *words], cwd=self.project, check=True, capture_output=True, text=True)
-        return done.stdout
-
-    def sh(self, command: str) -> None:
-        outcome = self.runner.call(shell, command=command)
-        assert outcome.text.endswith("[0]"), outcome.text
-
-    @property
-    def tree(self) -> dict[str, tuple[str, bytes]]:
-        """What lies in the project, repositories aside."""
-        found = {}
-        for folder, folders, names in os.walk(self.project):
-            folders[:] = [name for name in folders if name != ".git"]
-            for name in names:
-                path = Path(folder, name)
-                mode = "link" if path.is_symlink() else oct(path.stat().st_mode & 0o777)
-                content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
-                found[str(path.relative_to(self.project))] = (mode, content)
-        return found
 
 
 @pytest.fixture

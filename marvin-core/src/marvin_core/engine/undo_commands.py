@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..api.errors import MarvinError
+from ..guard.undo.failures import SnapshotFailure
 from ..guard.undo.ledger import Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live, this_process
 from ..guard.undo.restoring import FOLDER, blocked_by, put_files_back, read_now, remove_created, state_of
-from ..guard.undo.snapshots import SnapshotFailure, Snapshots
+from ..guard.undo.snapshots import Snapshots
 from ..guard.undo.trees import Change, Kept
 from ..kit.files.diffs import unified_diff
 from ..util.text import counted, cut, shortened
@@ -56,7 +57,7 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
                 f"{_named(changes)}. Repeat the command to undo all of them."
             )
     except SnapshotFailure as error:
-        raise _never(str(error)) from error
+        raise _kept_or_never(error) from error
     todo = await _unchanged_since(snapshots, root, changes)
     await in_thread(lambda: remove_created(root, [change for change in todo if change.before is None]))
     for piece in _pieces(todo, sizes):
@@ -77,9 +78,7 @@ async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_runnin
     try:
         after, changes = await snapshots.settled(span.before, await snapshots.take())
     except SnapshotFailure as error:
-        if error.is_lasting or error.is_damaged:
-            raise _never(f"It cannot be undone: {error}.") from error
-        raise
+        raise _kept_or_never(error) from error
     if not changes:
         return
     claim.complete(Inverse(span=span.replace(after=after, modes=snapshots.modes_of(changes))))
@@ -89,8 +88,14 @@ async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_runnin
     )
 
 
-def _never(why: str) -> NeverTakenBack:
-    return NeverTakenBack(f"{why} It is no longer listed; the next /undo applies to the call before it.")
+def _kept_or_never(error: SnapshotFailure) -> MarvinError:
+    """The error of an undo that another try may complete, or that can never be completed."""
+    why = str(error).rstrip(".")
+    if not error.is_final:
+        return MarvinError(f"It cannot be undone at the moment: {why}. It stays listed.")
+    return NeverTakenBack(
+        f"It cannot be undone: {why}. It is no longer listed; the next /undo applies to the call before it."
+    )
 
 
 async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[Change]) -> Sequence[Change]:

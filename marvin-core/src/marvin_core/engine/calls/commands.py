@@ -11,8 +11,9 @@ from typing import Any
 from ...api.errors import MarvinError
 from ...api.record import Record
 from ...api.tools import ToolSpec
+from ...guard.undo.failures import SnapshotFailure
 from ...guard.undo.ledger import Inverse, LedgerEntry, Span
-from ...guard.undo.snapshots import SnapshotFailure, Snapshots
+from ...guard.undo.snapshots import Snapshots
 from ...guard.undo.trees import Change
 from ...guard.undo.unseen import Seen
 from ...util.text import one_line, shortened

@@ -38,7 +38,7 @@ def share_objects(top: Path, objects: Path) -> bool:
     shares = False
     if git is None or _has_other_names(git):
         return shares
-    for found in islice(_objects(git / "objects"), _MOST):
+    for found in islice(objects_in(git / "objects"), _MOST):
         target = objects / found.parent.name / found.name
         try:
             target.parent.mkdir(mode=0o700, exist_ok=True)
@@ -74,7 +74,7 @@ def _has_other_names(git: Path) -> bool:
         return True
 
 
-def _objects(folder: Path) -> Iterator[Path]:
+def objects_in(folder: Path) -> Iterator[Path]:
     """The packs, each before its index, and the loose objects."""
     places = [folder / "pack", *(folder / f"{number:02x}" for number in range(256))]
     for place in places:

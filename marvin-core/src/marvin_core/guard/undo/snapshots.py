@@ -12,14 +12,13 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from ...api.errors import MarvinError
 from ...api.limits import Limits
 from ...api.timeouts import Timeouts
 from ...util.git_calls import GIT_ALONE, git_command
@@ -27,14 +26,17 @@ from ...util.threads import in_thread
 from ..files.path_checks import PROTECTED
 from ..files.writing import TEMPORARY
 from .contents import contents_in, index_lines, name_lines, pack_of, read_files
+from .failures import SnapshotFailure, failure_of
 from .pieces import Piece, next_piece
 from .repositories import exclude_file_of, top_of
-from .stores import make_store, read_modes, renew_store, shares_objects, used, write_modes
+from .stores import lost_power, make_store, read_modes, renew_store, shares_objects, used, write_modes
 from .trees import Change, change_of
 from .unseen import Seen, follow_other_rules, left_out, rules_alone
 
 if TYPE_CHECKING:
     from ..processes.runner import ProcessRunner
+
+T = TypeVar("T")
 
 _GIT = git_command(
     *("core.untrackedCache=false", "core.autocrlf=false", "core.symlinks=true", "core.fileMode=true"),
@@ -60,19 +62,6 @@ _STALE = 50
 _PACKED = 100
 """The number of files from which one pack is made; fewer are written as single objects."""
 _SPECIAL = re.compile(rb"([*?\[\]\\ ])")
-
-
-class SnapshotFailure(MarvinError):
-    """A snapshot could not be taken, or is no longer stored; the text says why.
-
-    `is_lasting` means that another try would fail in the same way, after the same wait; `is_damaged` that git cannot
-    read what is stored.
-    """
-
-    def __init__(self, text: str, *, is_lasting: bool = False, is_damaged: bool = False) -> None:
-        super().__init__(text)
-        self.is_lasting = is_lasting
-        self.is_damaged = is_damaged
 
 
 class Snapshots:
@@ -119,10 +108,26 @@ class Snapshots:
                 if not failure.is_damaged:
                     raise
             # A loss of power damages it, for example, as git writes it without waiting for the disk.
-            await in_thread(lambda: renew_store(self._base, self.store, self._limits, self._top))
+            await self._repair()
             return await self._taken(deadline)
         except OSError as error:
             raise SnapshotFailure(f"{self.store}: {error.strerror}") from error
+
+    async def _repair(self) -> None:
+        await in_thread(lambda: renew_store(self._base, self.store, self._limits, self._top))
+
+    async def _repaired(self, reading: Callable[[], Awaitable[T]]) -> T:
+        """What is stored, after a repair if necessary. Raises `SnapshotFailure`, a final one if that does not help."""
+        try:
+            return await reading()
+        except SnapshotFailure as failure:
+            if not failure.is_damaged:
+                raise
+        await self._repair()
+        try:
+            return await reading()
+        except SnapshotFailure as failure:
+            raise SnapshotFailure(str(failure), is_final=failure.is_damaged) from failure
 
     async def _taken(self, deadline: float) -> str:
         with self._own_index() as index:
@@ -145,6 +150,8 @@ class Snapshots:
             return
         if not await in_thread(lambda: used(self.store)):
             await in_thread(lambda: make_store(self._base, self.store, self._limits, self._top))
+        if await in_thread(lambda: lost_power(self.store)):
+            await self._repair()
         self._shares = await in_thread(lambda: shares_objects(self.store))
         found = await self._processes.run(
             ["git", "config", "--global", "--type=path", "--get", "core.excludesFile"], cwd=self.store, outside=True
@@ -171,7 +178,7 @@ class Snapshots:
                 if total > self._limits.undo_snapshots:
                     raise SnapshotFailure(
                         f"the folder has more than {self._limits.undo_snapshots:,} bytes (limits.undo_snapshots)",
-                        is_lasting=True,
+                        is_final=True,
                     )
                 await self._write(piece, env)
                 begun = True
@@ -298,6 +305,9 @@ class Snapshots:
 
     async def changes(self, before: str, after: str) -> list[Change]:
         """The files that differ between two trees. Raises `SnapshotFailure` if one is no longer stored."""
+        return await self._repaired(lambda: self._changes(before, after))
+
+    async def _changes(self, before: str, after: str) -> list[Change]:
         prefix = f"--relative={self._root.relative_to(self._top)}" if self._root != self._top else "--no-relative"
         said = await self._git("diff-tree", "diff-tree", "-r", "-z", "--no-renames", "--raw", prefix, before, after)
 
@@ -309,29 +319,35 @@ class Snapshots:
 
     async def sizes(self, contents: Sequence[str]) -> dict[str, int]:
         """The size of each content in bytes. Raises `SnapshotFailure` if one is no longer stored."""
-        if not contents:
-            return {}
+        return await self._repaired(lambda: self._sizes(contents)) if contents else {}
+
+    async def _sizes(self, contents: Sequence[str]) -> dict[str, int]:
         stdin = await in_thread(lambda: name_lines(contents))
         said = await self._git("cat-file", *_BATCH, "--batch-check=%(objectname) %(objectsize)", stdin=stdin)
 
         def read() -> dict[str, int]:
             found = dict(line.split(b" ", 1) for line in said.splitlines() if b" " in line)
             if any(not size.isdigit() for size in found.values()) or len(found) != len({*contents}):
-                raise SnapshotFailure("The record of the earlier content of its files is missing or incomplete.")
+                raise SnapshotFailure(
+                    "The record of the earlier content of its files is missing or incomplete.", is_damaged=True
+                )
             return {name.decode(): int(size) for name, size in found.items()}
 
         return await in_thread(read)
 
     async def contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
         """The contents with these names and sizes. Raises `SnapshotFailure` if one is no longer stored."""
-        if not sizes:
-            return {}
+        return await self._repaired(lambda: self._contents(sizes)) if sizes else {}
+
+    async def _contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
         stdin = await in_thread(lambda: name_lines(sizes))
         said = await self._git("cat-file", *_BATCH, "--batch", stdin=stdin, most=sum(sizes.values()) + 200 * len(sizes))
         try:
             return await in_thread(lambda: contents_in(said, sizes))
         except ValueError as error:
-            raise SnapshotFailure("The record of the earlier content of its files is missing or incomplete.") from error
+            raise SnapshotFailure(
+                "The record of the earlier content of its files is missing or incomplete.", is_damaged=True
+            ) from error
 
     async def _git(
         self,
@@ -346,6 +362,8 @@ class Snapshots:
     ) -> bytes:
         """The output of git for the store. Raises `SnapshotFailure` if git fails, or prints more than expected."""
         places = {"GIT_DIR": str(self.store), "GIT_WORK_TREE": str(self._top)}
+        # git reads the index even where it compares trees, and fails if that is damaged.
+        places["GIT_INDEX_FILE"] = str(self.store / "index.none")
         result = await self._processes.run(
             [*_GIT, *self._excludes, *arguments],
             cwd=cwd or self._root,
@@ -355,14 +373,6 @@ class Snapshots:
             env={**_ENVIRONMENT, **places, **(env or {})},
             outside=True,
         )
-        if result.timed_out:
-            raise SnapshotFailure("scanning the folder took too long (timeouts.snapshot)", is_lasting=True)
-        if result.omitted:
-            raise SnapshotFailure("the folder has too many files", is_lasting=True)
-        if result.exit_code != 0 and not may_fail:
-            said = result.stderr.decode("utf-8", "replace").strip()[-500:]
-            is_damaged = (
-                what in ("diff-files", "ls-files") or re.search("(invalid|bad) object|null sha1", said) is not None
-            )
-            raise SnapshotFailure(f"git {what}: {said}", is_damaged=is_damaged)
+        if result.timed_out or result.omitted or (result.exit_code != 0 and not may_fail):
+            raise failure_of(what, result)
         return result.output

@@ -6,18 +6,22 @@ import json
 import os
 import shutil
 import time
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from hashlib import sha1
 from pathlib import Path
 
 from ...api.limits import Limits
 from ...util.state_files import make_private_folder, private, read_trusted_json, replace_file
 from .ledger import is_live, this_process
-from .repositories import share_objects
+from .repositories import objects_in, share_objects
 
-_READY, _USER, _SHARES = "ready", "user-", "shares"
+_READY, _USER, _SHARES, _BOOT = "ready", "user-", "shares", "boot"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MODES = "modes.json"
 _DAY = 86_400
+_BLOCK, _DIGEST = 1_000_000, 20
 _FILES = {
     "HEAD": "ref: refs/heads/none\n",
     "config": "[core]\nrepositoryformatversion = 0\nbare = false\nsharedRepository = 0600\n",
@@ -49,10 +53,55 @@ def make_store(base: Path, store: Path, limits: Limits, top: Path) -> None:
 
 
 def renew_store(base: Path, store: Path, limits: Limits, top: Path) -> None:
-    """Repair a damaged store: files are read and stored again; intact objects of earlier snapshots stay."""
+    """Repair a damaged store: files are read and stored again; intact objects of earlier snapshots stay.
+
+    git would not write an object again while a damaged file has its name.
+    """
     for name in (_READY, "index"):
         (store / name).unlink(missing_ok=True)
+    for path in objects_in(store / "objects"):
+        with suppress(OSError):
+            if not _is_whole(path):
+                path.unlink()
     make_store(base, store, limits, top)
+
+
+def lost_power(store: Path) -> bool:
+    """Whether the machine was started again since the last use of a store, and objects have lost their content.
+
+    git writes objects without a wait for the disk, and does not notice this while it writes a snapshot.
+    """
+    try:
+        boot = _BOOT_ID.read_text(encoding="ascii")
+    except OSError:
+        return False
+    with suppress(OSError, ValueError):
+        if (store / _BOOT).read_text(encoding="ascii") == boot:
+            return False
+    _write(store / _BOOT, boot)
+    return any(_size_of(path) == 0 for path in objects_in(store / "objects"))
+
+
+def _size_of(path: Path) -> int:
+    with suppress(OSError):
+        return path.lstat().st_size
+    return -1
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a pack, its index or a loose object has its end. Raises OSError."""
+    digest, inflating, tail = sha1(usedforsecurity=False), zlib.decompressobj(), b""
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            if path.parent.name == "pack":
+                digest.update((tail + block)[:-_DIGEST])
+                tail = (tail + block)[-_DIGEST:]
+                continue
+            try:
+                inflating.decompress(block)
+            except zlib.error:
+                return False
+    return tail == digest.digest() if path.parent.name == "pack" else inflating.eof
 
 
 def _use(store: Path) -> None:
