@@ -461,7 +461,7 @@ def test_files_that_a_command_no_longer_has_ignored_are_not_removed(tmp_path: Pa
         desk.project /= part
         desk.project.mkdir()
         desk.runner = ToolRunner(desk.home, desk.project)
-        command = command.replace(".git;", "../.git;")
+        command = command.replace("rm -rf .git", "mv ../.git ../gone")
     desk.write(**{".gitignore": "secret\nnode_modules/\n", "secret": "1", "private": "1", "kept": "1"})
     desk.write(**{"sub/node_modules/deep/x": "1", "sub/.gitignore": "own\n", "sub/own": "1"})
     before = desk.tree

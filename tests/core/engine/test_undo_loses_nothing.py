@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core.api.errors import MarvinError
+from marvin_core.testing import ToolRunner
 from tests.support.undoing import Commands
 
 
@@ -119,3 +120,134 @@ def test_a_damaged_object_that_the_repository_has_is_taken_from_there(desk: Comm
     desk.git("hash-object", "-w", "elsewhere")
     desk.runner.take_back()
     assert desk.tree["a"][1] == b"1"
+
+
+# --- what was there before is the user's ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command", ["echo '*.log' >env/.gitignore", "rm env/.gitignore", "echo '!*' >>.gitignore", "sed -i d ../.gitignore"]
+)
+def test_ignored_files_that_are_ignored_no_more_are_left_alone(tmp_path: Path, command: str) -> None:
+    """By their own folder, by rules of the user for all repositories, or by those of a folder above."""
+    desk = Commands(tmp_path)
+    desk.runner.close()
+    (desk.home / ".gitconfig").write_text(f"[core]\nexcludesFile = {tmp_path}/rules\n")
+    (tmp_path / "rules").write_text("*.own\n")
+    desk.git("init", "-q")
+    desk.write(**{".gitignore": "*.above\n"})
+    desk.project /= "part"
+    desk.write(**{".gitignore": "nothing\n", "a.own": "1", "b.above": "1", "env/.gitignore": "*", "env/deep/x": "1"})
+    desk.runner = ToolRunner(desk.home, desk.project)
+    before = desk.tree
+    desk.sh(f"{command}; echo 1 >env/deep/more; mkdir new; echo 1 >new/x; cp -p .gitignore copy")
+    desk.runner.take_back()
+    left = desk.tree
+    for tree in (left, before):
+        for name in ("env/.gitignore", "env/deep/more"):
+            tree.pop(name, None)  # it is ignored, at least before
+    assert left == before
+    desk.runner.close()
+
+
+def test_an_ignored_file_that_the_command_changed_as_well_is_left_alone(desk: Commands) -> None:
+    """Its earlier content is not stored."""
+    (desk.home / ".gitconfig").write_text(f"[core]\nexcludesFile = {desk.home}/rules\n")
+    (desk.home / "rules").write_text("*.own\n")
+    desk.git("init", "-q")
+    desk.write(**{"a.own": "1", ".gitignore": "b\n", "b": "1", "c": "1"})
+    desk.again()
+    desk.sh("printf '!*.own\\n' >.gitignore; echo 2 >>a.own; echo 2 >>b; rm c; echo 1 >new.own; echo 1 >new")
+    desk.runner.take_back()
+    assert {"a.own", ".gitignore", "b", "c", "new.own"} == {*desk.tree}
+
+
+def test_files_of_a_crashed_command_are_told_from_those_that_were_there(desk: Commands) -> None:
+    desk.git("init", "-q")
+    desk.write(**{".gitignore": "", "env/.gitignore": "*", "env/x": "1"})
+    before = desk.tree
+    unfinished(desk, "rm env/.gitignore; echo 1 >new")
+    text = desk.refused()
+    assert "created new" in text
+    assert "env/x" not in text
+    desk.runner.take_back()
+    del before["env/.gitignore"]  # it was ignored by itself
+    assert desk.tree == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv src other",
+        "mkdir lib && mv src lib/src",
+        "mv src/deep deep",
+        "cp -p src/a.py copy.py",
+        "cp -a src copy",
+        "tar cf all.tar src && rm -r src && tar xf all.tar --one-top-level=x && rm all.tar",
+        "ln src/a.py b.py",
+        "mv src x && mv x/deep y && mv y z",
+        "touch -d 2001-01-01 old && mv old src/",
+    ],
+)
+def test_moved_copied_and_unpacked_files_are_those_of_the_command(desk: Commands, command: str) -> None:
+    """Their dates are old."""
+    desk.write(**{"src/a.py": "a", "src/deep/b.py": "b", "src/deep/er/__init__.py": "", "src/__init__.py": ""})
+    before = desk.tree
+    desk.sh(command)
+    assert desk.tree != before
+    desk.runner.take_back()
+    assert desk.tree == before
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads every folder")
+def test_files_of_a_folder_that_could_not_be_read_are_left_alone(desk: Commands) -> None:
+    desk.write(**{"closed/x": "1", "a": "1"})
+    (desk.project / "closed").chmod(0)
+    desk.sh("chmod 755 closed; rm a")
+    desk.runner.take_back()
+    assert {*desk.tree} == {"closed/x", "a"}
+
+
+# --- another repository around the folder ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["command", "user"])
+@pytest.mark.parametrize("git", ["git init -q", "mv ../.git ../gone", "mv ../.git ../gone; git init -q"])
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "unfinished"])
+def test_a_repository_that_appears_or_goes_does_not_confuse_an_undo(
+    tmp_path: Path, git: str, by: str, ended: bool
+) -> None:
+    desk = Commands(tmp_path)
+    desk.runner.close()
+    desk.git("init", "-q")
+    desk.project /= "part"
+    desk.write(**{"a": "1", "b": "1", "sub/c": "1", ".gitignore": "secret\n", "secret": "1"})
+    desk.runner = ToolRunner(desk.home, desk.project)
+    before = desk.tree
+    command = "rm a; echo 2 >b; mkdir new; echo 1 >new/x" + (f"; {git}" if by == "command" else "")
+    if ended:
+        desk.sh(command)
+    else:
+        unfinished(desk, command)
+    if by == "user":
+        subprocess.run(["bash", "-ec", git], cwd=desk.project, check=True)
+    desk.again()
+    if not ended:
+        assert "created new/x, removed a, changed b. Repeat" in desk.refused()
+    desk.runner.take_back()
+    assert desk.tree == before
+    desk.sh("rm a; echo 2 >b; mkdir new; echo 1 >new/x")
+    desk.runner.take_back()
+    assert desk.tree == before
+    desk.runner.close()
+
+
+def test_a_repository_that_appears_between_two_commands_of_a_session(tmp_path: Path) -> None:
+    desk = Commands(tmp_path)
+    desk.write(**{"a": "1", "sub/c": "1"})
+    before = desk.tree
+    for command in ("git init -q; rm a", "echo x >sub/d", "mv .git sub ../"):
+        desk.sh(command)
+        desk.runner.take_back()
+        assert desk.tree == before
+    desk.runner.close()

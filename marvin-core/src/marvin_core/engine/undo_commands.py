@@ -24,10 +24,12 @@ _AT_A_TIME = 30_000_000
 """The maximum number of bytes that are restored at a time."""
 
 
-def snapshots_of(parts: SessionParts, root: Path) -> Snapshots:
-    """The snapshots of a folder."""
+def snapshots_of(parts: SessionParts, root: Path, top: str = "") -> Snapshots:
+    """The snapshots of a folder; `top` is that of the repository when they were taken, if not now."""
     config = parts.config
     found = Snapshots(config.data_folder / "snapshots", root, parts.processes, config.limits, config.timeouts)
+    if top:
+        found.top = Path(top)
     found.without = parts.workspace.own_places(root)
     return found
 
@@ -42,7 +44,7 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
     if parts.config.writable_files is not None:
         raise MarvinError("This agent may write some files only (MARVIN_WRITABLE_FILES), and this would change others.")
     root = Path(span.root)
-    snapshots = snapshots_of(parts, root)
+    snapshots = snapshots_of(parts, root, span.top)
     if not span.after:
         ended = (entry.session, entry.process) == (parts.writer.id, this_process())  # /undo waits for this session's
         await _complete(snapshots, span, claim, is_running=is_live(entry.process) and not ended)
@@ -76,7 +78,7 @@ async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_runnin
     if is_running:
         raise MarvinError("Its commands are still running. Wait until they end.")
     try:
-        after, changes = await snapshots.settled(span.before, await snapshots.take())
+        after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since)
     except SnapshotFailure as error:
         raise _kept_or_never(error) from error
     if not changes:
@@ -184,7 +186,10 @@ def _pieces(changes: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[Seq
 
 
 def _named(changes: Sequence[Change]) -> str:
-    return shortened([f"{change.verb} {_shown(change)}" for change in changes], _NAMED)
+    """The changes; the created files first, because they will be removed."""
+    return shortened(
+        [f"{one.verb} {_shown(one)}" for one in sorted(changes, key=lambda one: one.verb != "created")], _NAMED
+    )
 
 
 def _shown(change: Change) -> str:

@@ -72,7 +72,8 @@ class CommandSpans:
         if root in self._hopeless:
             return
         try:
-            span = Span(root=str(root), before=await snapshots.take())
+            before = await snapshots.take()
+            span = Span(root=str(root), before=before, since=snapshots.begun, top=str(snapshots.top))
             entry, ledger = self._recorder.entry(tool), self._recorder.ledger(root)
             kept = await in_thread(lambda: ledger.record(entry, Inverse(span=span)))
         except (MarvinError, OSError) as error:
@@ -104,7 +105,7 @@ class CommandSpans:
     async def _close(self, ended: _Open, commands: list[str]) -> None:
         snapshots, span = ended.snapshots, ended.span
         try:
-            after, changes = await snapshots.settled(span.before, await snapshots.take(), ended.seen)
+            after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since, ended.seen)
             span = span.replace(after=after)
             await in_thread(lambda: self._write(ended.replace(span=span), commands, changes))
         except (MarvinError, OSError) as error:

@@ -79,6 +79,10 @@ class Span(Record):
     """Whether another Marvin worked in the folder at the same time. Then some of the changes may come from there."""
     modes: Mapping[str, int] = MappingProxyType({})
     """The permissions of files that they removed, if those were unusual."""
+    since: int = 0
+    """When the snapshot before was begun, in nanoseconds since the epoch; 0 if that is unknown."""
+    top: str = ""
+    """The folder to which the paths in the trees are relative; empty if that is unknown."""
 
 
 class Inverse(Record):
@@ -292,7 +296,8 @@ def _unpacked_file(data: Mapping[str, Any]) -> FileState:
 def _unpacked_span(data: Mapping[str, Any]) -> Span:
     modes = {str(name): int(mode) for name, mode in data["modes"].items()}
     names = {name: str(data[name]) for name in ("root", "before", "after")}
-    return Span(**names, is_shared=bool(data["is_shared"]), modes=modes)
+    since, top = int(data.get("since", 0)), str(data.get("top", ""))
+    return Span(**names, is_shared=bool(data["is_shared"]), modes=modes, since=since, top=top)
 
 
 def _unpacked_bytes(text: str | None) -> bytes | None:

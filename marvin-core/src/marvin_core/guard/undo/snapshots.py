@@ -31,7 +31,7 @@ from .pieces import Piece, next_piece
 from .repositories import exclude_file_of, top_of
 from .stores import lost_power, make_store, read_modes, renew_store, shares_objects, used, write_modes
 from .trees import Change, change_of
-from .unseen import Seen, follow_other_rules, left_out, rules_alone
+from .unseen import Seen, follow_other_rules, left_out, older_than, rules_alone
 
 if TYPE_CHECKING:
     from ..processes.runner import ProcessRunner
@@ -78,9 +78,12 @@ class Snapshots:
         self.without: Sequence[str] = ()
         self.seen = Seen()
         """What the newest snapshot left out."""
+        self.begun = 0
+        """The time at which the newest snapshot was begun, in nanoseconds since the epoch."""
         self._base = base
         self._root = root
-        self._top = top_of(root)
+        self.top = top_of(root)
+        """The folder of the repository around it, to which the paths in the trees are relative."""
         self._processes = processes
         self._limits = limits
         self._timeouts = timeouts
@@ -99,7 +102,7 @@ class Snapshots:
         """
         if self._processes.which("git") is None:
             raise SnapshotFailure("git, which stores the files, is not installed", is_lasting=True)
-        deadline = time.monotonic() + self._timeouts.snapshot
+        deadline, self.begun = time.monotonic() + self._timeouts.snapshot, time.time_ns()
         try:
             await self._prepared()
             try:
@@ -114,7 +117,7 @@ class Snapshots:
             raise SnapshotFailure(f"{self.store}: {error.strerror}") from error
 
     async def _repair(self) -> None:
-        await in_thread(lambda: renew_store(self._base, self.store, self._limits, self._top))
+        await in_thread(lambda: renew_store(self._base, self.store, self._limits, self.top))
 
     async def _repaired(self, reading: Callable[[], Awaitable[T]]) -> T:
         """What is stored, after a repair if necessary. Raises `SnapshotFailure`, a final one if that does not help."""
@@ -149,7 +152,7 @@ class Snapshots:
         if self._is_ready:
             return
         if not await in_thread(lambda: used(self.store)):
-            await in_thread(lambda: make_store(self._base, self.store, self._limits, self._top))
+            await in_thread(lambda: make_store(self._base, self.store, self._limits, self.top))
         if await in_thread(lambda: lost_power(self.store)):
             await self._repair()
         self._shares = await in_thread(lambda: shares_objects(self.store))
@@ -186,7 +189,7 @@ class Snapshots:
                 break
         self.seen = seen.replace(passed=frozenset(passed))
         if stale + (len(new) if begun else 0) > _STALE:  # stale entries are read each time
-            await self._git("update-index", "update-index", "-q", "--refresh", env=env, may_fail=True)
+            await self._git("update-index", "update-index", "-q", "--refresh", env=env, others=range(1, 256))
         if modes != self._modes:
             self._modes = modes
             await in_thread(lambda: write_modes(self.store, modes))
@@ -226,7 +229,7 @@ class Snapshots:
                     folders.append(folder + name)
                 elif name:
                     found.append(folder + name)
-        exclude = exclude_file_of(self._top)
+        exclude = exclude_file_of(self.top)
         rules = await in_thread(exclude.read_bytes) if exclude is not None else b""
         return found, Seen(nested=frozenset(nested), unlisted=tuple(folders), rules=rules)
 
@@ -238,7 +241,7 @@ class Snapshots:
         own_places = [_SPECIAL.sub(rb"\\\1", os.fsencode(name)) for name in self.without]
         places = [*map(os.fsencode, _NEVER), *own_places]
         options = [f"--exclude={os.fsdecode(below + place)}" for place in places]
-        own = exclude_file_of(self._top)
+        own = exclude_file_of(self.top)
         options.append(f"--exclude={TEMPORARY}")
         return [*options, f"--exclude-from={own}"] if own is not None else options
 
@@ -265,17 +268,19 @@ class Snapshots:
 
     @property
     def _prefix(self) -> bytes:
-        return os.fsencode(self._root.relative_to(self._top)) + b"/" if self._root != self._top else b""
+        return os.fsencode(self._root.relative_to(self.top)) + b"/" if self._root != self.top else b""
 
-    async def settled(self, before: str, after: str, seen: Seen | None = None) -> tuple[str, list[Change]]:
+    async def settled(self, before: str, after: str, since: int, seen: Seen | None = None) -> tuple[str, list[Change]]:
         """The tree after commands and the changes by them, without files that were there and only not seen.
 
         Args:
+            since: when the snapshot before them was begun; 0 if that is unknown.
             seen: what the snapshot before them left out, if that is known.
         """
         changes = await self.changes(before, after)
         seen = seen or Seen(nested=self.seen.nested, rules=self.seen.rules)
         left = left_out(changes, seen, self.seen)
+        left |= await in_thread(lambda: older_than(self._root, changes, since))
         created = [change.path for change in changes if change.before is None and change.path not in left]
         if created and follow_other_rules(changes, seen, self.seen):
             left |= await self._ignored(before, created, seen.rules)
@@ -297,10 +302,11 @@ class Snapshots:
             found = await git("ls-files", "ls-files", "-z", "--", ":(glob)**/.gitignore")
             # git reads rules from an index only if they are marked as left out of the working tree.
             await git("update-index", "update-index", "--skip-worktree", "-z", "--stdin", stdin=found)
-            words = ("-c", f"core.excludesFile={other}", "check-ignore", "-z", "--stdin")
             below = b"./" + self._prefix  # so that no name begins as a pattern
             stdin = b"".join(below + path + b"\0" for path in paths)
-            said = await git("check-ignore", *words, stdin=stdin, may_fail=True)  # it fails if it finds none
+            said = b""
+            for own in ((), ("-c", f"core.excludesFile={other}")):  # these replace the rules of the user
+                said += await git("check-ignore", *own, "check-ignore", "-z", "--stdin", stdin=stdin, others=(1,))
         return {path.removeprefix(below) for path in said.split(b"\0") if path}
 
     async def changes(self, before: str, after: str) -> list[Change]:
@@ -308,7 +314,7 @@ class Snapshots:
         return await self._repaired(lambda: self._changes(before, after))
 
     async def _changes(self, before: str, after: str) -> list[Change]:
-        prefix = f"--relative={self._root.relative_to(self._top)}" if self._root != self._top else "--no-relative"
+        prefix = f"--relative={self._root.relative_to(self.top)}" if self._root != self.top else "--no-relative"
         said = await self._git("diff-tree", "diff-tree", "-r", "-z", "--no-renames", "--raw", prefix, before, after)
 
         def found() -> list[Change]:
@@ -358,10 +364,14 @@ class Snapshots:
         limit: float | None = None,
         cwd: Path | None = None,
         most: int = _NAMES,
-        may_fail: bool = False,
+        others: Sequence[int] = (),
     ) -> bytes:
-        """The output of git for the store. Raises `SnapshotFailure` if git fails, or prints more than expected."""
-        places = {"GIT_DIR": str(self.store), "GIT_WORK_TREE": str(self._top)}
+        """The output of git for the store. Raises `SnapshotFailure` if git fails, or prints more than expected.
+
+        Args:
+            others: exit codes other than 0 that are none of a failure.
+        """
+        places = {"GIT_DIR": str(self.store), "GIT_WORK_TREE": str(self.top)}
         # git reads the index even where it compares trees, and fails if that is damaged.
         places["GIT_INDEX_FILE"] = str(self.store / "index.none")
         result = await self._processes.run(
@@ -373,6 +383,6 @@ class Snapshots:
             env={**_ENVIRONMENT, **places, **(env or {})},
             outside=True,
         )
-        if result.timed_out or result.omitted or (result.exit_code != 0 and not may_fail):
+        if result.timed_out or result.omitted or result.exit_code not in (0, *others):
             raise failure_of(what, result)
         return result.output

@@ -6,6 +6,9 @@ remove a file of the user, so what was not seen is left alone.
 
 from __future__ import annotations
 
+import os
+import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from .trees import Change
 
 _RULES = b".gitignore"
+_COARSE = 2_000_000_000
 
 
 class Seen(Record):
@@ -49,7 +53,61 @@ def left_out(changes: Sequence[Change], before: Seen, after: Seen) -> set[bytes]
 def follow_other_rules(changes: Sequence[Change], before: Seen, after: Seen) -> bool:
     """Whether files may have been ignored before that are not ignored after."""
     is_same = (before.nested, before.rules) == (after.nested, after.rules)
-    return not is_same or any(change.path.rpartition(b"/")[2] == _RULES for change in changes)
+    return not is_same or any(_name(change.path) == _RULES for change in changes)
+
+
+def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
+    """The files that look created, but whose last change is older than the snapshot before, which did not see them.
+
+    A file that was copied, moved or unpacked was changed then, whatever its date says. Files in a folder that was moved
+    are not: they have the name and the content of one that is gone with its folder.
+
+    Args:
+        since: the time of the snapshot in nanoseconds since the epoch; 0 if it is unknown.
+    """
+    if not since:
+        return set()
+    older = [one for one in changes if one.before is None and _changed_at(root, one.path) < since]
+    moved = Counter(
+        (_name(one.path), one.before)
+        for one in (changes if older else ())
+        if one.after is None and not _is_folder(os.path.join(os.fsencode(root), _folder(one.path)))
+    )
+    alike = Counter((_name(one.path), one.after) for one in older)
+    return {
+        one.path
+        for one in older
+        if not alike[key := (_name(one.path), one.after)] <= moved[key] or not _is_in_new_folder(root, one.path, since)
+    }
+
+
+def _is_in_new_folder(root: Path, path: bytes, since: int) -> bool:
+    """Whether one of the folders around a file was changed since then, as moving it does."""
+    while path := _folder(path):
+        if _changed_at(root, path) >= since:
+            return True
+    return False
+
+
+def _is_folder(place: bytes) -> bool:
+    return os.path.isdir(place) and os.path.realpath(place) == place.rstrip(b"/")
+
+
+def _changed_at(root: Path, path: bytes) -> int:
+    """The time when a file's content, name or permissions were last changed; some file systems have coarse times."""
+    try:
+        changed = os.lstat(os.path.join(os.fsencode(root), path)).st_ctime_ns
+    except OSError:
+        return sys.maxsize
+    return changed if changed % 1_000_000_000 else changed + _COARSE
+
+
+def _folder(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0]
+
+
+def _name(path: bytes) -> bytes:
+    return path.rpartition(b"/")[2]
 
 
 @contextmanager
