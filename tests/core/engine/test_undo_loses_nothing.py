@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +16,11 @@ import pytest
 
 from marvin_core.api.errors import MarvinError
 from marvin_core.testing import ToolRunner
+from marvin_core.tools.schema import describe
+from tests.support import command_tools
+from tests.support.chat import Chat, chatting
+from tests.support.command_tools import shell
+from tests.support.engine import calls, make, says
 from tests.support.undoing import Commands
 
 
@@ -251,3 +259,48 @@ def test_a_repository_that_appears_between_two_commands_of_a_session(tmp_path: P
         desk.runner.take_back()
         assert desk.tree == before
     desk.runner.close()
+
+
+# --- which commands still run ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["/clear", "/fork"])
+def test_commands_of_an_earlier_session_of_this_process_have_ended(tmp_path: Path, line: str) -> None:
+    """The snapshot after them failed, and then another session began."""
+    stores, aside = tmp_path / "home/marvin/data/snapshots", tmp_path / "aside"
+    command = f"rm a; mkdir -p {stores}; mv {stores} {aside}; touch {stores}"
+    script = [calls(("a", "shell", json.dumps({"command": command}))), says("Done.")]
+    made = make(tmp_path, *script, specs=[describe(shell, source="tests", module=command_tools.__name__)])
+    project = tmp_path / "project"
+    project.mkdir(exist_ok=True)
+    (project / "a").write_text("1")
+    said: list[str] = []
+
+    async def work(chat: Chat) -> None:
+        (await chat.session.submit("Go.")).check()
+        stores.unlink()
+        aside.rename(stores)
+        said.extend([await chat.do(line), await chat.do("/undo"), await chat.do("/undo")])
+
+    chatting(made, work)
+    assert "removed a. Repeat" in said[1], said
+    assert (project / "a").read_text() == "1"
+
+
+def test_commands_of_another_session_of_this_process_may_still_run(desk: Commands) -> None:
+    """Neither session has a name before its first prompt."""
+    desk.write(a="1")
+    command = "rm a; echo >ready; until [ -e go ]; do sleep 0.05; done; rm go ready"
+    running = threading.Thread(target=lambda: desk.sh(command))
+    running.start()
+    try:
+        with ToolRunner(desk.home, desk.project) as other:
+            while not (desk.project / "ready").exists():
+                time.sleep(0.01)
+            with pytest.raises(MarvinError, match="still running"):
+                other.take_back()
+    finally:
+        desk.at("go", "")
+        running.join()
+    desk.runner.take_back()
+    assert desk.tree["a"][1] == b"1"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..api.errors import MarvinError
 from ..guard.undo.failures import SnapshotFailure
-from ..guard.undo.ledger import Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live, this_process
+from ..guard.undo.ledger import UNFINISHED, Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live, this_process
 from ..guard.undo.restoring import FOLDER, blocked_by, put_files_back, read_now, remove_created, state_of
 from ..guard.undo.snapshots import Snapshots
 from ..guard.undo.trees import Change, Kept
@@ -46,8 +46,9 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
     root = Path(span.root)
     snapshots = snapshots_of(parts, root, span.top)
     if not span.after:
-        ended = (entry.session, entry.process) == (parts.writer.id, this_process())  # /undo waits for this session's
-        await _complete(snapshots, span, claim, is_running=is_live(entry.process) and not ended)
+        # The entry of commands whose snapshot failed has ended, although its process is running.
+        is_running = entry.path in UNFINISHED or (entry.process != this_process() and is_live(entry.process))
+        await _complete(snapshots, span, claim, is_running=is_running)
         return
     try:
         changes = await snapshots.changes(span.before, span.after)

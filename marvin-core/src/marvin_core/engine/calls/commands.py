@@ -12,7 +12,7 @@ from ...api.errors import MarvinError
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...guard.undo.failures import SnapshotFailure
-from ...guard.undo.ledger import Inverse, LedgerEntry, Span
+from ...guard.undo.ledger import UNFINISHED, Inverse, LedgerEntry, Span
 from ...guard.undo.snapshots import Snapshots
 from ...guard.undo.trees import Change
 from ...guard.undo.unseen import Seen
@@ -76,6 +76,7 @@ class CommandSpans:
             span = Span(root=str(root), before=before, since=snapshots.begun, top=str(snapshots.top))
             entry, ledger = self._recorder.entry(tool), self._recorder.ledger(root)
             kept = await in_thread(lambda: ledger.record(entry, Inverse(span=span)))
+            UNFINISHED.add(kept)
         except (MarvinError, OSError) as error:
             self._tell(error)
             if isinstance(error, SnapshotFailure) and error.is_lasting:
@@ -110,6 +111,8 @@ class CommandSpans:
             await in_thread(lambda: self._write(ended.replace(span=span), commands, changes))
         except (MarvinError, OSError) as error:
             self._tell(error)
+        finally:
+            UNFINISHED.discard(ended.kept)
 
     def _write(self, ended: _Open, commands: Sequence[str], changes: Sequence[Change]) -> None:
         if changes:

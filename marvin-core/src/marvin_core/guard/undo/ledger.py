@@ -39,6 +39,10 @@ _SHARE = 10
 """Old entries are searched again after this share of the size limit was written."""
 
 
+UNFINISHED: set[Path] = set()
+"""The entries of commands of this process that still run, in whichever session."""
+
+
 class NeverTakenBack(MarvinError):
     """A call can never be undone."""
 
