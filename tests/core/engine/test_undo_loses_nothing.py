@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core.api.errors import MarvinError
+from marvin_core.guard.undo.stores import merge_modes, read_modes
 from marvin_core.testing import ToolRunner
 from marvin_core.tools.schema import describe
 from tests.support import command_tools
@@ -56,7 +57,7 @@ def without_git(desk: Commands, text: str = "") -> None:
     if text:
         (programs / "git").write_text(text.format(git=shutil.which("git")))
         (programs / "git").chmod(0o755)
-    desk.again(env={"PATH": f"{programs}:/bin" if text == SLOW else str(programs)}, timeouts={"snapshot": 0.3})
+    desk.again(env={"PATH": f"{programs}:/bin" if "exec" in text else str(programs)}, timeouts={"snapshot": 0.3})
 
 
 @pytest.mark.parametrize("git", [SLOW, "", BROKEN], ids=["slow", "missing", "killed"])
@@ -259,6 +260,17 @@ def test_a_repository_that_appears_between_two_commands_of_a_session(tmp_path: P
         desk.runner.take_back()
         assert desk.tree == before
     desk.runner.close()
+
+
+# --- permissions ----------------------------------------------------------------------------------------------------
+
+
+def test_two_marvins_that_note_permissions_at_once_lose_none(tmp_path: Path) -> None:
+    merge_modes(tmp_path, {}, {"kept": 0o600, "old": 0o600})
+    known = read_modes(tmp_path)
+    merge_modes(tmp_path, known, {"kept": 0o600, "old": 0o600, "one": 0o640})
+    merge_modes(tmp_path, known, {"kept": 0o600, "two": 0o600})
+    assert read_modes(tmp_path) == {"kept": 0o600, "one": 0o640, "two": 0o600}
 
 
 # --- which commands still run ---------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from .contents import contents_in, index_lines, name_lines, pack_of, read_files
 from .failures import SnapshotFailure, failure_of
 from .pieces import Piece, next_piece
 from .repositories import exclude_file_of, top_of
-from .stores import lost_power, make_store, read_modes, renew_store, shares_objects, used, write_modes
+from .stores import lost_power, make_store, merge_modes, read_modes, renew_store, shares_objects, used
 from .trees import Change, change_of
 from .unseen import Seen, follow_other_rules, left_out, older_than, rules_alone
 
@@ -175,6 +175,7 @@ class Snapshots:
             stale += piece.stale
             if piece.files:
                 if begun and time.monotonic() > deadline:
+                    await self._keep(modes)  # files in the index are not read again
                     os.replace(index, self.store / "index")
                     raise SnapshotFailure("the folder has too many new files to record at once (timeouts.snapshot)")
                 total += piece.size
@@ -190,9 +191,7 @@ class Snapshots:
         self.seen = seen.replace(passed=frozenset(passed))
         if stale + (len(new) if begun else 0) > _STALE:  # stale entries are read each time
             await self._git("update-index", "update-index", "-q", "--refresh", env=env, others=range(1, 256))
-        if modes != self._modes:
-            self._modes = modes
-            await in_thread(lambda: write_modes(self.store, modes))
+        await self._keep(modes)
         if not begun and self._last is not None and self._last[0] == os.stat(index).st_mtime_ns:
             return self._last[1]
         tree = await self._tree(env)
@@ -200,6 +199,10 @@ class Snapshots:
             self._last = os.stat(index).st_mtime_ns, tree
             os.replace(index, self.store / "index")
         return tree
+
+    async def _keep(self, modes: Mapping[str, int]) -> None:
+        old, self._modes = self._modes, modes
+        await in_thread(lambda: merge_modes(self.store, old, modes))
 
     async def _differing(self, env: Mapping[str, str], limit: float) -> dict[bytes, list[bytes]]:
         """The files that differ from an index, with their entries in git's diff format."""

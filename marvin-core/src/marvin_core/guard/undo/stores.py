@@ -13,7 +13,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from ...api.limits import Limits
-from ...util.state_files import make_private_folder, private, read_trusted_json, replace_file
+from ...util.state_files import make_private_folder, private, read_trusted, trusted_json, update_file
 from .ledger import is_live, this_process
 from .repositories import objects_in, share_objects
 
@@ -122,15 +122,32 @@ def shares_objects(store: Path) -> bool:
 def read_modes(store: Path) -> dict[str, int]:
     """The permissions of files that have unusual ones, by name."""
     try:
-        found = read_trusted_json(store / _MODES)
-        return {str(name): int(mode) for name, mode in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        return _modes(read_trusted(store / _MODES))
+    except OSError:
         return {}
 
 
-def write_modes(store: Path, modes: Mapping[str, int]) -> None:
-    """Store them. Raises OSError."""
-    replace_file(store / _MODES, json.dumps(modes).encode())
+def merge_modes(store: Path, old: Mapping[str, int], new: Mapping[str, int]) -> None:
+    """Store what differs between two states of them; another Marvin may have changed others meanwhile.
+
+    Raises:
+        OSError, MarvinError: they cannot be stored.
+    """
+    changed = {name: new.get(name) for name in (*old, *new) if old.get(name) != new.get(name)}
+
+    def merged(kept: bytes | None) -> bytes:
+        found = {**_modes(kept), **changed}
+        return json.dumps({name: mode for name, mode in found.items() if mode is not None}).encode()
+
+    if changed:
+        update_file(store / _MODES, merged)
+
+
+def _modes(text: bytes | None) -> dict[str, int]:
+    try:
+        return {str(name): int(mode) for name, mode in (trusted_json(text) or {}).items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
 
 
 def sweep_stores(base: Path, limits: Limits, now: float) -> None:
