@@ -741,9 +741,12 @@ def test_a_file_that_is_changed_while_others_are_put_back_stays(desk: Commands) 
 
     changing = threading.Thread(target=change)
     changing.start()
-    assert "1999 was changed at the same moment" in desk.refused()
+    text = desk.refused()
+    assert "1999 was changed at the same moment, so it stays as it is. " in text
+    assert "1,999 of 2,000 files are restored: 0000, 0001, " in text
     changing.join()
     assert last.read_text() == "mine"
+    assert "-2\n+mine" in desk.refused()
 
 
 def test_an_object_of_the_repository_that_is_not_what_its_name_says_is_never_put_back(desk: Commands) -> None:

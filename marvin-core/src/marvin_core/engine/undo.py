@@ -15,7 +15,7 @@ from ..api.messages import Call, ToolOutput
 from ..guard.undo.changes import FileState, content_of
 from ..guard.undo.ledger import Claim, LedgerEntry, NeverTakenBack, UndoLedger
 from ..kit.files.diffs import unified_diff
-from ..util.text import cut
+from ..util.text import cut, shortened
 from ..util.threads import in_thread
 from .parts import SessionParts
 
@@ -169,12 +169,14 @@ class Undo:
             raise MarvinError(
                 f"These files have changed since then. Undo the later change first, or restore them by hand:\n{diffs}"
             )
+        done: list[str] = []
         for state in files:
             paths, now = self._parts.workspace.paths_of(Path(state.root)), self._now(state)
             if now == state.before:
                 continue
             if now != state.after:
-                raise MarvinError(f"{state.path} was changed at the same moment. Try again.")
+                restored = f"Restored before: {shortened(done)}." if done else "No file was restored."
+                raise MarvinError(f"{state.path} was changed at the same moment, so it stays as it is. {restored}")
             if state.before is None:
                 paths.remove(state.path)
             else:
@@ -182,6 +184,7 @@ class Undo:
                 if now is None:
                     with paths.open(state.path) as stream:
                         os.fchmod(stream.fileno(), state.mode)
+            done.append(state.path)
 
     def _now(self, state: FileState, more: int = 1) -> bytes | None:
         """The current file; of one that has grown since, only so many bytes `more` than it had."""

@@ -62,13 +62,35 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
     except SnapshotFailure as error:
         raise _kept_or_never(error) from error
     todo = await _unchanged_since(snapshots, root, changes)
-    await in_thread(lambda: remove_created(root, [change for change in todo if change.before is None]))
+    done: list[bytes] = []
+    try:
+        await _restore(snapshots, span, todo, sizes, done)
+    except (MarvinError, OSError) as error:
+        raise MarvinError(f"{error} {_told_parts(done, todo)}") from error
+
+
+async def _restore(
+    snapshots: Snapshots, span: Span, todo: Sequence[Change], sizes: Mapping[str, int], done: list[bytes]
+) -> None:
+    root = Path(span.root)
+    await in_thread(lambda: remove_created(root, [change for change in todo if change.before is None], done))
     for piece in _pieces(todo, sizes):
         wanted = {change.before.content: sizes[change.before.content] for change in piece if change.before is not None}
         contents = await snapshots.contents(wanted)
         await in_thread(
-            lambda piece=piece, contents=contents: put_files_back(root, piece, contents, span.modes)  # type: ignore[misc]
+            lambda piece=piece, contents=contents: put_files_back(root, piece, contents, span.modes, done)  # type: ignore[misc]
         )
+
+
+def _told_parts(done: Sequence[bytes], todo: Sequence[Change]) -> str:
+    """Which files are restored if an undo stops halfway."""
+    if not done:
+        return "No file was restored."
+    names = shortened([path.decode("utf-8", "backslashreplace") for path in done], _NAMED)
+    return (
+        f"{len(done):,} of {counted(len(todo), 'file')} {'is' if len(done) == 1 else 'are'} restored: {names}. "
+        "The next /undo is about the rest."
+    )
 
 
 async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_running: bool) -> None:

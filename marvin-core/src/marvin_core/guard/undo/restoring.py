@@ -89,14 +89,19 @@ def blocked_by(root: Path, change: Change, removed: Collection[bytes]) -> Iterat
             yield f"{path} is no longer a folder"
 
 
-def remove_created(root: Path, changes: Sequence[Change]) -> None:
-    """Remove the files that did not exist before, and folders that become empty."""
+def remove_created(root: Path, changes: Sequence[Change], done: list[bytes]) -> None:
+    """Remove the files that did not exist before, and folders that become empty.
+
+    Args:
+        done: each file is added to it when it is removed.
+    """
     folders: set[str] = set()
     for change in changes:
         folder, _, name = os.fsdecode(change.path).rpartition("/")
         _check_unchanged(root, change)
         with suppress(FileNotFoundError), opened_folder(root, folder) as descriptor:
             os.unlink(name, dir_fd=descriptor)
+        done.append(change.path)
         while folder:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
@@ -107,13 +112,18 @@ def remove_created(root: Path, changes: Sequence[Change]) -> None:
 
 
 def put_files_back(
-    root: Path, changes: Sequence[Change], contents: Mapping[str, bytes], modes: Mapping[str, int]
+    root: Path,
+    changes: Sequence[Change],
+    contents: Mapping[str, bytes],
+    modes: Mapping[str, int],
+    done: list[bytes],
 ) -> None:
     """Restore the earlier content of files, each atomically.
 
     Args:
         contents: the contents of all files, by name.
         modes: unusual permissions, by path.
+        done: each file is added to it when it is restored.
 
     Raises:
         MarvinError: one cannot be written; the files before it are restored.
@@ -126,13 +136,14 @@ def put_files_back(
             except OSError as error:
                 name = os.fsdecode(change.path)
                 raise MarvinError(f"{name} cannot be written: {error.strerror}. Free space, then try again.") from error
+            done.append(change.path)
 
 
 def _check_unchanged(root: Path, change: Change) -> None:
     """Raise `MarvinError` if a file was changed while the others were restored."""
     now = state_of(root, change.path)
     if now != change.after and not (change.after is None and now == Kept(mode=FOLDER, content="")):
-        raise MarvinError(f"{os.fsdecode(change.path)} was changed at the same moment. Try again.")
+        raise MarvinError(f"{os.fsdecode(change.path)} was changed at the same moment, so it stays as it is.")
 
 
 def _put(root: Path, change: Change, content: bytes, mode: int | None) -> None:
