@@ -8,7 +8,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -20,6 +20,7 @@ from marvin_core import Timeouts
 from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_pipeline.run.checkpoints import Checkpoints
 from marvin_pipeline.run.git.locks import set_free
+from marvin_pipeline.run.git.project_git import GitFault
 from tests.support.folders import Folders
 
 ENV = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/"}
@@ -35,12 +36,12 @@ def sh(folder: Path, script: str, *, check: bool = True) -> str:
 
 
 @contextmanager
-def checkpoints(folder: Path) -> Iterator[tuple[Checkpoints, asyncio.Runner]]:
+def checkpoints(folder: Path, lock: float = 5.0) -> Iterator[tuple[Checkpoints, asyncio.Runner]]:
     """Those of a folder, and what runs them."""
     with asyncio.Runner() as loop:
         runner = ProcessRunner(Folders(root=folder, base=folder), ENV, Timeouts())
         try:
-            yield Checkpoints(folder, runner, 60), loop
+            yield Checkpoints(folder, runner, 60, Timeouts(lock=lock)), loop
         finally:
             loop.run(runner.close())
 
@@ -64,7 +65,8 @@ def test_no_commit_of_the_user_is_reverted(tmp_path: Path, part: str) -> None:
         number = 0
         while not stop.is_set():
             number += 1
-            new = f"echo {number} > shared; echo > u{number}; git add shared u{number}; git commit -m {number}"
+            how = ("git add shared; git commit", "git commit -a", f"git commit shared u{number}")[number % 3]
+            new = f"echo {number} > shared; echo > u{number}; git add u{number}; {how} -m {number}"
             said.append(sh(root, f"{new}; sleep 0.05", check=False))
 
     user = threading.Thread(target=commit)
@@ -82,9 +84,10 @@ def test_no_commit_of_the_user_is_reverted(tmp_path: Path, part: str) -> None:
     assert commits
     assert set(commits) <= set(sh(tmp_path, "git log --format=%h").split())
     assert sh(tmp_path, "git log --format= --diff-filter=D --name-only") == ""
-    shown = sh(root, "git log --reverse --format=%s -p -U0 -- shared | grep '^M\\|^[-+][0-9]'")
-    changes = [int(old) < int(new) for old, new in re.findall(r"^Marvin's\n-(\d+)\n\+(\d+)$", shown, re.MULTILINE)]
-    assert all(changes)
+    shown = sh(root, "git log --reverse --format= -p -U0 -- shared | grep '^+[0-9]'")
+    contents = [int(line[1:]) for line in shown.splitlines()]
+    assert len(contents) > 9
+    assert contents == sorted(contents)
 
 
 @pytest.mark.slow
@@ -117,6 +120,58 @@ def test_the_lock_of_a_program_that_is_no_git_is_left(tmp_path: Path) -> None:
     assert lock.exists()
     assert set_free(lock, tmp_path / ".git", tmp_path, Timeouts(lock=0.2))
     assert not lock.exists()
+
+
+@contextmanager
+def repeated(work: Callable[[], None]) -> Iterator[None]:
+    """Somebody who does this again and again meanwhile."""
+    stop = threading.Event()
+
+    def repeat() -> None:
+        while not stop.is_set():
+            work()
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.slow
+def test_a_lock_that_is_always_taken_again_ends_a_checkpoint_soon(tmp_path: Path) -> None:
+    sh(tmp_path, BEGIN)
+
+    def lock() -> None:
+        (tmp_path / "new").touch()
+        (tmp_path / "new").rename(tmp_path / ".git/index.lock")
+        time.sleep(0.01)
+
+    (tmp_path / ".git/index.lock").touch()
+    with repeated(lock), checkpoints(tmp_path, lock=1.0) as (made, loop):
+        (tmp_path / "a").write_text("1")
+        begun = time.monotonic()
+        with pytest.raises(GitFault, match=r"index\.lock"):
+            loop.run(made.checkpoint("Marvin's"))
+        assert time.monotonic() - begun < 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["", "part"])
+def test_a_program_that_commits_all_the_time_is_named_in_the_end(tmp_path: Path, part: str) -> None:
+    """A checkpoint that is made all the same could revert what it has committed."""
+    sh(tmp_path, BEGIN)
+    tree = sh(tmp_path, "git write-tree").strip()
+
+    def commit() -> None:
+        sh(tmp_path, f"git update-ref HEAD $(git commit-tree {tree} -p HEAD -m $(date +%N))")
+
+    with repeated(commit), checkpoints(tmp_path / part, lock=0.5) as (made, loop):
+        (tmp_path / part / "a").write_text("1")
+        with pytest.raises(GitFault, match=r"commits in .* all the time|update-ref"):
+            loop.run(made.checkpoint("Marvin's"))
 
 
 def test_what_a_killed_marvin_left_in_the_repository_is_removed(tmp_path: Path) -> None:

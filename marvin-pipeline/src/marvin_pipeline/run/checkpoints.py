@@ -13,6 +13,7 @@ from marvin_core import Processes, ProcessResult, Timeouts, in_thread, output_te
 from .git.commits import BETWEEN_COMMITS, Commits
 from .git.project_git import NAMES, OUTPUT, GitFault, ProjectGit
 from .git.staging import ALL, RAW, Staging, own_index, remove_left, removed
+from .git.tries import Tries
 
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
@@ -34,7 +35,6 @@ _UNFINISHED = {
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _BLAMED = re.compile(rb"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d{1,9})(?: \d+)?")
 _HUNK = re.compile(rb"@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@")
-_TRIES = 9
 _COMMITS = 50_000
 """Commits of a history that are read."""
 
@@ -106,44 +106,47 @@ class Checkpoints:
             GitFault: a merge or the like is not finished, or git fails.
         """
         await self._refuse_unfinished()
-        await self._stage()
-        staged = await self._git.attempt("diff", "--cached", "--quiet", *ALL)
-        if staged.exit_code == 1 or not await self._has_commits():
-            await self._commit(message)
+        with self._git.tries() as tries:
+            await self._stage(tries)
+            staged = await self._git.attempt("diff", "--cached", "--quiet", *ALL)
+            if staged.exit_code == 1 or not await self._has_commits():
+                await self._commit(message, tries)
         return await self.newest()
 
-    async def _stage(self) -> None:
-        for _ in range(_TRIES):
+    async def _stage(self, tries: Tries) -> None:
+        while True:
             head = await self.newest()
             await Staging(self._git).stage()
             if await self.newest() == head:
-                break  # else somebody has committed files that were read before, and may be newer there
+                return
+            if not await tries.again():  # files that were read before may be newer in what somebody has committed
+                raise GitFault(
+                    f"Another program commits in {self._folder} all the time, so the pipeline cannot. Stop it, and run "
+                    "the pipeline again."
+                )
 
-    async def _commit(self, message: str) -> None:
+    async def _commit(self, message: str, tries: Tries) -> None:
         who = () if await self._knows_who() else _WHO
         stdin = message.encode("utf-8", "replace")
         if not await self._git.prefix():
-            await self._commit_all(who, stdin)
+            await self._commit_all(who, stdin, tries)
             return
         # With paths, git would read the files once more, and the repository around the project has its own changes. So
         # the commit is made from an index of its own. Others may commit there meanwhile, so all of it is of one HEAD.
-        for left in reversed(range(_TRIES)):
-            failed = await self._commit_on(await self.newest(), who, stdin)
-            if failed is None:
-                break
-            if not left:
+        while (failed := await self._commit_on(await self.newest(), who, stdin)) is not None:
+            if not await tries.again():
                 raise self._git.fault("update-ref", failed)
         await self._git.attempt("update-index", "-q", "--refresh")
 
-    async def _commit_all(self, who: Sequence[str], message: bytes) -> None:
+    async def _commit_all(self, who: Sequence[str], message: bytes, tries: Tries) -> None:
         """Commit what is staged in the whole repository; again if somebody else commits in the same moment."""
-        for left in reversed(range(_TRIES)):
+        while True:
             head = await self.newest()
             commit = ("commit", "--quiet", "--allow-empty", "--no-verify", "--file=-")
             done = await self._git.attempt(*commit, who=who, stdin=message)
             if done.exit_code == 0:
                 return
-            if not left or await self.newest() == head:
+            if await self.newest() == head or not await tries.again():
                 raise self._git.fault("commit", done)
 
     async def _commit_on(self, head: str, who: Sequence[str], message: bytes) -> ProcessResult | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -19,6 +20,7 @@ from marvin_core import (
 )
 
 from .locks import lock_in, set_free
+from .tries import Tries, tries_within
 
 _GIT = git_command("core.safecrlf=false", "core.untrackedCache=keep")
 _ENVIRONMENT = {
@@ -29,8 +31,8 @@ _ENVIRONMENT = {
 NAMES = 100_000_000
 """Bytes of a list of names."""
 OUTPUT = 4_000
-_TRIES = 20
-"""How often a git command waits for a lock."""
+_WAITS = 6
+"""The limit for all tries of an action, as a multiple of the wait for a lock."""
 
 
 class GitFault(MarvinError):
@@ -86,13 +88,17 @@ class ProjectGit:
 
     async def attempt(self, *arguments: str, **options: Unpack[Options]) -> ProcessResult:
         """The same, for callers that check the exit code."""
-        result = await self._once(*arguments, **options)
-        for _ in range(_TRIES):
-            lock = lock_in(result.stderr) if result.exit_code else None
-            if lock is None or not await self._is_free(lock):
-                break
-            result = await self._once(*arguments, **options)  # another git may have been faster again
+        with self.tries() as tries:
+            result = await self._once(*arguments, **options)
+            while result.exit_code and (lock := lock_in(result.stderr)) is not None:
+                if not await self._is_free(lock) or not await tries.again():
+                    break
+                result = await self._once(*arguments, **options)  # another git may have been faster again
         return result
+
+    def tries(self) -> AbstractContextManager[Tries]:
+        """The tries of an action of several commands, which have one time limit."""
+        return tries_within(_WAITS * self._timeouts.lock)
 
     async def _is_free(self, lock: Path) -> bool:
         repository = await self.place("--path-format=absolute", "--git-common-dir")

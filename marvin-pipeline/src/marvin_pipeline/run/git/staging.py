@@ -34,7 +34,7 @@ _PRIVATE = (sys.executable, "-I", "-S", "-B", str(_PROGRAM))
 _OF_THE_REPOSITORY = (b"local", b"worktree")
 _LARGE = 100_000_000
 """Bytes of a file that is not copied once more, to a private folder."""
-_TRIES = 9
+_TRIES = 8
 _COPY = "marvin-index-"
 _FORGOTTEN = 3_600
 """Seconds after which a copy of the index was left by a killed process."""
@@ -79,11 +79,16 @@ class Staging:
             GitFault: git fails, or a tracked file cannot be read.
         """
         index = await self._git.place("--path-format=absolute", "--git-path", "index")
-        for left in reversed(range(_TRIES)):
-            self._index = index if left else None
-            with suppress(_ChangedError):
-                await self._stage()
-                return
+        self._index = index
+        with self._git.tries() as tries:
+            for _ in range(_TRIES):
+                with suppress(_ChangedError):
+                    await self._stage()
+                    return
+                if not await tries.again():
+                    break
+        self._index = None  # a program changes it all the time
+        await self._stage()
 
     async def _stage(self) -> None:
         changes = await self._changes()
