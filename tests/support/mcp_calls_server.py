@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
 SDK = range(1, 10**9)
@@ -55,6 +56,8 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
     elif how == "asks first":
         first = {"resultType": "input_required", "requestState": "x", "inputRequests": {}}
         send(id=number, result=text("to the SDK") if number in SDK else first)
+    elif how == "sleep":
+        time.sleep(60)
     elif how == "last words":
         send(id=number, result=text("bye"))
         sys.exit(0)

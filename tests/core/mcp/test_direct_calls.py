@@ -30,6 +30,11 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield made
 
 
+async def never(fault: str) -> None:
+    """Gives no connection up, as none of these calls may."""
+    raise AssertionError(fault)
+
+
 def say(desk: Desk, how: str) -> str:
     """The answer of the server to a call."""
     return text_of(desk.call("trial__do", how=how))
@@ -103,8 +108,18 @@ def test_a_server_that_dies_in_a_call_is_named_with_its_reason(desk: Desk) -> No
     assert json.loads(say(desk, "calls"))[0] < FIRST  # a new connection begins with a call of the SDK
 
 
+def test_a_server_that_takes_no_input_is_given_up_and_started_again(desk: Desk) -> None:
+    async def deaf() -> str:
+        asked = [{"how": "sleep"}, *[{"how": "params", "more": "x" * 8_000_000}] * 5]
+        calls = [asyncio.ensure_future(desk.session.call_tool("trial__do", one)) for one in asked]
+        return text_of((await asyncio.gather(*calls))[-1])
+
+    assert "The program does not read what is sent to it." in desk.run(deaf())
+    assert say(desk, "params")
+
+
 def test_a_traced_run_leaves_every_call_to_the_sdk() -> None:
-    calls = DirectCalls(lambda line, is_request: None)
+    calls = DirectCalls(lambda line, is_request: None, never)
     meta = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "progressToken": 2}
     calls.learn(JSONRPCRequest(jsonrpc="2.0", id=2, method="tools/call", params={"name": "do", "_meta": meta}))
     assert not calls.are_possible
@@ -117,7 +132,7 @@ def test_nothing_is_called_after_the_end() -> None:
         sent.append(line)
 
     async def ended() -> None:
-        calls = DirectCalls(send)
+        calls = DirectCalls(send, never)
         calls.learn(JSONRPCRequest(jsonrpc="2.0", id=2, method="tools/call", params={"name": "do"}))
         running = asyncio.ensure_future(calls.call("do", {}, lambda *_: None))
         await asyncio.sleep(0)
@@ -135,7 +150,7 @@ def test_a_failure_of_whoever_hears_the_progress_ends_that_call_alone() -> None:
         raise RuntimeError("no ears")
 
     async def told() -> None:
-        calls = DirectCalls(lambda line, is_request: None)
+        calls = DirectCalls(lambda line, is_request: None, never)
         calls.learn(JSONRPCRequest(jsonrpc="2.0", id=2, method="tools/call", params={"name": "do"}))
         deaf = asyncio.ensure_future(calls.call("do", {}, fail))
         other = asyncio.ensure_future(calls.call("do", {}, lambda *_: None))

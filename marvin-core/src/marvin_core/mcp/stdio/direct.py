@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from mcp import MCPError
@@ -39,10 +39,15 @@ class _Call(NamedTuple):
 
 
 class DirectCalls:
-    """The calls of one connection."""
+    """The calls of one connection.
 
-    def __init__(self, send: Send) -> None:
+    Args:
+        give_up: ends the connection, since the program takes no input.
+    """
+
+    def __init__(self, send: Send, give_up: Callable[[str], Awaitable[None]]) -> None:
         self._send = send
+        self._give_up = give_up
         self._meta: dict[str, Any] | None = None
         self._running: dict[int, _Call] = {}
         self._next = _FIRST
@@ -65,7 +70,6 @@ class DirectCalls:
 
         Raises:
             MCPError: the server answers with an error, or the connection ends.
-            ToolError: the program has ended, or does not read.
         """
         if self._meta is None or self._is_over:
             raise _closed()
@@ -75,6 +79,11 @@ class DirectCalls:
         self._running[number] = call
         try:
             self._write({"id": number, "method": _CALL, "params": params})
+        except ToolError as error:
+            del self._running[number]
+            await self._give_up(str(error))
+            raise _closed() from error
+        try:
             return await call.answer
         except asyncio.CancelledError:
             self._cancel(number)

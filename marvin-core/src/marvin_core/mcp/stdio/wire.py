@@ -51,7 +51,7 @@ class Wire:
         self._received = 0
         self._errors = bytearray()
         self._talk: Conversation | None = None
-        self.calls = DirectCalls(self._write)
+        self.calls = DirectCalls(self._write, self.give_up_soon)
         self._over = asyncio.Event()
         self.fault = ""
         """Why the stream has ended; empty while it is open."""
