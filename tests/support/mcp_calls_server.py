@@ -7,8 +7,9 @@ import sys
 import time
 from typing import Any
 
-SDK = range(1, 10**9)
-"""The ids of calls that the client's SDK makes."""
+MODERN = "modern" in sys.argv
+"""Whether it speaks a protocol in which results ask for input."""
+KEPT = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if MODERN else {}
 calls: list[Any] = []
 cancelled: list[Any] = []
 held: list[Any] = []
@@ -21,7 +22,7 @@ def send(**message: Any) -> None:
 
 def text(said: str) -> dict[str, Any]:
     """The result of a call."""
-    return {"content": [{"type": "text", "text": said}]}
+    return {"content": [{"type": "text", "text": said}], **({"resultType": "complete"} if MODERN else {})}
 
 
 def call(number: Any, how: str, params: dict[str, Any]) -> None:
@@ -36,8 +37,10 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
         send(id=number, result=text("second"))
     elif how == "text id":
         send(id=str(number), result=text("with a text"))
+    elif how == "float id":
+        send(id=float(number), result=text("with a float"))
     elif how == "strange":
-        for one in (None, 1.5, [], {"a": 1}, True, 10**9 + 500, str(10**9 + 501), "9" * 5000):
+        for one in (None, 1.5, 1e300, 10**9 + 0.5, [], {"a": 1}, True, 10**9 + 500, str(10**9 + 501), "9" * 5000):
             send(id=one, result=text("nobody asked"))
         send(id=number, result=text("right"))
     elif how == "error":
@@ -53,9 +56,15 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
             progress(params, value)
         send(id=number, result=text("done"))
         progress(params, 4)
-    elif how == "asks first":
-        first = {"resultType": "input_required", "requestState": "x", "inputRequests": {}}
-        send(id=number, result=text("to the SDK") if number in SDK else first)
+    elif how == "asks":
+        question = {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
+        asked = {"which": {"method": "elicitation/create", "params": question}}
+        first = {"resultType": "input_required", "requestState": "x", "inputRequests": asked if MODERN else {}}
+        if "requestState" in params:
+            begun = json.dumps([params["requestState"], params.get("inputResponses"), calls])
+        send(id=number, result=text(begun) if "requestState" in params else first)
+    elif how in ("other kind", "no kind"):
+        send(id=number, result={**text(json.dumps(calls)), "resultType": "other" if how == "other kind" else None})
     elif how == "sleep":
         time.sleep(60)
     elif how == "last words":
@@ -82,13 +91,15 @@ def serve() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
-        if method == "initialize":
+        if method == "server/discover" and MODERN:
+            send(id=number, result={**KEPT, "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+        elif method == "initialize":
             info = {"name": "trial", "version": "1"}
             able = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
             send(id=number, result=able)
         elif method == "tools/list":
             schema = {"type": "object", "properties": {"how": {"type": "string"}}}
-            send(id=number, result={"tools": [{"name": "do", "inputSchema": schema}]})
+            send(id=number, result={**KEPT, "tools": [{"name": "do", "inputSchema": schema}]})
         elif method == "notifications/cancelled":
             cancelled.append(params["requestId"])
             send(id=params["requestId"], result=text("too late"))

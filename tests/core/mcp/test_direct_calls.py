@@ -56,17 +56,34 @@ def test_later_calls_of_a_connection_carry_what_the_sdk_added_to_the_first(tmp_p
     [
         ("twice", "first"),
         ("text id", "with a text"),
+        ("float id", "with a float"),
         ("strange", "right"),
         ("error", "says: no cheese"),
         ("odd error", "says: the answer has neither a result nor an error"),
         ("neither", "says: the answer has neither a result nor an error"),
         ("no content", "validation error for CallToolResult"),
-        ("asks first", "to the SDK"),
+        ("asks", '["x", null, ['),
     ],
 )
 def test_each_kind_of_answer_is_understood_and_the_next_call_works(desk: Desk, how: str, said: str) -> None:
     assert said in say(desk, how)
     assert json.loads(say(desk, "params"))["arguments"] == {"how": "params"}
+
+
+@pytest.mark.parametrize("how", ["other kind", "no kind"])
+def test_a_call_whose_result_is_of_an_unknown_kind_is_not_made_again(desk: Desk, how: str) -> None:
+    assert len(json.loads(say(desk, how))) == 2
+    assert len(json.loads(say(desk, "calls"))) == 3
+
+
+def test_a_call_that_asks_for_input_goes_on_and_does_not_begin_again(tmp_path: Path) -> None:
+    with desk_at(tmp_path, {"command": sys.executable, "args": ["-S", "-P", str(SERVER), "modern"]}) as made:
+        made.learn()
+        meta = [json.loads(say(made, "params"))["_meta"] for _ in range(2)]
+        state, given, calls = json.loads(say(made, "asks"))
+    assert meta[1].keys() == meta[0].keys() > {"io.modelcontextprotocol/protocolVersion"}
+    assert (state, given) == ("x", {"which": {"action": "cancel"}})  # nobody is there to answer
+    assert [number >= FIRST for number in calls] == [False, True, True, False]
 
 
 def test_progress_is_told_while_a_call_runs(desk: Desk) -> None:
@@ -115,7 +132,7 @@ def test_a_server_that_takes_no_input_is_given_up_and_started_again(desk: Desk) 
         return text_of((await asyncio.gather(*calls))[-1])
 
     assert "The program does not read what is sent to it." in desk.run(deaf())
-    assert say(desk, "params")
+    assert len(json.loads(say(desk, "calls"))) == 1
 
 
 def test_a_traced_run_leaves_every_call_to_the_sdk() -> None:

@@ -148,8 +148,10 @@ def _settle(answer: asyncio.Future[dict[str, Any]], message: Mapping[str, Any]) 
 
 
 def _number(value: Any) -> int | None:
-    """An id of these calls; some servers send numbers back as texts."""
+    """An id of these calls; some servers send large numbers back as 1e+09, or as texts."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(_FIRST)):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if type(value) is int and value >= _FIRST else None
 
