@@ -56,6 +56,10 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
             progress(params, value)
         send(id=number, result=text("done"))
         progress(params, 4)
+    elif how == "huge progress":
+        for value, total in ((10**400, 1), (1, 10**400)):
+            progress(params, value, total)
+        send(id=number, result=text("done"))
     elif how == "asks":
         question = {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
         asked = {"which": {"method": "elicitation/create", "params": question}}
@@ -80,10 +84,10 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
                 send(id=one, result=text(str(held.index(one))))
 
 
-def progress(params: dict[str, Any], value: Any) -> None:
+def progress(params: dict[str, Any], value: Any, total: Any = None) -> None:
     """Report progress, with a valid value or another one."""
     told = {"progressToken": params["_meta"]["progressToken"], "progress": value, "message": "step"}
-    send(method="notifications/progress", params=told)
+    send(method="notifications/progress", params=told if total is None else {**told, "total": total})
 
 
 def serve() -> None:

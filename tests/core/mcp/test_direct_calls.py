@@ -93,6 +93,13 @@ def test_progress_is_told_while_a_call_runs(desk: Desk) -> None:
     assert [(event.text, event.done) for event in told] == [("step", 1), ("step", 3)]
 
 
+def test_progress_of_a_first_call_in_numbers_beyond_all_floats_does_not_end_the_connection(tmp_path: Path) -> None:
+    with desk_at(tmp_path, {"command": sys.executable, "args": ["-S", "-P", str(SERVER)]}) as made:
+        made.learn()
+        assert [say(made, "huge progress") for _ in range(2)] == ["done", "done"]
+        assert len(json.loads(say(made, "calls"))) == 3
+
+
 def test_calls_beside_each_other_get_their_own_answers(desk: Desk) -> None:
     async def three() -> list[str]:
         calls = [desk.session.call_tool("trial__do", {"how": "reverse"}) for _ in range(3)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
@@ -112,9 +113,11 @@ class DirectCalls:
                 call.answer.set_exception(_closed())
 
     def _took_progress(self, params: Any) -> bool:
-        if not isinstance(params, dict) or (number := _number(params.get(_MARK))) is None:
+        if not isinstance(params, dict):
             return False
         done, total, text = params.get("progress"), params.get("total"), params.get("message")
+        if (number := _number(params.get(_MARK))) is None:
+            return _is_beyond_floats(done) or _is_beyond_floats(total)  # they would end the connection of the SDK
         call = self._running.get(number)
         if call is None or call.answer.done() or not _is_amount(done):
             return True
@@ -157,7 +160,11 @@ def _number(value: Any) -> int | None:
 
 
 def _is_amount(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and not _is_beyond_floats(value)
+
+
+def _is_beyond_floats(value: Any) -> bool:
+    return isinstance(value, int) and value.bit_length() >= sys.float_info.max_exp
 
 
 def _closed() -> MCPError:
