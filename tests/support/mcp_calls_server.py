@@ -9,6 +9,8 @@ from typing import Any
 
 MODERN = "modern" in sys.argv
 """Whether it speaks a protocol in which results ask for input."""
+SLOW = "slow" in sys.argv
+"""Whether it takes a second to begin, and another to end."""
 KEPT = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if MODERN else {}
 calls: list[Any] = []
 cancelled: list[Any] = []
@@ -71,8 +73,8 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
         send(id=number, result={**text(json.dumps(calls)), "resultType": "other" if how == "other kind" else None})
     elif how == "sleep":
         time.sleep(60)
-    elif how == "last words":
-        send(id=number, result=text("bye"))
+    elif how in ("last words", "many last words"):
+        send(id=number, result=text("bye" if how == "last words" else "bye " * 1_000_000))
         sys.exit(0)
     elif how == "die":
         print("there is no cheese", file=sys.stderr)
@@ -98,6 +100,7 @@ def serve() -> None:
         if method == "server/discover" and MODERN:
             send(id=number, result={**KEPT, "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
         elif method == "initialize":
+            time.sleep(1 if SLOW else 0)
             info = {"name": "trial", "version": "1"}
             able = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
             send(id=number, result=able)
@@ -115,3 +118,4 @@ def serve() -> None:
 
 if __name__ == "__main__":
     serve()
+    time.sleep(1 if SLOW else 0)

@@ -125,6 +125,35 @@ def test_an_answer_before_the_end_counts_and_the_next_call_starts_the_server_aga
     assert say(desk, "params")
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_long_answer_before_the_end_counts(tmp_path: Path, is_first: bool) -> None:
+    with desk_at(tmp_path, {"command": sys.executable, "args": ["-S", "-P", str(SERVER)]}) as made:
+        made.learn()
+        if is_first:
+            say(made, "die")  # the next call starts the server again
+        else:
+            say(made, "params")
+        assert say(made, "many last words").startswith("bye bye")
+        assert len(json.loads(say(made, "calls"))) == 1
+
+
+def test_a_start_that_is_cancelled_does_not_end_the_next_connection(tmp_path: Path) -> None:
+    with desk_at(tmp_path, {"command": sys.executable, "args": ["-S", "-P", str(SERVER), "slow"]}) as made:
+        made.learn()
+        say(made, "die")
+
+        async def cancelled() -> None:
+            call = asyncio.ensure_future(made.session.call_tool("trial__do", {"how": "params"}))
+            await asyncio.sleep(0.5)
+            call.cancel()
+            await asyncio.wait([call])
+            await made.session.call_tool("trial__do", {"how": "params"})
+            await asyncio.sleep(3)  # the cancelled program has ended
+
+        made.run(cancelled())
+        assert len(json.loads(say(made, "calls"))) == 2
+
+
 def test_a_server_that_dies_in_a_call_is_named_with_its_reason(desk: Desk) -> None:
     said = say(desk, "die")
     assert "broke off in the call: it ended: there is no cheese" in said

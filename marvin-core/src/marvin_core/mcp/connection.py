@@ -220,9 +220,11 @@ class Connection:
             if not ready.done():
                 ready.set_exception(self._unreachable(self._fault))
         finally:
-            self._client = self._wire = None
+            if self._closing is closing:  # else the start was cancelled, and the next connection is there
+                self._client = self._wire = None
+                if wire is not None:
+                    self._fault = self._fault or wire.fault
             if wire is not None:
-                self._fault = self._fault or wire.fault
                 await asyncio.shield(wire.close())
             if not ready.done():
                 ready.set_exception(self._unreachable(self._fault or "it was ended"))
@@ -231,7 +233,8 @@ class Connection:
         from .stdio.wire import Wire
 
         def ended(why: str) -> None:
-            self._fault = why
+            if self._closing is closing:
+                self._fault = why
             closing.set()
 
         wire = Wire(ended)
