@@ -42,7 +42,19 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
     elif how == "float id":
         send(id=float(number), result=text("with a float"))
     elif how == "strange":
-        for one in (None, 1.5, 1e300, 10**9 + 0.5, [], {"a": 1}, True, 10**9 + 500, str(10**9 + 501), "9" * 5000):
+        never: list[Any] = [
+            None,
+            1.5,
+            1e300,
+            10**9 + 0.5,
+            [],
+            {"a": 1},
+            True,
+            10**9 + 500,
+            str(10**9 + 501),
+            "9" * 5000,
+        ]
+        for one in never:
             send(id=one, result=text("nobody asked"))
         send(id=number, result=text("right"))
     elif how == "error":
@@ -66,9 +78,8 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
         question = {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
         asked = {"which": {"method": "elicitation/create", "params": question}}
         first = {"resultType": "input_required", "requestState": "x", "inputRequests": asked if MODERN else {}}
-        if "requestState" in params:
-            begun = json.dumps([params["requestState"], params.get("inputResponses"), calls])
-        send(id=number, result=text(begun) if "requestState" in params else first)
+        told = text(json.dumps([params.get("requestState"), params.get("inputResponses"), calls]))
+        send(id=number, result=told if "requestState" in params else first)
     elif how in ("other kind", "no kind"):
         send(id=number, result={**text(json.dumps(calls)), "resultType": "other" if how == "other kind" else None})
     elif how == "sleep":
