@@ -75,11 +75,11 @@ def _has_other_names(git: Path) -> bool:
 
 
 def objects_in(folder: Path) -> Iterator[Path]:
-    """The packs, each before its index, and the loose objects."""
+    """The packs, each before its index, and the loose objects; without those that git still writes."""
     places = [folder / "pack", *(folder / f"{number:02x}" for number in range(256))]
     for place in places:
         with suppress(OSError), os.scandir(place) as entries:
             files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
             for name in sorted(files, key=lambda name: name.endswith(".idx")):
-                if place.name != "pack" or name.endswith((".pack", ".idx")):
+                if not name.startswith("tmp_") and (place.name != "pack" or name.endswith((".pack", ".idx"))):
                     yield place / name

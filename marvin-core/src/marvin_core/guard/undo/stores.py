@@ -78,8 +78,10 @@ def lost_power(store: Path) -> bool:
     with suppress(OSError, ValueError):
         if (store / _BOOT).read_text(encoding="ascii") == boot:
             return False
+    if any(_size_of(path) == 0 for path in objects_in(store / "objects")):
+        return True
     _write(store / _BOOT, boot)
-    return any(_size_of(path) == 0 for path in objects_in(store / "objects"))
+    return False
 
 
 def _size_of(path: Path) -> int:
