@@ -25,10 +25,10 @@ class Tries:
         self._end: float | None = None
 
     async def again(self) -> bool:
-        """Pause after a lost try; returns whether there is time for another one."""
+        """Pause after a lost try; returns whether there is time for another one. There are at least two."""
         if self._end is None:
             self._end = time.monotonic() + self._limit
-        if time.monotonic() >= self._end:
+        elif time.monotonic() >= self._end:
             return False
         await asyncio.sleep(random.uniform(*_PAUSE))
         return True
