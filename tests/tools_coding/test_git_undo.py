@@ -233,6 +233,25 @@ def test_a_restored_file_is_taken_back_though_a_hook_failed(repo: Repo) -> None:
     assert repo.sh("cat a") == "mine\n"
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"target": "other"}, {"target": "HEAD^0"}, {"target": "HEAD", "path": "a"}], ids=str
+)
+def test_an_undo_whose_hook_fails_is_done_and_does_not_hold_up_earlier_ones(
+    repo: Repo, arguments: dict[str, object]
+) -> None:
+    repo.sh("git branch other; printf '#!/bin/sh\\nexit 3\\n' >.git/hooks/post-checkout; chmod +x .git/hooks/*")
+    repo.runner.call(write_file, path="c", content="c\n")
+    repo.sh("echo mine >a")
+    seen = "git symbolic-ref HEAD; git rev-parse HEAD; head -v *"
+    before = repo.sh(seen)
+    assert repo.runner.call(git_checkout, **arguments).is_error
+    (line,) = repo.runner.take_back()
+    assert line.startswith("git_checkout")
+    assert repo.sh(seen) == before
+    (line,) = repo.runner.take_back()
+    assert line.startswith("write_file")
+
+
 def test_leaving_a_branch_whose_name_is_no_utf_8_is_taken_back(repo: Repo) -> None:
     """Neither a call nor its record can name it."""
     repo.sh("git branch other; git switch -qc \"$(printf 'caf\\351')\"")

@@ -68,6 +68,8 @@ async def git_checkout(
     back, here = (before[0] if before[0].isprintable() else "-"), (after[0] if after[0].isprintable() else after[-1])
     if is_error:
         text += f"\n{here} is checked out now nevertheless. To switch back: git_checkout(target={back!r})"
+        # An undo that is done must not be reported as failed: it would be offered again, before all earlier ones.
+        is_error = not (expected and target in ("-", *after))
     undo = call_of(git_checkout, target=back, expected=here) if before[1:] and before[0] != after[0] else None
     return ToolResult(content=text, undo=undo, is_error=is_error)
 
@@ -145,7 +147,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
         result = await change_files(context, what, options, place.changed_folders)
         said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
     except ToolError as error:  # such as that of a hook, once the file was restored
-        said, is_error = str(error), True
+        said, is_error = str(error), not expected  # as for a switch
         if await _differs(context, located, commit):
             raise ToolError(f"{error}{saved}") from error
     text = f"Restored {path} from {target} ({commit[:8]}). {said}".rstrip()
