@@ -3,6 +3,7 @@ reading commands run no program that the repository's configuration names."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,10 @@ from .here import without_names_elsewhere
 DIFF_LIMIT = 50_000
 LIST_LIMIT = 20_000
 ERROR_LIMIT = 6_000
+_TRIES = 10
+"""How often the index is tried to be changed: a `git status` of an editor locks it for a moment."""
+_PAUSE = 0.1
+"""Seconds between two of these tries."""
 _NAMES_LIMIT = 20_000_000
 
 
@@ -144,6 +149,22 @@ async def keep(
     """Run git for what Marvin keeps in the repository for itself: without hooks and without fetching."""
     switches = await _without_programs(context)
     return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
+
+
+async def keep_unlocked(context: ToolContext, arguments: Sequence[str], stdin: bytes | None = None) -> ProcessResult:
+    """The same for a command that locks the index: it is run again while another git holds the lock."""
+    result = await keep(context, arguments, {}, stdin=stdin)
+    for _ in range(_TRIES - 1):
+        if not is_locked(result):
+            break
+        await asyncio.sleep(_PAUSE)
+        result = await keep(context, arguments, {}, stdin=stdin)
+    return result
+
+
+def is_locked(result: ProcessResult) -> bool:
+    """Whether git has failed because another git holds a lock."""
+    return result.exit_code != 0 and b".lock': File exists" in result.stderr
 
 
 async def hash_object(

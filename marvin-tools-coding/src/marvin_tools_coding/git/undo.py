@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,15 +10,10 @@ from pathlib import Path
 from marvin_core import Record, ToolContext, ToolError, ToolResult, in_thread, open_without_links, opened_folder
 
 from .place import Place, remove_left
-from .running import failure, keep, read, try_read
+from .running import failure, is_locked, keep, keep_unlocked, read, try_read
 
 _LATEST = 10
 """The number of newest entries of a reflog in which a commit just made is looked for."""
-_TRIES = 3
-"""How often the index is tried to be read: a `git status` of an editor locks it for a moment."""
-_PAUSE = 0.1
-"""Seconds between two of these tries."""
-_LOCKED = b".lock': File exists"
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
     *("sequencer/head", "sequencer/todo", "sequencer/opts", "sequencer/abort-safety"),
@@ -54,12 +48,8 @@ async def newest(context: ToolContext, commit: str = "HEAD") -> Newest:
 
 async def _staged_tree(context: ToolContext, what: str) -> str:
     """The tree of what is staged; empty during conflicts. Raises `ToolError` if another git changes it right now."""
-    result = await keep(context, ["write-tree"], {})
-    for _ in range(_TRIES - 1):
-        if _LOCKED in result.stderr:
-            await asyncio.sleep(_PAUSE)
-            result = await keep(context, ["write-tree"], {})
-    if _LOCKED in result.stderr:
+    result = await keep_unlocked(context, ["write-tree"])
+    if is_locked(result):
         raise failure(context, what, result)
     return result.output.decode().strip() if result.exit_code == 0 else ""
 
@@ -169,9 +159,8 @@ async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: 
         raise failure(context, "Taking back the commit", moved)
     said = f"Commit {commit[:8]} was undone; the files were not changed. git_status shows them."
     if index and staged == head.tree:
-        restored = await keep(
-            context, ["read-tree", "--reset", index], {}
-        )  # marks of files, as of a sparse checkout, stay
+        # Marks of files, as of a sparse checkout, stay.
+        restored = await keep_unlocked(context, ["read-tree", "--reset", index])
         if restored.exit_code != 0:
             said += f"\n{failure(context, 'Staging what was staged before', restored)}"
         await keep(context, ["update-index", "-q", "--refresh"], {})

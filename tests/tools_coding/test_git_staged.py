@@ -1,0 +1,125 @@
+"""What is staged when git_commit fails is what was staged before it: the index may have the only copy of it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from marvin_tools_coding.git.committing import git_commit
+
+from .support_shell import Folder
+
+AUTHOR = {"GIT_AUTHOR_NAME": "A U Thor", "GIT_AUTHOR_EMAIL": "a@example.org"}
+AUTHOR |= {"GIT_COMMITTER_NAME": "A U Thor", "GIT_COMMITTER_EMAIL": "a@example.org"}
+AS_COMMITTED = (
+    "echo part > a.txt; git add a.txt; echo one > a.txt; echo n > n.txt; git add n.txt; rm n.txt; "
+    "git rm -q --cached b.txt"
+)
+"""Staged otherwise than in the commit, which has what is in the files."""
+FAILS = "git config filter.bad.clean false; git config filter.bad.required true; "
+FAILS += "echo 'z.txt filter=bad' > .git/info/attributes"
+STAGED = "git ls-files --stage"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Folder:
+    """A repository with one commit of two files."""
+    root = tmp_path / "project"
+    root.mkdir()
+    folder = Folder(root, **AUTHOR)
+    folder.sh("git init -qb main; echo one > a.txt; echo b > b.txt; git add .; git commit -qm first")
+    return folder
+
+
+def hook(repo: Folder, script: str, name: str = "pre-commit") -> Path:
+    file = repo.root / ".git" / "hooks" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+def cancel_once_told(repo: Folder, text: str) -> None:
+    async def use() -> None:
+        call = asyncio.ensure_future(git_commit.function(repo.context, message="m"))
+        while text not in "".join(repo.told):
+            await asyncio.wait_for(repo.told_something.wait(), 60)
+            repo.told_something.clear()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    repo.run(use)
+
+
+@pytest.mark.parametrize("more", ["echo c > c.txt", "true"], ids=["refused", "nothing"])
+@pytest.mark.parametrize("paths", [None, ["."], ["a.txt", "n.txt", "b.txt"]], ids=str)
+def test_what_is_staged_is_kept_where_the_files_are_as_committed(
+    repo: Folder, more: str, paths: list[str] | None
+) -> None:
+    hook(repo, "exit 1")
+    repo.sh(f"{AS_COMMITTED}; {more}")
+    before = repo.sh(STAGED)
+    told = repo.error(git_commit, message="m", paths=paths)
+    assert "They are staged as before this call." in told or "Files:" not in told
+    assert repo.sh(STAGED) == before
+
+
+def test_what_is_staged_is_kept_where_the_files_are_as_committed_if_the_call_is_cancelled(repo: Folder) -> None:
+    hook(repo, "echo started; exec sleep 300")
+    repo.sh(f"{AS_COMMITTED}; echo c > c.txt")
+    before = repo.sh(STAGED)
+    cancel_once_told(repo, "started")
+    assert repo.sh(STAGED) == before
+
+
+def test_what_is_staged_is_kept_where_the_files_are_as_committed_if_the_commit_is_undone(repo: Folder) -> None:
+    """Also if somebody stages something meanwhile."""
+    altered = "git update-index --add --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),c.txt"
+    hook(repo, altered)
+    hook(repo, "echo d > d.txt; git add d.txt", "post-commit")
+    repo.sh(f"{AS_COMMITTED}; echo c > c.txt")
+    before = repo.sh(STAGED)
+    assert "The commit was undone" in repo.error(git_commit, message="m")
+    assert repo.sh(f"{STAGED} | grep -v d.txt") == before
+    assert repo.sh("git show :d.txt") == "d\n"
+
+
+@pytest.mark.parametrize("add_all", [True, False], ids=["all", "staged"])
+def test_what_is_staged_in_part_is_kept_if_a_hook_formats_it_and_fails(repo: Folder, *, add_all: bool) -> None:
+    hook(repo, "tr a-z A-Z < a.txt > n; mv n a.txt; git add a.txt; exit 1")
+    repo.sh("echo part > a.txt; git add a.txt; echo part and more > a.txt")
+    assert "They are staged as before this call." in repo.error(git_commit, message="m", add_all=add_all)
+    assert repo.sh("git show :a.txt; cat a.txt") == "part\nPART AND MORE\n"
+
+
+@pytest.mark.parametrize("paths", [None, ["."], ["a.txt", "z.txt"]], ids=str)
+def test_what_is_staged_is_kept_if_staging_fails(repo: Folder, paths: list[str] | None) -> None:
+    """git stages the tracked files before it fails with a new one."""
+    repo.sh(FAILS)
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; git rm -q --cached b.txt; echo z > z.txt")
+    before = repo.sh(STAGED)
+    repo.error(git_commit, message="m", paths=paths)
+    assert repo.sh(STAGED) == before
+
+
+def test_what_is_staged_is_kept_if_staging_is_cancelled(repo: Folder) -> None:
+    repo.sh(
+        "git config filter.slow.clean 'echo started >&2; sleep 300'; echo 'z.txt filter=slow' > .git/info/attributes"
+    )
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; git rm -q --cached b.txt; echo z > z.txt")
+    before = repo.sh(STAGED)
+    cancel_once_told(repo, "started")
+    assert repo.sh(STAGED) == before
+
+
+def test_what_is_resolved_stays_so_if_staging_fails(repo: Folder) -> None:
+    repo.sh(
+        "git switch -qc o; echo o > a.txt; git commit -qam o; git switch -q main; echo m > a.txt; git commit -qam m"
+    )
+    repo.sh("git merge -q o > ../said || echo both > a.txt; echo part > b.txt; git add b.txt; echo all > b.txt")
+    repo.sh(f"{FAILS}; echo z > z.txt")
+    repo.error(git_commit, message="m")
+    assert repo.sh("git show :b.txt; cat a.txt") == "part\nboth\n"
