@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -250,6 +251,49 @@ def test_an_undo_whose_hook_fails_is_done_and_does_not_hold_up_earlier_ones(
     assert repo.sh(seen) == before
     (line,) = repo.runner.take_back()
     assert line.startswith("write_file")
+
+
+def test_a_restored_folder_is_as_it_was_before_and_nothing_more_of_it_is_staged(repo: Repo) -> None:
+    """A snapshot has ignored files and new ones, too: staged, the next commit would have them."""
+    repo.sh("mkdir d; echo .env >.gitignore; echo 1 >d/a; echo 1 >d/b; echo 1 >d/old; git add .; git commit -qm Folder")
+    repo.sh("git rm -q d/old; echo 1 >d/since; git add .; git commit -qm Later")
+    repo.sh("echo part >d/a; git add d/a; echo all >d/a; echo mine >d/b; echo key >d/.env; echo new >d/new")
+    seen = "git status -s --ignored; git ls-files --stage; head -v d/* d/.env"
+    before = repo.sh(seen)
+    told = repo.runner.call(git_checkout, target="HEAD~", path="d")
+    assert not told.is_error
+    assert repo.sh("cat d/a d/b d/old") == "1\n1\n1\n"
+    repo.runner.take_back()
+    assert repo.sh(seen) == before
+    repo.sh("git checkout -q HEAD -- d; echo later >d/new; git add d/new")
+    (snapshot,) = re.findall(r"refs/marvin/snapshots/[\w-]+", told.text)
+    assert not repo.runner.call(git_checkout, target=snapshot, path="d").is_error
+    assert repo.sh("cat d/a d/b d/new; git status -s d") == "all\nmine\nnew\nMM d/a\n M d/b\nAM d/new\n"
+    assert repo.sh("git show :d/new; git show :d/a") == "later\npart\n"
+
+
+def test_a_restored_folder_is_taken_back_though_it_has_newer_files(repo: Repo) -> None:
+    repo.sh("mkdir d; echo 1 >d/a; echo 1 >d/old; git add .; git commit -qm Folder; git rm -q d/old; echo 2 >d/a")
+    repo.sh("echo 1 >d/since; git add .; git commit -qm Later")
+    seen = "git status -s; head -v d/*"
+    before = repo.sh(seen)
+    repo.runner.call(git_checkout, target="HEAD~", path="d")
+    repo.sh("echo mine >d/mine")
+    assert len(repo.runner.take_back()) == 1
+    repo.sh("rm d/mine")
+    assert repo.sh(seen) == before
+
+
+@pytest.mark.parametrize("delete", ["rm -r d", "git rm -rq d", "rm d/a"])
+@pytest.mark.parametrize("path", ["d", "d/a"])
+def test_what_was_deleted_before_it_was_restored_is_deleted_again(repo: Repo, delete: str, path: str) -> None:
+    repo.sh(f"mkdir d; echo 1 >d/a; echo 1 >d/b; git add .; git commit -qm Folder; {delete}")
+    seen = "git status -s; find . -path ./.git -prune -o -type f -print"
+    before = repo.sh(seen)
+    assert not repo.runner.call(git_checkout, target="HEAD", path=path).is_error
+    assert repo.sh(f"ls {path}")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh(seen) == before
 
 
 def test_leaving_a_branch_whose_name_is_no_utf_8_is_taken_back(repo: Repo) -> None:

@@ -75,6 +75,14 @@ async def in_commit(context: ToolContext, place: Place, commit: str, parents: Se
     return _stored(place, await names(context, "git show", asked))
 
 
+async def changed_since(context: ToolContext, place: Place, path: str, commit: str) -> Sequence[str]:
+    """The files of a commit at a path that have another content now, or are gone. Other files there do not count."""
+    asked = ["diff", "--raw", *_RAW, "--diff-filter=a", commit, "--", path]
+    # What is in the commit and not staged counts as deleted for git.
+    changed = _stored(place, await names(context, "git diff", asked))
+    return await differing(context, [one.committed for one in changed if one.status != "U"])
+
+
 async def in_tree(context: ToolContext, place: Place, tree: str, base: str) -> Sequence[Stored]:
     """What differs in a tree from a commit. Without `base` it is all of it."""
     if not base:

@@ -57,12 +57,12 @@ async def staged_as_is(
         ToolError: it never was; what was staged before is staged again.
     """
     known = await in_index(context, place, place.scope, before.head)
-    attempt = Attempt(before=before, only=only, known=known, files=_within(known, only))
+    attempt = Attempt(before=before, only=only, known=known, files=within(known, only))
     other: Sequence[str] = ()
     try:
         for _ in range(_TRIES):
             await stage()
-            staged = _within(await in_index(context, place, place.scope, before.head), only)
+            staged = within(await in_index(context, place, place.scope, before.head), only)
             other = await differing(context, staged, known)
             if not other:
                 return attempt.replace(files=staged)
@@ -108,7 +108,7 @@ async def stage_as_before(
     before, known = attempt.before, attempt.known
     base = () if head else known if before.index or everything else attempt.files
     now = await in_index(context, place, place.scope, head or before.head)
-    changed = [pair for pair in _changed(base, now) if pair[0].path in wrong or _within([pair[0]], attempt.only)]
+    changed = [pair for pair in _changed(base, now) if pair[0].path in wrong or within([pair[0]], attempt.only)]
     other = await differing(context, [one for one, _ in changed], attempt.checked)
     ours = {one.name for one in (*known, *attempt.files) if before.index and not head}
     ours = {one.name for one, _ in changed} if everything else ours
@@ -124,7 +124,7 @@ async def stage_as_before(
     return unstaged(attempt, [one for one, _ in changed], other)
 
 
-def _within(stored: Iterable[Stored], only: Sequence[str]) -> Sequence[Stored]:
+def within(stored: Iterable[Stored], only: Sequence[str]) -> Sequence[Stored]:
     """Those of the files that are below the paths; all without paths."""
     folders = tuple(f"{path}/" for path in only)
     all_here = not only or "." in only
