@@ -4,6 +4,7 @@ reading commands run no program that the repository's configuration names."""
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -62,11 +63,11 @@ _ADVICE = {
     ),
     "does not have any commits yet": "There are no commits yet: this is a new repository.",
     "Needed a single revision": "There is no such commit or branch. git_log and git_branch list them.",
-    ".lock': File exists": (
+    r"\.lock': File exists": (
         "Another git command is running here, or one was killed. Try again. If this continues and no git is "
         "running, remove the .lock file in the message with run_command."
     ),
-    "but expected": "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again.",
+    "cannot lock ref .* is at [0-9a-f]+ but expected": "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again.",
     "would be overwritten by checkout": (
         "Nothing was switched. Commit the listed files first with git_commit, or run_command: git stash"
     ),
@@ -90,7 +91,7 @@ _ADVICE = {
     "git does not know who commits. Ask the user, then run_command: "
     "git config user.name NAME && git config user.email ADDRESS",
 )
-"""What to do next, by a part of git's message."""
+"""What to do next, by a pattern of a part of git's message. Hooks may say similar things."""
 
 
 async def run(
@@ -270,7 +271,7 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
     said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints its usage
     said = without_names_elsewhere(context.paths.root, said)
     for sign, advice in _ADVICE.items():
-        if sign.lower() in said.lower():
+        if re.search(sign, said, re.IGNORECASE):
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")
     if result.exit_code is not None and result.exit_code < 0:
         return ToolError(
